@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of
+from calib.adapters.logs import json_of, objects_in
 from calib.adapters.row import Row, number, text_of, why_missing
 from calib.table import TableError
 
@@ -26,16 +26,14 @@ def sniff(name: str, head: str) -> bool:
 def read(path: Path) -> Iterator[Row]:
     """One row per metric and test case; repeats are further test cases of the same name."""
     run = json_of(path)
-    run = run.get("testRunData", run) if isinstance(run, dict) else run  # as its own folder keeps the last one
-    cases = (
-        [*(run.get("testCases") or []), *(run.get("conversationalTestCases") or [])] if isinstance(run, dict) else []
-    )
+    run = run.get("testRunData", run) if isinstance(run, dict) else run  # as `.latest_test_run.json` has it
     if not isinstance(run, dict) or "testCases" not in run:
         raise TableError(f"{path.name}: must be a test run of DeepEval, with `testCases`.")
     beside = run.get("hyperparameters") or {}
-    for case in cases:
-        for metric in case.get("metricsData") or []:
-            yield _row(case, metric, beside)
+    for kind in ("testCases", "conversationalTestCases"):
+        for case in objects_in(run.get(kind), path, kind):
+            for metric in objects_in(case.get("metricsData"), path, "metricsData"):
+                yield _row(case, metric, beside)
 
 
 def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -> Row:
@@ -44,7 +42,7 @@ def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -
     missing = math.isnan(score) or bool(metric.get("error"))
     return Row(
         {**case, "hyperparameters": beside},
-        re.sub(r" \[(?:Conversational)?GEval\]$", "", str(metric.get("name"))),
+        re.sub(r" \[(?:Conversational ?|Arena )?GEval\]$", "", str(metric.get("name"))),
         math.nan if missing else score,
         why_missing(metric.get("error")) if missing else "ok",
         item=None if not name or _UNNAMED.fullmatch(name) else name,

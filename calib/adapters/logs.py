@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from calib.table import TableError
 _HEAD = 1 << 16  # characters that tell whose log it is
 _PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
 _DECODER = json.JSONDecoder()
+_BLANKS, _GAP = re.compile(r"\s*"), re.compile(r"[\s,]*")
 
 
 def head_of(path: Path) -> str:
@@ -52,32 +54,46 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
 def array_of(path: Path) -> Iterator[Any]:
     """The elements of a file that is one array, one at a time, whatever its length."""
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        text, line = file.read(_PIECE).lstrip(), 1
-        if not text.startswith("["):
-            raise TableError(f"{path.name}: must be an array of JSON, but begins with {text[:10]!r}.")
-        text = text[1:]
+        text, line = file.read(_PIECE), 1
+        at = _end_of(_BLANKS, text, 0)
+        if not text.startswith("[", at):
+            raise TableError(f"{path.name}: must be an array of JSON, but begins with {text[at : at + 10]!r}.")
+        at += 1
         while True:
-            text = text.lstrip(" \t\r\n,")
-            if text.startswith("]"):
+            at = wrong = _end_of(_GAP, text, at)
+            if text.startswith("]", at):
                 return
             try:
-                found, end = _DECODER.raw_decode(text)
+                found, end = _DECODER.raw_decode(text, at)
                 whole = end < len(text)  # a number may go on
-            except (ValueError, RecursionError):
-                whole = False
+            except (ValueError, RecursionError) as error:
+                whole, wrong = False, getattr(error, "pos", at)
             if whole:
-                line += text.count("\n", 0, end)
-                text = text[end:]
+                at = end
                 yield found
-            elif more := file.read(max(_PIECE, len(text))):
-                text += more
+            elif more := file.read(max(_PIECE, len(text) - at)):
+                line += text.count("\n", 0, at)
+                text, at = text[at:] + more, 0
             else:
-                raise _broken(path, line + text.count("\n"))
+                raise _broken(path, line + text.count("\n", 0, wrong))
+
+
+def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
+    found = blank.match(text, at)
+    return found.end() if found else at
 
 
 def rows_of(path: Path) -> Iterator[Any]:
     """The objects of an array, or of lines, by how the file begins."""
     yield from array_of(path) if head_of(path).lstrip().startswith("[") else lines_of(path)
+
+
+def objects_in(found: Any, path: Path, name: str) -> list[dict[str, Any]]:
+    """What a log has under a name: a list of objects, or nothing; anything else is a `TableError`."""
+    rows = [] if found is None else found
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TableError(f"{path.name}: `{name}` must be a list of objects.")
+    return rows
 
 
 def _broken(path: Path, line: int) -> TableError:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of
-from calib.adapters.row import Row, number, text_of, why_missing
+from calib.adapters.logs import json_of, objects_in
+from calib.adapters.row import Row, field, number, text_of, why_missing
 from calib.table import TableError
 
 STEP = 0.1
@@ -28,58 +28,59 @@ def read(path: Path) -> Iterator[Row]:
     """One row per metric and item; a metric that failed wrote a 0, or nothing."""
     found = json_of(path)
     if isinstance(found, dict) and "test_results" in found:
-        yield from (row for result in found["test_results"] for row in _rows_of_result(result))
-    elif isinstance(found, dict) and "experiment" in found:
-        yield from _rows_of_export(found)
+        results = objects_in(found["test_results"], path, "test_results")
+        yield from (row for result in results for row in _rows_of_result(result, path))
+    elif isinstance(found, dict) and isinstance(found.get("experiment"), dict):
+        yield from _rows_of_export(found, path)
     else:
         raise TableError(f"{path.name}: must be a result of Opik's `evaluate`, or an exported experiment.")
 
 
-def _rows_of_result(result: dict[str, Any]) -> Iterator[Row]:
+def _rows_of_result(result: dict[str, Any], path: Path) -> Iterator[Row]:
     case = result.get("test_case") or {}
     data = case.get("dataset_item_content") or {}
-    output = (case.get("task_output") or {}).get("output", case.get("task_output"))
-    for score in result.get("score_results") or []:
-        yield _row(case | {"trial_id": result.get("trial_id")}, data, output, score)._replace(
-            draw=result.get("trial_id")
-        )
+    trial = result.get("trial_id")
+    for score in objects_in(result.get("score_results"), path, "score_results"):
+        yield _row(case | {"trial_id": trial}, data, case.get("task_output"), score)._replace(draw=trial)
 
 
-def _rows_of_export(found: dict[str, Any]) -> Iterator[Row]:
-    """Scores that failed are absent: the others' names tell."""
-    items = found.get("items") or []
-    names = list(dict.fromkeys(score["name"] for item in items for score in item.get("feedback_scores") or []))
-    about = found["experiment"]
-    for item in items:
-        scores = {score["name"]: score for score in item.get("feedback_scores") or []}
-        output = (item.get("evaluation_task_output") or {}).get("output")
-        data = item.get("dataset_item_data") or {}
-        for name in names:
-            missing = {"name": name, "value": None, "reason": "no score was exported"}
-            row = _row(item, data, output, scores.get(name, missing))
+def _rows_of_export(found: dict[str, Any], path: Path) -> Iterator[Row]:
+    """Scores that failed are absent: the others' names tell. A judge and a person may each give one of a name."""
+    items, about = objects_in(found.get("items"), path, "items"), found["experiment"]
+    given = [objects_in(item.get("feedback_scores"), path, "feedback_scores") for item in items]
+    names = list(dict.fromkeys(name for scores in given for name in _judged(scores)))
+    for item, scores in zip(items, given, strict=True):
+        data, output = item.get("dataset_item_data") or {}, item.get("evaluation_task_output")
+        absent = [{"name": name, "value": None} for name in names if name not in _judged(scores)]
+        for score in [*scores, *absent]:
+            row = _row(item, data, output, score)
             system = row.system or text_of((about.get("metadata") or {}).get("system") or about.get("name"))
             yield row._replace(system=system, run=f"opik|{about.get('id', '')}")
+
+
+def _judged(scores: list[dict[str, Any]]) -> list[Any]:
+    return [score.get("name") for score in scores if score.get("source") != "ui"]
 
 
 def _row(record: dict[str, Any], data: dict[str, Any], output: Any, score: dict[str, Any]) -> Row:
     value = number(score.get("value"))
     missing = bool(score.get("scoring_failed")) or math.isnan(value)
-    told = f"{score.get('reason') or ''} {(score.get('metadata') or {}).get('error_info', {}).get('message', '')}"
-    known = str(data.get("item") or data.get("id") or record.get("dataset_item_id") or "")
+    told = f"{score.get('reason') or ''} {field(score, 'metadata.error_info.message') or ''}"
+    ids = (str(one) for one in (data.get("item"), data.get("id"), record.get("dataset_item_id")) if one)
     source = next((data[name] for name in ("input", "question", "prompt", "source") if name in data), None)
     return Row(
         record,
         str(score.get("name")),
         math.nan if missing else value,
         why_missing(told) if missing else "ok",
-        item=None if not known or _GIVEN_ID.fullmatch(known) else known,
+        item=next((one for one in ids if not _GIVEN_ID.fullmatch(one)), None),
         system=text_of(data.get("system")),
         method="human" if score.get("source") == "ui" else "logprob",
         rater=text_of(score.get("created_by")) if score.get("source") == "ui" else None,
         scale="0..1",
         run="opik",
         source=text_of(source),
-        output=text_of(output),
+        output=text_of(output.get("output", output) if isinstance(output, dict) else output),
         reference=text_of(data.get("reference") or data.get("expected_output")),
         reply=text_of(score.get("reason")),
     )

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of, lines_of
+from calib.adapters.logs import json_of, lines_of, objects_in
 from calib.adapters.row import Row, number, text_of, why_missing
 from calib.table import TableError
 
+LOSSY = (".csv",)  # rounded, and without the marks of errors
 _JUDGED = (
     "llm-rubric", "g-eval", "model-graded-closedqa", "model-graded-factuality", "factuality", "answer-relevance",
     "context-recall", "context-relevance", "context-faithfulness", "conversation-relevance", "select-best", "pi",
@@ -24,12 +25,15 @@ _JUDGED = (
 def sniff(name: str, head: str) -> bool:
     """Whether a file is an evaluation's output, in whichever form."""
     if name.endswith(".csv"):
-        return "__expected" in head or ("PASS" in head and "FAIL" in head and "[PASS]" in head)
+        return "Status,Score,Named Scores" in head.partition("\n")[0]
     return '"gradingResult"' in head or ('"evalId"' in head and '"promptfooVersion"' in head)
 
 
 def read(path: Path) -> Iterator[Row]:
-    """One row per assertion of each result; a grader that broke wrote a 0, which is none."""
+    """One row per assertion of each result; a grader that broke wrote a 0, which is none.
+
+    A set of assertions stands beside its parts and is no reading of its own.
+    """
     if path.suffix not in (".json", ".jsonl"):
         raise TableError(
             f"{path.name}: rounds scores and loses which are errors: read the out.json or out.jsonl of it."
@@ -37,7 +41,10 @@ def read(path: Path) -> Iterator[Row]:
     run, results = _results(path)
     flagged: set[str] = set()
     for result in results:
-        for part in (result.get("gradingResult") or {}).get("componentResults") or _ungraded(result):
+        parts = (result.get("gradingResult") or {}).get("componentResults")
+        for part in objects_in(parts, path, "componentResults") or _ungraded(result):
+            if part.get("componentResults"):
+                continue
             row = _row(result, part, run)
             if row.rater is not None and row.rater == _kind(part):
                 flagged.add(row.rater)
@@ -55,7 +62,7 @@ def _results(path: Path) -> tuple[str, Iterator[dict[str, Any]]]:
     if not isinstance(results, dict) or not isinstance(results.get("results"), list):
         raise TableError(f"{path.name}: must be the output of `promptfoo eval -o out.json`, with `results.results`.")
     version = (whole.get("metadata") or {}).get("promptfooVersion", "")
-    return f"promptfoo {version}|{whole.get('evalId', '')}", iter(results["results"])
+    return f"promptfoo {version}|{whole.get('evalId', '')}", iter(objects_in(results["results"], path, "results"))
 
 
 def _ungraded(result: dict[str, Any]) -> list[dict[str, Any]]:
@@ -100,8 +107,11 @@ def _criterion(asked: dict[str, Any]) -> str:
 def _judge(result: dict[str, Any], asked: dict[str, Any]) -> str | None:
     """The grader that the assertion names, or the test; the default one has no name in the file."""
     options = (result.get("testCase") or {}).get("options") or {}
-    for provider in (asked.get("provider"), options.get("provider")):
-        if name := provider.get("id") if isinstance(provider, dict) else provider:
+    for grader in (asked.get("provider"), options.get("provider")):
+        name = grader
+        while isinstance(name, dict):  # graders of texts and of embeddings may each have one
+            name = name.get("id") or name.get("text")
+        if name:
             return str(name)
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ _TEXTS = {
     "user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
     "reference_context_ids", "multi_responses", "rubrics", "rubric", "reference_tool_calls", "reference_topics",
     "persona_name", "query_style", "query_length", "synthesizer_name",
+    "", "Unnamed: 0", "index", "id",
 }  # fmt: skip
+_OF_SAMPLE = ("response", "retrieved_contexts", "reference")
 
 
 def sniff(name: str, head: str) -> bool:
     """Whether a file has the columns of a sample."""
     first = head.partition("\n")[0]
-    return name.endswith((".csv", ".jsonl")) and "user_input" in first and "response" in first
+    return name.endswith((".csv", ".jsonl")) and "user_input" in first and any(name in first for name in _OF_SAMPLE)
 
 
 def read(path: Path) -> Iterator[Row]:
@@ -47,9 +50,13 @@ def read(path: Path) -> Iterator[Row]:
 
 
 def _is_metric(name: str, rows: list[Any]) -> bool:
-    """Whether a column holds numbers, or nothing, and one number at least."""
+    """Whether a column holds numbers, or nothing: texts that are not there have no column, failed metrics have."""
     if name in _TEXTS:
         return False
     cells = [row.get(name) for row in rows]
     known = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
-    return bool(known) and all(not math.isnan(number(cell)) for cell in known)
+    read = [cell for cell in known if not math.isnan(number(cell))]
+    if 0 < len(read) < len(known):
+        told = f"column {name!r} holds {len(read)} numbers among words: it is no metric, and left out."
+        warnings.warn(f"not_read: {told}", stacklevel=2)
+    return len(read) == len(known)

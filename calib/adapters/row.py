@@ -13,6 +13,7 @@ _CALL_FAILED = re.compile(
     r"error code|api ?error|bad ?request|failed to invoke|http|timed? ?out|rate.?limit|connection|\b[45]\d\d\b",
     re.IGNORECASE,
 )
+_CUT_OFF = re.compile(r"length limit was reached|finish_reason\W+length", re.IGNORECASE)
 
 
 class Row(NamedTuple):
@@ -116,13 +117,15 @@ def text_of(value: Any) -> str | None:
 
 
 def why_missing(message: str | None) -> str:
-    """The status of a score that is not there, by what the tool says of it: a call that failed, or a reply without one.
+    """The status of a score that is not there, by what the tool says of it: a call that failed, a reply without one.
 
     Examples
     --------
     >>> why_missing("Error code: 400 - rejected"), why_missing("Could not extract JSON")
     ('failed', 'unread')
     """
+    if _CUT_OFF.search(message or ""):
+        return "truncated"
     return "failed" if _CALL_FAILED.search(message or "") else "unread"
 
 

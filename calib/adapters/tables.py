@@ -72,7 +72,7 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "group": _print("input", row.source) if row.source else None,
         "system": system or row.system or "",
         "criterion": row.criterion,
-        "rater": _said(asked.rater, record, "rater") or row.rater,
+        "rater": (row.rater if row.method == "human" else None) or _said(asked.rater, record, "rater") or row.rater,
         "prompt": row.prompt or _template(row),
         "method": row.method,
         "temperature": row.temperature,
@@ -197,6 +197,20 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
     if twice.any():
         names = " and ".join(files.loc[twice[twice].index, 0].head(2))
         raise TableError(f"{names} hold the same run: read one of them.")
+    _refuse_two_forms(frame)
+
+
+def _refuse_two_forms(frame: pd.DataFrame) -> None:
+    """Files named alike but for the ending, with the same readings: not every form of a log names its run."""
+    files = frame["run"].str.partition("|")[0]
+    alike = files.drop_duplicates().groupby(files.map(lambda name: Path(name).stem))
+    for names in (list(names) for _, names in alike if len(names) > 1):
+        held: dict[tuple[str, ...], str] = {}
+        for name in names:
+            rows = frame.loc[files == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
+            other = held.setdefault(tuple(sorted(map(repr, rows.itertuples(index=False, name=None)))), name)
+            if other != name:
+                raise TableError(f"{other} and {name} hold the same run: read one of them.")
 
 
 # --- items ------------------------------------------------------------------------------------------------------
@@ -278,7 +292,8 @@ def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
     """
     exact = (readings["score"] / step).sub((readings["score"] / step).round()).abs() > 1e-6
     weighted = exact.groupby([readings["criterion"], readings["rater"]]).transform("any")
-    readings = readings.assign(method=np.where(weighted, "logprob", "sample"))
+    human = readings["method"] == "human"
+    readings = readings.assign(method=np.where(human, "human", np.where(weighted, "logprob", "sample")))
     key = list(_READING)
     if readings.groupby(key, dropna=False)["run"].nunique().gt(1).any():
         raise TableError("two of the files hold scores of the same items: read each alone, or name systems by system=.")
