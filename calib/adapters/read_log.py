@@ -115,8 +115,9 @@ def _in_known_form(read: Callable[[Path], Iterator[Any]], file: Path) -> Iterato
     """The rows of a log; where a tool, or somebody's editor, wrote what no reader expects, that is said."""
     place = 0
     try:
-        for place, row in enumerate(read(file), start=1):
+        for row in read(file):
             yield row
+            place += 1
     except TableError:
         raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -22,6 +22,7 @@ from calib.table import TableError, check_items, check_ratings, check_scores
 
 _TEXTS = ("source", "output", "reference")
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
+_NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run")
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
 
@@ -51,6 +52,8 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     # texts stay Python strings: they may hold what Arrow cannot, such as half a character
     numbers = ("score", "draw", "temperature")
     columns = {name: [row[name] for row in found] for name in found[0]}
+    for name in _NAMES:
+        columns[name] = [None if text is None else _whole_characters(str(text)) for text in columns[name]]
     frame = pd.DataFrame({name: pd.Series(c, dtype=None if name in numbers else object) for name, c in columns.items()})
     frame["rater"] = _raters(frame)
     frame = _broken_as_whole(frame)
@@ -58,6 +61,11 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     frame["scale"] = _scales(frame, asked.scale)
     _refuse_run_twice(frame)
     return _drawn(_outputs_told_apart(_ids(frame, named=asked.item is not None)))
+
+
+def _whole_characters(text: str) -> str:
+    """A name without half a character, which few programs can take."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
@@ -76,7 +84,7 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "prompt": row.prompt or _template(row),
         "method": row.method,
         "temperature": row.temperature,
-        "draw": -1 if row.draw is None else row.draw,
+        "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
         "scale": row.scale,
         "run": f"{path.name}|{row.run}",
         "score": row.score if read else math.nan,

@@ -369,3 +369,22 @@ def test_no_tool_is_imported(tmp_path):
         "braintrust",
         "openai",
     }
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{"samples": {"a": 1}}, {"samples": [{"scores": [1]}]}, {"samples": [{"epoch": "x", "scores": {}}]}],
+)
+def test_a_form_that_no_tool_writes_is_said(tmp_path, broken):
+    whole = {"status": "success", "eval": {"eval_id": "E", "task": "t", "model": "m"}, "samples": [sample("C")]}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(whole | broken))
+    with pytest.raises(
+        TableError, match=r"log\.json: after 0 readings it is not of the form that this tool's logs have"
+    ):
+        calib.read_log(path, tool="inspect")
+
+
+def test_half_a_character_in_a_name_is_a_question_mark(tmp_path):
+    items, _ = read(log(tmp_path, [result(item="a\ud800", system="s\ud800")]))
+    assert items[["item", "system"]].to_numpy().tolist() == [["a?-s?", "s?"]]
