@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,6 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
     table = check_ratings(ratings)
-    table = table.astype({name: object for name in (*SCORE_KEY, "run", "scale", "status") if name != "temperature"})
     if pool:
         _one_scale(table, pool)
     scores = _scores(table)
@@ -136,10 +136,11 @@ def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:
-    key = table.groupby(list(SCORE_KEY), dropna=False, sort=False).ngroup().to_numpy()
-    reply = table.groupby([*SCORE_KEY, "run", "draw"], dropna=False, sort=False).ngroup().to_numpy()
-    owner = pd.Series(key).groupby(reply).first().to_numpy()  # the key that each reply belongs to
-    heads = table.groupby(key, sort=True)[[*SCORE_KEY, "scale"]].first()
+    key, first = _first_places(table, SCORE_KEY)
+    reply, begins = _first_places(table.assign(key=key), ("key", "run", "draw"))
+    owner = key[begins]  # the key that each reply belongs to
+    heads = table[[*SCORE_KEY, "scale"]].iloc[first].reset_index(drop=True)
+    heads = heads.astype({name: object for name in heads if name != "temperature"})
     ok = (table["status"] == "ok").to_numpy()
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
@@ -169,6 +170,26 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         **({"n_cannot_say": silent} if silent.any() else {}),
         **(by_order if "shown_first" in table else {}),
     )
+
+
+def _first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
+    """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins."""
+    whole, width = np.zeros(len(table), dtype=np.int64), 1
+    for name in names:
+        values = table[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            codes, n = values.cat.codes.to_numpy(np.int64), len(values.cat.categories)
+        else:
+            codes, found = pd.factorize(values.to_numpy(), use_na_sentinel=False)
+            n = len(found)
+        if width * n >= 2**62:
+            whole = pd.factorize(whole)[0]
+            width = int(whole.max(initial=0)) + 1
+        whole, width = whole * n + codes, width * n
+    number = pd.factorize(whole)[0]
+    begins = np.empty(int(number.max(initial=-1)) + 1, dtype=np.intp)
+    begins[number[::-1]] = np.arange(len(number))[::-1]
+    return number, begins
 
 
 def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:

@@ -14,6 +14,7 @@ from calib.core.numeric import matrix_product, ratio
 from calib.core.progress import progress
 
 _CACHE = 16_000  # numbers that stay near the processor
+_FEWER = 2  # times as many items as different pairs, from which these are counted
 
 
 def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | None = None) -> Floats:
@@ -212,9 +213,27 @@ def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
         return _without_values(x, y, units, k)
     if k == len(x) and coefficient == "spearman":
         return _without_each_rank(x, y)[np.argsort(units)]
+    cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
+    if _FEWER * (int(cells.max()) + 1) <= len(x):
+        return _leave_out_counts(x, y, cells, (units, k), coefficient)
     parts = progress(cuts(k, len(x)), "left out")
     kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
+
+
+def _leave_out_counts(x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str) -> Floats:
+    """The same for scores on few levels: equal pairs are one with a weight, which a unit's own are taken from."""
+    (units, k), first = unit, np.unique(cells, return_index=True)[1]
+    order, width = np.argsort(units, kind="stable"), len(first)
+    ends = np.searchsorted(units[order], np.arange(k + 1))
+    total = np.bincount(cells, minlength=width)
+    out = np.empty(k)
+    for cut in cuts(k, width):
+        mine = order[ends[cut.start] : ends[min(cut.stop, k)]]
+        place = (units[mine] - cut.start) * width + cells[mine]
+        own = np.bincount(place, minlength=(min(cut.stop, k) - cut.start) * width).reshape(-1, width)
+        out[cut] = kernels.weighted_correlation(x[first], y[first], (total - own).astype(float), coefficient)
+    return out
 
 
 def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: str) -> Floats:
