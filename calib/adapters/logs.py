@@ -9,7 +9,7 @@ from typing import Any
 
 from calib.table import TableError
 
-_HEAD = 1 << 16  # characters that tell whose log it is
+_HEAD = 1 << 20  # characters that tell whose log it is
 _PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
 _DECODER = json.JSONDecoder()
 
@@ -59,6 +59,8 @@ def array_of(path: Path) -> Iterator[Any]:
         while True:
             text = text.lstrip(" \t\r\n,")
             if text.startswith("]"):
+                if (text[1:] + file.read(_PIECE)).strip():
+                    raise TableError(f"{path.name}: must be one array of JSON, but goes on after its end.")
                 return
             try:
                 found, end = _DECODER.raw_decode(text)

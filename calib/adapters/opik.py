@@ -48,23 +48,28 @@ def _rows_of_result(result: dict[str, Any]) -> Iterator[Row]:
 def _rows_of_export(found: dict[str, Any]) -> Iterator[Row]:
     """Scores that failed are absent: the others' names tell."""
     items = found.get("items") or []
-    names = list(dict.fromkeys(score["name"] for item in items for score in item.get("feedback_scores") or []))
+    held = [score for item in items for score in item.get("feedback_scores") or []]
+    names = list(dict.fromkeys(score["name"] for score in held))
+    by_judge = {score["name"] for score in held if score.get("source") != "ui"}
     about = found["experiment"]
     for item in items:
-        scores = {score["name"]: score for score in item.get("feedback_scores") or []}
         output = (item.get("evaluation_task_output") or {}).get("output")
         data = item.get("dataset_item_data") or {}
         for name in names:
             missing = {"name": name, "value": None, "reason": "no score was exported"}
-            row = _row(item, data, output, scores.get(name, missing))
-            system = row.system or text_of((about.get("metadata") or {}).get("system") or about.get("name"))
-            yield row._replace(system=system, run=f"opik|{about.get('id', '')}")
+            scores = [score for score in item.get("feedback_scores") or [] if score["name"] == name]
+            judged = [score for score in scores if score.get("source") != "ui"]
+            for score in [*scores, *([] if judged or name not in by_judge else [missing])]:
+                row = _row(item, data, output, score)
+                system = row.system or text_of((about.get("metadata") or {}).get("system") or about.get("name"))
+                yield row._replace(system=system, run=f"opik|{about.get('id', '')}")
 
 
 def _row(record: dict[str, Any], data: dict[str, Any], output: Any, score: dict[str, Any]) -> Row:
     value = number(score.get("value"))
     missing = bool(score.get("scoring_failed")) or math.isnan(value)
-    told = f"{score.get('reason') or ''} {(score.get('metadata') or {}).get('error_info', {}).get('message', '')}"
+    meta = score.get("metadata") or {}
+    told = f"{score.get('reason') or ''} {(meta.get('error_info') or {}).get('message', '')}"
     known = str(data.get("item") or data.get("id") or record.get("dataset_item_id") or "")
     source = next((data[name] for name in ("input", "question", "prompt", "source") if name in data), None)
     return Row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from calib.adapters.logs import lines_of
 from calib.adapters.row import Row, number, text_of
 from calib.table import TableError, read_frame
 
+_IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
 # what is no metric
 _TEXTS = {
     "user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
@@ -47,9 +49,9 @@ def read(path: Path) -> Iterator[Row]:
 
 
 def _is_metric(name: str, rows: list[Any]) -> bool:
-    """Whether a column holds numbers, or nothing, and one number at least."""
-    if name in _TEXTS:
+    """Whether a column holds numbers, for the most part: where a score should be may be an error's text."""
+    if name in _TEXTS or _IDS.fullmatch(name):
         return False
     cells = [row.get(name) for row in rows]
     known = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
-    return bool(known) and all(not math.isnan(number(cell)) for cell in known)
+    return bool(known) and 2 * sum(not math.isnan(number(cell)) for cell in known) > len(known)

@@ -103,7 +103,7 @@ def read_log(
     reader = _reader_of(files, tool, folder=any(one.is_dir() for one in _named(path)))
     # where a model under test is the judge, the harness kept its replies
     read = getattr(reader, "read_replies", reader.read) if rater is not None else reader.read
-    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in _of_reader(files, reader, tool)]
+    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in _of_reader(files, reader, tool, _named(path))]
     readings = readings_of(rows, asked)
     step = getattr(reader, "STEP", None)
     return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
@@ -148,11 +148,11 @@ def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Any:
     return readers[found.pop()]
 
 
-def _of_reader(files: Sequence[Path], reader: Any, tool: str) -> list[Path]:
-    """Of a folder, the files that are the tool's."""
+def _of_reader(files: Sequence[Path], reader: Any, tool: str, named: Sequence[Path]) -> list[Path]:
+    """Of a folder, the files that are the tool's; a file that was named is read, or said to be none."""
     if len(files) == 1:
         return list(files)
-    found = [file for file in files if reader.sniff(file.name, head_of(file))]
+    found = [file for file in files if file in named or reader.sniff(file.name, head_of(file))]
     if not found:
         raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
     return found

@@ -6,15 +6,18 @@ import hashlib
 import math
 import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from calib.adapters.row import Row, field
 from calib.core.check import ArgumentError
+from calib.core.text import printable
 from calib.judge.replies.extract import RatingRow, extract, has_logprobs
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
@@ -22,6 +25,8 @@ from calib.table import TableError, check_items, check_ratings, check_scores
 
 _TEXTS = ("source", "output", "reference")
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
+_STRANGE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
+_VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
 
@@ -38,11 +43,12 @@ class Asked(NamedTuple):
 def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     found, n_left = [], 0
-    for path, row in ((path, row) for path, rows in files for row in rows):
-        if row.completion is not None and row.method == "logprob" and not _scale_said(row, asked.scale):
-            n_left += 1  # the tool's own reading of this reply is a row of its own
-        else:
-            found.append(_reading(row, path, asked))
+    for file, (path, rows) in enumerate(files):
+        for row, reading in _of_file(path, rows, asked):
+            if reading is None:
+                n_left += 1  # the tool's own reading of this reply is a row of its own
+            else:
+                found.append({**reading, "file": file})
     if n_left:
         told = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {told}.", stacklevel=3)
@@ -60,6 +66,19 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     return _drawn(_outputs_told_apart(_ids(frame, named=asked.item is not None)))
 
 
+def _of_file(path: Path, rows: Iterator[Row], asked: Asked) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+    """The readings of a file, None for one that needs a scale; what has another shape than the tool's is no log."""
+    try:
+        for row in rows:
+            left = row.completion is not None and row.method == "logprob" and not _scale_said(row, asked.scale)
+            yield row, None if left else _reading(row, path, asked)
+    except (TableError, ArgumentError):
+        raise
+    except _STRANGE as error:
+        told = f"has not the shape that its tool writes ({type(error).__name__}: {printable(str(error))[:80]})"
+        raise TableError(f"{path.name}: {told}: is it of another version, or was it edited?") from None
+
+
 def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only prints unless they are asked for."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
@@ -72,7 +91,7 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "group": _print("input", row.source) if row.source else None,
         "system": system or row.system or "",
         "criterion": row.criterion,
-        "rater": _said(asked.rater, record, "rater") or row.rater,
+        "rater": row.rater if row.method == "human" else _said(asked.rater, record, "rater") or row.rater,
         "prompt": row.prompt or _template(row),
         "method": row.method,
         "temperature": row.temperature,
@@ -108,9 +127,10 @@ def _said(said: str | None, record: Any, argument: str, *, must: bool = False) -
     if said is None:
         return None
     found = field(record, said)
-    if found is not None and not isinstance(found, dict | list):
+    if found is not None and not isinstance(found, dict | list) and found == found:  # noqa: PLR0124
         return str(found)
-    if must or "." in said:
+    named = _VERSION.search(said) and field(record, said.partition(".")[0]) is None
+    if must or ("." in said and not named):
         there = ", ".join(map(str, record)) if isinstance(record, dict) else "none"
         raise ArgumentError(argument, f"must be a field of each row of the log (there are {there})", f"got {said!r}")
     return said
@@ -192,7 +212,7 @@ def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Ser
 
 def _refuse_run_twice(frame: pd.DataFrame) -> None:
     """One run in two files, as tools write it in two forms, is no second measurement."""
-    files = frame["run"].drop_duplicates().str.partition("|")
+    files = frame.drop_duplicates(["file", "run"])["run"].str.partition("|")
     twice = files[files[2].str.contains(r"\|.", regex=True)].duplicated(2, keep=False)  # where a run has an id
     if twice.any():
         names = " and ".join(files.loc[twice[twice].index, 0].head(2))
@@ -210,7 +230,7 @@ def _ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         raise ArgumentError("item", "must name the field with the items' ids", f"the log's {which!r} is of two inputs")
     shared = frame.groupby("item")["system"].transform("nunique") > 1
     joined = [
-        item if not system or (named and not several) or _holds(item, system) else f"{item}-{system}"
+        item if not system or (not several and (named or _holds(item, system))) else f"{item}-{system}"
         for item, system, several in zip(frame["item"], frame["system"], shared, strict=True)
     ]
     return frame.assign(group=frame["group"].fillna(frame["item"]), item=joined)
@@ -268,7 +288,7 @@ def ratings_of(readings: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "status"):
         frame[name] = spread[name].where(held, frame[name])
     frame = frame.assign(weight=spread["weight"], low=spread["low"], high=spread["high"])
-    return check_ratings(frame.drop(columns=["group", "system", "answer", "shares", *_TEXTS], errors="ignore"))
+    return check_ratings(frame.drop(columns=["group", "system", "answer", "shares", "file", *_TEXTS], errors="ignore"))
 
 
 def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
@@ -278,7 +298,8 @@ def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:
     """
     exact = (readings["score"] / step).sub((readings["score"] / step).round()).abs() > 1e-6
     weighted = exact.groupby([readings["criterion"], readings["rater"]]).transform("any")
-    readings = readings.assign(method=np.where(weighted, "logprob", "sample"))
+    people = readings["method"] == "human"
+    readings = readings.assign(method=np.select([people, weighted], ["human", "logprob"], "sample"))
     key = list(_READING)
     if readings.groupby(key, dropna=False)["run"].nunique().gt(1).any():
         raise TableError("two of the files hold scores of the same items: read each alone, or name systems by system=.")
