@@ -79,7 +79,11 @@ def array_of(path: Path) -> Iterator[Any]:
 
 def rows_of(path: Path) -> Iterator[Any]:
     """The objects of an array, or of lines, by how the file begins."""
-    yield from array_of(path) if head_of(path).lstrip().startswith("[") else lines_of(path)
+    head = head_of(path).lstrip()
+    if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
+        yield json_of(path)
+    else:
+        yield from array_of(path) if head.startswith("[") else lines_of(path)
 
 
 def _broken(path: Path, line: int) -> TableError:

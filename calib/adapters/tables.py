@@ -43,12 +43,14 @@ class Asked(NamedTuple):
 def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     found, n_left = [], 0
+    files = list(files)
+    names = _names_of([path for path, _ in files], asked.system)
     for file, (path, rows) in enumerate(files):
         for row, reading in _of_file(path, rows, asked):
             if reading is None:
                 n_left += 1  # the tool's own reading of this reply is a row of its own
             else:
-                found.append({**reading, "file": file})
+                found.append({**reading, "file": file, "run": f"{names[file]}|{row.run}"})
     if n_left:
         told = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {told}.", stacklevel=3)
@@ -64,6 +66,16 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     frame["scale"] = _scales(frame, asked.scale)
     _refuse_run_twice(frame)
     return _drawn(_outputs_told_apart(_ids(frame, named=asked.item is not None)))
+
+
+def _names_of(paths: list[Path], system: str | None) -> list[str]:
+    """Names of the files, told apart where folders hold files of one name: else their rows were of one run."""
+    names = [path.name for path in paths]
+    if system == "file" and len({path.stem for path in paths}) < len(paths):
+        twice = next(path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1)
+        raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
+    places = [names[:at].count(name) + 1 for at, name in enumerate(names)]
+    return [name if place == 1 else f"{name}#{place}" for name, place in zip(names, places, strict=True)]
 
 
 def _of_file(path: Path, rows: Iterator[Row], asked: Asked) -> Iterator[tuple[Row, dict[str, Any] | None]]:
@@ -97,7 +109,6 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "temperature": row.temperature,
         "draw": -1 if row.draw is None else row.draw,
         "scale": row.scale,
-        "run": f"{path.name}|{row.run}",
         "score": row.score if read else math.nan,
         "status": "unread" if row.status == "ok" and not read else row.status,
         "answer": "" if row.output is None else _print("", row.output),
@@ -233,7 +244,12 @@ def _ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         item if not system or (not several and (named or _holds(item, system))) else f"{item}-{system}"
         for item, system, several in zip(frame["item"], frame["system"], shared, strict=True)
     ]
-    return frame.assign(group=frame["group"].fillna(frame["item"]), item=joined)
+    frame = frame.assign(group=frame["group"].fillna(frame["item"]), was=frame["item"], item=joined)
+    sources = frame.drop_duplicates(["item", "was", "system"])
+    if (merged := sources["item"].duplicated(keep=False)).any():
+        told = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
+        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", told)
+    return frame.drop(columns="was")
 
 
 def _holds(item: str, system: str) -> bool:
@@ -248,6 +264,9 @@ def _outputs_told_apart(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     place = (answers.groupby("item").cumcount() + 1).astype(str)
     names = (answers["item"] + "#" + place)[several]
+    if taken := set(names) & set(frame["item"]):
+        told = f"{min(taken)!r} is an id of the log and would be that of a repeat"
+        raise ArgumentError("item", "must name a field of ids without '#'", told)
     new = dict(zip(zip(answers["item"][several], answers["answer"][several], strict=True), names, strict=True))
     told = f"{answers['item'][several].nunique()} inputs were answered in {len(new)} ways"
     warnings.warn(f"repeated_outputs: {told}: each answer is an item, `id#k`, of its input's group.", stacklevel=5)
