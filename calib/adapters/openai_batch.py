@@ -39,7 +39,7 @@ def _replies(row: Row, line: dict[str, Any]) -> Iterator[Row]:
     body = response.get("body") or {}
     if body.get("object") not in (None, "chat.completion"):
         told = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
-        raise TableError(f"{row.criterion}/{row.item}: {told}: calib.from_jsonl reads more, with the prompt at hand.")
+        raise TableError(f"{row.criterion}/{row.item}: {told}.")
     choices = body.get("choices") or []
     if line.get("error") or response.get("status_code", 200) != 200 or not choices:
         yield row._replace(status="failed", rater=text_of(body.get("model")) or row.rater)

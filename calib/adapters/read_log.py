@@ -103,7 +103,9 @@ def read_log(
     reader = _reader_of(files, tool, folder=any(one.is_dir() for one in _named(path)))
     # where a model under test is the judge, the harness kept its replies
     read = getattr(reader, "read_replies", reader.read) if rater is not None else reader.read
-    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in _of_reader(files, reader, tool, _named(path))]
+    rows: list[tuple[Path, Iterator[Any]]] = [
+        (file, read(file)) for file in _of_reader(files, reader, tool, _named(path))
+    ]
     readings = readings_of(rows, asked)
     step = getattr(reader, "STEP", None)
     return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)

@@ -50,7 +50,7 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
             if reading is None:
                 n_left += 1  # the tool's own reading of this reply is a row of its own
             else:
-                found.append({**reading, "file": file, "run": f"{names[file]}|{row.run}"})
+                found.append(_whole({**reading, "file": file, "run": f"{names[file]}|{row.run}"}))
     if n_left:
         told = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {told}.", stacklevel=3)
@@ -66,6 +66,13 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     frame["scale"] = _scales(frame, asked.scale)
     _refuse_run_twice(frame)
     return _drawn(_outputs_told_apart(_ids(frame, named=asked.item is not None)))
+
+
+def _whole(reading: dict[str, Any]) -> dict[str, Any]:
+    """Names without halves of characters, which Arrow and files cannot hold."""
+    names = ("item", "system", "criterion", "rater", "prompt", "run")
+    texts = {name: reading[name] for name in names if isinstance(reading[name], str)}
+    return reading | {name: text.encode("utf-8", "backslashreplace").decode() for name, text in texts.items()}
 
 
 def _names_of(paths: list[Path], system: str | None) -> list[str]:
@@ -107,7 +114,7 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "prompt": row.prompt or _template(row),
         "method": row.method,
         "temperature": row.temperature,
-        "draw": -1 if row.draw is None else row.draw,
+        "draw": -1 if row.draw is None else int(row.draw),
         "scale": row.scale,
         "score": row.score if read else math.nan,
         "status": "unread" if row.status == "ok" and not read else row.status,
