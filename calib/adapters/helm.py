@@ -20,13 +20,20 @@ def read(path: Path) -> Iterator[Row]:
     """One row per statistic and instance; a perturbed instance is an item of its own."""
     beside = path.with_name("run_spec.json")
     spec = json_of(beside) if beside.exists() else {}
+    scenario = _scenario(spec.get("scenario_spec") or {})
     system = text_of((spec.get("adapter_spec") or {}).get("model"))
     for found in array_of(path):
         moved = found.get("perturbation") or {}
         name = text_of(moved.get("name")) if isinstance(moved, dict) else text_of(moved)
-        item = "/".join(filter(None, (str(found.get("instance_id")), name)))
+        item = "/".join(filter(None, (scenario, str(found.get("instance_id")), name)))
         for stat in found.get("stats") or []:
             yield _row(found, stat, item, system, str(spec.get("name") or path.parent.name))
+
+
+def _scenario(spec: dict[str, Any]) -> str:
+    """What tells instances of one scenario from those of another, which have the same ids."""
+    known = [str(spec.get("class_name") or "").rpartition(".")[2]]
+    return ",".join(filter(None, known + [f"{name}={value}" for name, value in (spec.get("args") or {}).items()]))
 
 
 def _row(found: dict[str, Any], stat: dict[str, Any], item: str, system: str | None, run: str) -> Row:

@@ -32,7 +32,7 @@ def read(path: Path) -> Iterator[Row]:
     header, samples = _opened(path)
     if (status := header.get("status")) != "success":
         warnings.warn(f"partial: {path.name} has the status {status!r}: the run did not end well.", stacklevel=2)
-    spec, crashed = header.get("eval") or {}, []
+    spec, crashed = {**(header.get("eval") or {}), "scorer": (header.get("results") or {}).get("scorer")}, []
     names: dict[str, str | None] = {}
     for sample in samples:
         rows = list(_rows_of_sample(sample, spec))
@@ -46,7 +46,7 @@ def read(path: Path) -> Iterator[Row]:
 
 def _rows_of_sample(sample: dict[str, Any], spec: dict[str, Any]) -> Iterator[Row]:
     row = _bare(sample, spec)
-    for name, score in (sample.get("scores") or {}).items():
+    for name, score in _scores(sample, spec).items():
         options = _options(name, spec)
         votes = ((score.get("metadata") or {}).get("panel") or {}).get("votes")
         models = options.get("model")
@@ -60,6 +60,13 @@ def _rows_of_sample(sample: dict[str, Any], spec: dict[str, Any]) -> Iterator[Ro
         for criterion, value in _values(name, score.get("value")):
             yield _scored(asked._replace(criterion=criterion), value, score)
         yield from _readings(asked, name, score.get("value"), sample)
+
+
+def _scores(sample: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    """Scores by their scorers' names; logs of 2024 have a single one."""
+    if "scores" not in sample and isinstance(one := sample.get("score"), dict):
+        return {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    return sample.get("scores") or {}
 
 
 def _bare(sample: dict[str, Any], spec: dict[str, Any]) -> Row:
@@ -140,7 +147,7 @@ def _readings(row: Row, name: str, value: Any, sample: dict[str, Any]) -> Iterat
     """Token probabilities of the judge's calls, where the log has one call with them for each value."""
     criteria = [criterion for criterion, _ in _values(name, value)]
     calls = [event for event in sample.get("events") or [] if _has_logprobs(event)]
-    if len(calls) != len(criteria) or len(sample.get("scores") or {}) > 1:
+    if len(calls) != len(criteria) or len(_scores(sample, {})) > 1:
         return
     for criterion, event in zip(_matched(criteria, calls, sample), calls, strict=True):
         choice = event["output"]["choices"][0]

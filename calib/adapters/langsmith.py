@@ -28,9 +28,9 @@ def read(path: Path) -> Iterator[Row]:
     found = [(record, _results(record, path)) for record in records]
     names = list(dict.fromkeys(one["key"] for _, results in found for one in results if _score(one) is not None))
     for record, results in found:
-        scores = {one["key"]: one for one in results if one["key"] in names}
         for name in names:
-            yield _row(record, name, scores.get(name, {}))
+            for one in [one for one in results if one["key"] == name] or [{}]:
+                yield _row(record, name, one)
 
 
 def _results(record: Any, path: Path) -> list[dict[str, Any]]:

@@ -69,6 +69,7 @@ def _row(line: dict[str, Any], task: str, model: str | None, run: str) -> Row:
         item=str(known) if known is not None else f"{task}-{line.get('doc_id')}",
         system=model,
         run=run,
+        source=text_of(doc) if doc else None,  # two tasks may have one id
         output=text_of(said[0] if isinstance(said, list) and said and isinstance(said[0], str) else said),
         reference=text_of(line.get("target")),
     )

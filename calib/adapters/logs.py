@@ -10,7 +10,7 @@ from typing import Any
 
 from calib.table import TableError
 
-_HEAD = 1 << 16  # characters that tell whose log it is
+_HEAD = 1 << 20  # characters that tell whose log it is
 _PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
 _DECODER = json.JSONDecoder()
 _BLANKS, _GAP = re.compile(r"\s*"), re.compile(r"[\s,]*")
@@ -62,6 +62,8 @@ def array_of(path: Path) -> Iterator[Any]:
         while True:
             at = wrong = _end_of(_GAP, text, at)
             if text.startswith("]", at):
+                if (text[at + 1 :] + file.read(_PIECE)).strip():
+                    raise TableError(f"{path.name}: must be one array of JSON, but goes on after its end.")
                 return
             try:
                 found, end = _DECODER.raw_decode(text, at)
@@ -85,7 +87,11 @@ def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
 
 def rows_of(path: Path) -> Iterator[Any]:
     """The objects of an array, or of lines, by how the file begins."""
-    yield from array_of(path) if head_of(path).lstrip().startswith("[") else lines_of(path)
+    head = head_of(path).lstrip()
+    if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
+        yield json_of(path)
+    else:
+        yield from array_of(path) if head.startswith("[") else lines_of(path)
 
 
 def objects_in(found: Any, path: Path, name: str) -> list[dict[str, Any]]:

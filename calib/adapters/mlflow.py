@@ -52,7 +52,9 @@ def _row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any]) -> R
         value,
         why_missing(error.get("error_message")) if missing else "ok",
         item=text_of(info.get("trace_id")),
-        rater=text_of(source.get("source_id")) if human or source.get("source_type") == "LLM_JUDGE" else None,
+        rater=text_of(source.get("source_id")) or ("human" if human else None)
+        if human or source.get("source_type") == "LLM_JUDGE"
+        else None,
         prompt=f"{one.get('assessment_name')}-{digest[:6]}" if digest and not human else "",
         method="human" if human else "sample",
         run=f"mlflow|{meta.get('mlflow.assessment.sourceRunId') or about.get('mlflow.sourceRun') or ''}",

@@ -8,6 +8,7 @@ from typing import Any
 
 from calib.adapters.logs import head_of, lines_of
 from calib.adapters.row import Row, text_of
+from calib.table import TableError
 
 _ASKED = 1 << 20  # lines of an input file that are held
 
@@ -36,6 +37,9 @@ def read(path: Path) -> Iterator[Row]:
 def _replies(row: Row, line: dict[str, Any]) -> Iterator[Row]:
     response = line.get("response") or {}
     body = response.get("body") or {}
+    if body.get("object") not in (None, "chat.completion"):
+        told = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
+        raise TableError(f"{row.criterion}/{row.item}: {told}.")
     choices = body.get("choices") or []
     if line.get("error") or response.get("status_code", 200) != 200 or not choices:
         yield row._replace(status="failed", rater=text_of(body.get("model")) or row.rater)

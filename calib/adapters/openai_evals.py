@@ -23,13 +23,18 @@ def read(path: Path) -> Iterator[Row]:
     """One row per score of a sample: its metrics, its match, or its failure."""
     spec: dict[str, Any] = {}
     asked: dict[str, Any] = {}
+    scored: set[str] = set()
     finished = False
     for line in lines_of(path):
         spec, finished = line.get("spec") or spec, finished or "final_report" in line
         data, sample = line.get("data") or {}, text_of(line.get("sample_id"))
         if line.get("type") == "sampling":
-            asked[str(sample)] = data
+            if str(sample) in scored:
+                scored.discard(str(sample))
+                asked.pop(str(sample), None)
+            asked.setdefault(str(sample), data)  # what follows is the judge's
         if line.get("type") in ("metrics", "match", "error"):
+            scored.add(str(sample))
             yield from _rows(line, data, spec, asked.get(str(sample)) or {})
     if not finished:
         warnings.warn(f"partial: {path.name} has no final report: the run broke off.", stacklevel=2)
@@ -53,10 +58,18 @@ def _rows(line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], aske
     elif line["type"] == "error":
         yield row._replace(status="failed")
     elif "choice" in data or "score" in data:
-        value = data.get("score", _LETTERS.get(str(data.get("choice"))))
+        value = _graded(data)
         yield _scored(row, row.criterion, value)._replace(rater=text_of(names[-1]), reply=text_of(data.get("choice")))
     else:
         yield from (_scored(row, str(name), value) for name, value in data.items() if _is_score(value))
+
+
+def _graded(data: dict[str, Any]) -> Any:
+    """The score of a choice; where none was found, the tool wrote the lowest there is."""
+    if data.get("choice") == "__invalid__":
+        return None
+    score = data.get("score")
+    return _LETTERS.get(str(data.get("choice"))) if score is None else score
 
 
 def _is_score(value: Any) -> bool:

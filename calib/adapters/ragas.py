@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from calib.adapters.logs import lines_of
 from calib.adapters.row import Row, number, text_of
 from calib.table import TableError, read_frame
 
+_IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
 # what is no metric
 _TEXTS = {
     "user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
@@ -50,13 +52,13 @@ def read(path: Path) -> Iterator[Row]:
 
 
 def _is_metric(name: str, rows: list[Any]) -> bool:
-    """Whether a column holds numbers, or nothing: texts that are not there have no column, failed metrics have."""
-    if name in _TEXTS:
+    """Whether a column holds numbers for the most part, or nothing: a metric that failed leaves a gap, or words."""
+    if name in _TEXTS or _IDS.fullmatch(name):
         return False
     cells = [row.get(name) for row in rows]
     known = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
     read = [cell for cell in known if not math.isnan(number(cell))]
-    if 0 < len(read) < len(known):
+    if 0 < 2 * len(read) <= len(known):
         told = f"column {name!r} holds {len(read)} numbers among words: it is no metric, and left out."
         warnings.warn(f"not_read: {told}", stacklevel=2)
-    return len(read) == len(known)
+    return not known or 2 * len(read) > len(known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,27 +102,13 @@ def read_log(
     files = _files_of(path)
     folder = any(one.is_dir() for one in _named(path))
     reader = _reader_of(files, tool, folder=folder)
-    files = _of_reader(files, reader, tool, folder=folder)
+    files = _of_reader(files, reader, tool, _named(path), folder=folder)
     # where a model under test is the judge, the harness kept its replies
     read = getattr(reader, "read_replies", reader.read) if rater is not None else reader.read
-    rows: list[tuple[Path, Iterator[Any]]] = [(file, _in_known_form(read, file)) for file in files]
+    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in files]
     readings = readings_of(rows, asked)
     step = getattr(reader, "STEP", None)
     return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
-
-
-def _in_known_form(read: Callable[[Path], Iterator[Any]], file: Path) -> Iterator[Any]:
-    """The rows of a log; where a tool, or somebody's editor, wrote what no reader expects, that is said."""
-    place = 0
-    try:
-        for row in read(file):
-            yield row
-            place += 1
-    except TableError:
-        raise
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        told = f"is not of the form that this tool's logs have ({type(error).__name__}: {error})"
-        raise TableError(f"{file.name}: after {place} readings it {told}.") from error
 
 
 def _named(path: Any) -> list[Path]:
@@ -164,11 +150,11 @@ def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Any:
     return readers[found.pop()]
 
 
-def _of_reader(files: Sequence[Path], reader: Any, tool: str, *, folder: bool) -> list[Path]:
-    """Of a folder, the files that are the tool's; not those that it also writes and no one should read."""
+def _of_reader(files: Sequence[Path], reader: Any, tool: str, named: Sequence[Path], *, folder: bool) -> list[Path]:
+    """Of a folder, the files that are the tool's and that one should read; a file that was named is read."""
     if len(files) == 1:
         return list(files)
-    found = [file for file in files if reader.sniff(file.name, head_of(file))]
+    found = [file for file in files if file in named or reader.sniff(file.name, head_of(file))]
     if not found:
         raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
     whole = [file for file in found if file.suffix not in getattr(reader, "LOSSY", ())]

@@ -142,6 +142,6 @@ def number(value: Any) -> float:
         value = words.get(value.strip().lower(), value)
     try:
         found = math.nan if value is None else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
     return found if math.isfinite(found) else math.nan

@@ -6,15 +6,18 @@ import hashlib
 import math
 import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
 from calib.adapters.row import Row, field
 from calib.core.check import ArgumentError
+from calib.core.text import printable
 from calib.judge.replies.extract import RatingRow, extract, has_logprobs
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
@@ -23,6 +26,8 @@ from calib.table import TableError, check_items, check_ratings, check_scores
 _TEXTS = ("source", "output", "reference")
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
 _NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run")
+_STRANGE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
+_VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
 
@@ -39,11 +44,14 @@ class Asked(NamedTuple):
 def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     found, n_left = [], 0
-    for path, row in ((path, row) for path, rows in files for row in rows):
-        if row.completion is not None and row.method == "logprob" and not _scale_said(row, asked.scale):
-            n_left += 1  # the tool's own reading of this reply is a row of its own
-        else:
-            found.append(_reading(row, path, asked))
+    files = list(files)
+    names = _names_of([path for path, _ in files], asked.system)
+    for file, (path, rows) in enumerate(files):
+        for row, reading in _of_file(path, rows, asked):
+            if reading is None:
+                n_left += 1  # the tool's own reading of this reply is a row of its own
+            else:
+                found.append({**reading, "file": file, "run": f"{names[file]}|{row.run}"})
     if n_left:
         told = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {told}.", stacklevel=3)
@@ -55,7 +63,7 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
     for name in _NAMES:
         columns[name] = [None if text is None else _whole_characters(str(text)) for text in columns[name]]
     frame = pd.DataFrame({name: pd.Series(c, dtype=None if name in numbers else object) for name, c in columns.items()})
-    frame["rater"] = _raters(frame)
+    frame["rater"] = _raters(_words_are_paths(frame, asked))
     frame = _broken_as_whole(frame)
     frame["prompt"] = _prompts(frame)
     frame["scale"] = _scales(frame, asked.scale)
@@ -66,6 +74,29 @@ def readings_of(files: Iterable[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
 def _whole_characters(text: str) -> str:
     """A name without half a character, which few programs can take."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _names_of(paths: list[Path], system: str | None) -> list[str]:
+    """Names of the files, told apart where folders hold files of one name: else their rows were of one run."""
+    names = [path.name for path in paths]
+    if system == "file" and len({path.stem for path in paths}) < len(paths):
+        twice = next(path.stem for path in paths if [other.stem for other in paths].count(path.stem) > 1)
+        raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
+    places = [names[:at].count(name) + 1 for at, name in enumerate(names)]
+    return [name if place == 1 else f"{name}#{place}" for name, place in zip(names, places, strict=True)]
+
+
+def _of_file(path: Path, rows: Iterator[Row], asked: Asked) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+    """The readings of a file, None for one that needs a scale; what has another shape than the tool's is no log."""
+    try:
+        for row in rows:
+            left = row.completion is not None and row.method == "logprob" and not _scale_said(row, asked.scale)
+            yield row, None if left else _reading(row, path, asked)
+    except (TableError, ArgumentError):
+        raise
+    except _STRANGE as error:
+        told = f"has not the shape that its tool writes ({type(error).__name__}: {printable(str(error))[:80]})"
+        raise TableError(f"{path.name}: {told}: is it of another version, or was it edited?") from None
 
 
 def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
@@ -80,13 +111,12 @@ def _reading(row: Row, path: Path, asked: Asked) -> dict[str, Any]:
         "group": _print("input", row.source) if row.source else None,
         "system": system or row.system or "",
         "criterion": row.criterion,
-        "rater": (row.rater if row.method == "human" else None) or _said(asked.rater, record, "rater") or row.rater,
+        "rater": row.rater if row.method == "human" else _said(asked.rater, record, "rater") or row.rater,
         "prompt": row.prompt or _template(row),
         "method": row.method,
         "temperature": row.temperature,
         "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
         "scale": row.scale,
-        "run": f"{path.name}|{row.run}",
         "score": row.score if read else math.nan,
         "status": "unread" if row.status == "ok" and not read else row.status,
         "answer": "" if row.output is None else _print("", row.output),
@@ -105,6 +135,8 @@ def _read_completion(row: Row, said: str | Mapping[str, str] | None) -> Row:
     if not text:
         told = f"the log does not name that of {row.criterion!r}"
         raise ArgumentError("scale", "must be given to read token probabilities", told)
+    if ".." in text:
+        raise ArgumentError("scale", "must list its labels to read token probabilities, 1|2|3|4|5", f"got {text!r}")
     choice = decode(row.completion).choices[0]
     exact = has_logprobs(choice)
     found = extract(choice, Scale.parse(text), "label", logprobs=exact)
@@ -116,9 +148,10 @@ def _said(said: str | None, record: Any, argument: str, *, must: bool = False) -
     if said is None:
         return None
     found = field(record, said)
-    if found is not None and not isinstance(found, dict | list):
+    if found is not None and not isinstance(found, dict | list) and found == found:  # noqa: PLR0124
         return str(found)
-    if must or "." in said:
+    named = _VERSION.search(said) and field(record, said.partition(".")[0]) is None
+    if must or ("." in said and not named):
         there = ", ".join(map(str, record)) if isinstance(record, dict) else "none"
         raise ArgumentError(argument, f"must be a field of each row of the log (there are {there})", f"got {said!r}")
     return said
@@ -140,6 +173,18 @@ def _template(row: Row) -> str:
 
 
 # --- who and what -----------------------------------------------------------------------------------------------
+
+
+def _words_are_paths(frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """A word that is a field of some rows is no name in the others: those do not say."""
+    for name, said in (("rater", asked.rater), ("system", asked.system)):
+        mute = (frame[name] == said) & (frame["method"] != "human")
+        if said is None or not mute.any() or mute[frame["method"] != "human"].all():
+            continue
+        if name == "system":
+            raise ArgumentError(name, "must be a field of each row of the log", f"{said!r} is one of some")
+        frame[name] = frame[name].where(~mute, None)
+    return frame
 
 
 def _raters(frame: pd.DataFrame) -> pd.Series:
@@ -200,7 +245,7 @@ def _scales(frame: pd.DataFrame, said: str | Mapping[str, str] | None) -> pd.Ser
 
 def _refuse_run_twice(frame: pd.DataFrame) -> None:
     """One run in two files, as tools write it in two forms, is no second measurement."""
-    files = frame["run"].drop_duplicates().str.partition("|")
+    files = frame.drop_duplicates(["file", "run"])["run"].str.partition("|")
     twice = files[files[2].str.contains(r"\|.", regex=True)].duplicated(2, keep=False)  # where a run has an id
     if twice.any():
         names = " and ".join(files.loc[twice[twice].index, 0].head(2))
@@ -211,8 +256,8 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
 def _refuse_two_forms(frame: pd.DataFrame) -> None:
     """Files named alike but for the ending, with the same readings: not every form of a log names its run."""
     files = frame["run"].str.partition("|")[0]
-    alike = files.drop_duplicates().groupby(files.map(lambda name: Path(name).stem))
-    for names in (list(names) for _, names in alike if len(names) > 1):
+    alike = files.drop_duplicates().groupby(files.map(lambda name: Path(name).stem))  # of one name: `_names_of`
+    for names in ([one for one in names if "#" not in Path(one).suffix] for _, names in alike):
         held: dict[tuple[str, ...], str] = {}
         for name in names:
             rows = frame.loc[files == name, ["item", "system", "criterion", "rater", "status", "score"]].round(9)
@@ -232,10 +277,15 @@ def _ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         raise ArgumentError("item", "must name the field with the items' ids", f"the log's {which!r} is of two inputs")
     shared = frame.groupby("item")["system"].transform("nunique") > 1
     joined = [
-        item if not system or (named and not several) or _holds(item, system) else f"{item}-{system}"
+        item if not system or (not several and (named or _holds(item, system))) else f"{item}-{system}"
         for item, system, several in zip(frame["item"], frame["system"], shared, strict=True)
     ]
-    return frame.assign(group=frame["group"].fillna(frame["item"]), item=joined)
+    frame = frame.assign(group=frame["group"].fillna(frame["item"]), was=frame["item"], item=joined)
+    sources = frame.drop_duplicates(["item", "was", "system"])
+    if (merged := sources["item"].duplicated(keep=False)).any():
+        told = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
+        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", told)
+    return frame.drop(columns="was")
 
 
 def _holds(item: str, system: str) -> bool:
@@ -250,6 +300,9 @@ def _outputs_told_apart(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     place = (answers.groupby("item").cumcount() + 1).astype(str)
     names = (answers["item"] + "#" + place)[several]
+    if taken := set(names) & set(frame["item"]):
+        told = f"{min(taken)!r} is an id of the log and would be that of a repeat"
+        raise ArgumentError("item", "must name a field of ids without '#'", told)
     new = dict(zip(zip(answers["item"][several], answers["answer"][several], strict=True), names, strict=True))
     told = f"{answers['item'][several].nunique()} inputs were answered in {len(new)} ways"
     warnings.warn(f"repeated_outputs: {told}: each answer is an item, `id#k`, of its input's group.", stacklevel=5)
@@ -290,7 +343,7 @@ def ratings_of(readings: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "status"):
         frame[name] = spread[name].where(held, frame[name])
     frame = frame.assign(weight=spread["weight"], low=spread["low"], high=spread["high"])
-    return check_ratings(frame.drop(columns=["group", "system", "answer", "shares", *_TEXTS], errors="ignore"))
+    return check_ratings(frame.drop(columns=["group", "system", "answer", "shares", "file", *_TEXTS], errors="ignore"))
 
 
 def scores_of(readings: pd.DataFrame, step: float) -> pd.DataFrame:

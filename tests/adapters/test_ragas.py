@@ -45,7 +45,7 @@ def test_means_are_those_of_the_columns(system, form):
 @needs_logs
 def test_both_forms_of_a_frame_are_refused():
     with pytest.raises(ValueError, match=r"alpha\.csv and alpha\.jsonl hold the same run: read one of them"):
-        calib.read_log(LOGS, rater="g", system="file")
+        calib.read_log([LOGS / "alpha.csv", LOGS / "alpha.jsonl"], rater="g", system="v")
 
 
 @needs_logs

@@ -372,19 +372,24 @@ def test_no_tool_is_imported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [{"samples": {"a": 1}}, {"samples": [{"scores": [1]}]}, {"samples": [{"epoch": "x", "scores": {}}]}],
+    "broken", [{"samples": {"a": 1}}, {"samples": [{"scores": [1]}]}, {"samples": [{"epoch": "x", "scores": {}}]}]
 )
 def test_a_form_that_no_tool_writes_is_said(tmp_path, broken):
     whole = {"status": "success", "eval": {"eval_id": "E", "task": "t", "model": "m"}, "samples": [sample("C")]}
     path = tmp_path / "log.json"
     path.write_text(json.dumps(whole | broken))
-    with pytest.raises(
-        TableError, match=r"log\.json: after 0 readings it is not of the form that this tool's logs have"
-    ):
+    with pytest.raises(TableError, match=r"log\.json: has not the shape that its tool writes"):
         calib.read_log(path, tool="inspect")
 
 
 def test_half_a_character_in_a_name_is_a_question_mark(tmp_path):
     items, _ = read(log(tmp_path, [result(item="a\ud800", system="s\ud800")]))
     assert items[["item", "system"]].to_numpy().tolist() == [["a?-s?", "s?"]]
+
+
+def test_a_field_of_some_rows_is_no_name_in_the_others(tmp_path):
+    rows = [{**result(item="a"), "judge": "gpt-4o"}, result(item="b", output="other")]
+    _, ratings = calib.read_log(log(tmp_path, rows), rater="judge")
+    assert set(ratings["rater"]) == {"gpt-4o"}
+    with pytest.raises(ValueError, match="`system` must be a field of each row of the log, but 'judge' is one of some"):
+        read(log(tmp_path, rows), system="judge")
