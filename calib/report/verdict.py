@@ -178,7 +178,11 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     }
     suite = ET.Element("testsuite", {"name": "calib.gate", **{name: str(value) for name, value in counts.items()}})
     for label, one in _pairs(verdict):
-        names = {"classname": visible(f"calib.gate.{verdict.system}"), "name": visible(label["criterion"]), "time": "0"}
+        names = {
+            "classname": _xml_text(f"calib.gate.{verdict.system}"),
+            "name": _xml_text(label["criterion"]),
+            "time": "0",
+        }
         case = ET.SubElement(suite, "testcase", names)
         held = ET.SubElement(case, "properties")
         for name, value in one.to_frame().iloc[0].items():

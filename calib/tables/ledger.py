@@ -57,7 +57,7 @@ class Ledger:
         if not here.exists():
             return cls(here, ())
         lines = []
-        for number, line in enumerate(here.read_text("utf-8").splitlines(), start=1):
+        for number, line in enumerate(_text(here).splitlines(), start=1):
             if line.strip():
                 lines.append(_line(line, f"{printable(here.name)}, line {number}"))
         return cls(here, tuple(lines))
@@ -103,9 +103,28 @@ def plain_json(value: Any) -> Any:
 def _line(text: str, where: str) -> dict[str, Any]:
     try:
         line = json.loads(text)
-        whole = isinstance(line, dict) and {"system", "scores", "gold", "checks", "outcome"} <= line.keys()
+        whole = isinstance(line, dict) and _whole(line)
     except ValueError:
         whole = False
     if not whole:
         raise TableError(f"{where}: must be a verdict of a gate, but is not: the ledger is damaged.")
     return line  # type: ignore[no-any-return]
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise TableError(f"{printable(path.name)}: a ledger must be a file, but is none.")
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise TableError(f"{printable(path.name)}: must be UTF-8, but is not: the ledger is damaged.") from None
+
+
+def _whole(line: Mapping[str, Any]) -> bool:
+    checks = line.get("checks")
+    return (
+        all(isinstance(line.get(name), str) for name in ("system", "scores", "gold", "outcome"))
+        and isinstance(checks, list)
+        and all(isinstance(one, dict) for one in checks)
+        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_gold"), int) for one in checks)
+    )

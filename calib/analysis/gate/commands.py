@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+<<<<<<< HEAD
 from datetime import UTC, date, datetime
+=======
+from contextlib import suppress
+>>>>>>> wt-a1
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -100,8 +104,15 @@ def _lines(given: Sequence[str] | None, criteria: Sequence[str] | None, option: 
     if len(values) < len(given) or ("" in values and len(values) > 1):
         raise typer.BadParameter(f"{option} must be one number, or one for each criterion, but got {list(given)}.")
     if "" not in values:
-        return values
+        return _of_criteria(values, criteria, option)
     return dict.fromkeys(criteria, values[""]) if criteria else values[""]
+
+
+def _of_criteria(values: dict[str, float], criteria: Sequence[str] | None, option: str) -> dict[str, float]:
+    """The named numbers of the criteria that are asked about: none of these may go unchecked."""
+    if without := [name for name in criteria or () if name not in values]:
+        raise typer.BadParameter(f"{option} must have a number for each --criterion, but has none for {without[0]!r}.")
+    return {name: values[name] for name in criteria} if criteria else values
 
 
 def _number(error: str) -> float | str:
@@ -158,7 +169,8 @@ def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
     from calib.report.verdict import tell_github_unmeasured, unmeasured_junit
 
     if junit is not None:
-        junit.write_text(unmeasured_junit(system, message), "utf-8")
+        with suppress(OSError):  # why nothing was measured matters more than that this could not be written
+            junit.write_text(unmeasured_junit(system, message), "utf-8")
     for line in tell_github_unmeasured(system, message):
         typer.echo(line)
 
