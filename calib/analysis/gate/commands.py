@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-<<<<<<< HEAD
-from datetime import UTC, date, datetime
-=======
 from contextlib import suppress
->>>>>>> wt-a1
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
