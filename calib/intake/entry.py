@@ -229,7 +229,8 @@ def _as_table(thing: Any) -> Any:
     if thing.path is None:
         return frame
     try:
-        return check_ratings(frame) if {"weight", "draw", "status", "shown_first"} & set(frame) else check_scores(frame)
+        replies = {"weight", "draw", "status", "shown_first"} & set(frame) and "n_unread" not in frame
+        return check_ratings(frame) if replies else check_scores(frame)
     except TableError as error:
         raise TableError(f"{thing.path}: {error}") from None
 

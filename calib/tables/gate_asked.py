@@ -11,7 +11,6 @@ import pandas as pd
 
 from calib.analysis.gate.gate_outcomes import error_of
 from calib.analysis.gate.spent_error import spent_error
-from calib.core import check
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError, TableError
 from calib.tables.baseline import Baseline, refuse_other_judge
@@ -131,7 +130,8 @@ def _unlabelled(label: dict[str, Any], rows: pd.DataFrame) -> Pair:
 def error_asked(error: float | str, book: Ledger | None, name: str) -> float:
     if not isinstance(error, str):
         return error_of(error)
-    check.choice(error, "error", ("spend",))
+    if error != "spend":
+        raise ArgumentError("error", "must be a number below .5, or 'spend'", f"got {error!r}")
     if book is None:
         raise ArgumentError("error", "must be a number without a {0}, which counts the builds", "got 'spend'",
                             mentions=("ledger",))  # fmt: skip

@@ -84,6 +84,19 @@ def people(name: str, folder: Path) -> pd.DataFrame:
 
 
 @pytest.mark.skipif(not LOGS.is_dir(), reason="logs of tools: CALIB_DATA has no folder tool_logs")
+def test_the_lines_for_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("promptfoo-0.121.20", "deepeval-4.3.1"):
+        for one in (LOGS / folder).glob("*.json"):
+            (tmp_path / one.name).symlink_to(one)
+    people("", tmp_path).to_csv("people.csv", index=False)
+    block = re.search(r"In a shell.*?```\n(.*?)```", (DOCS / "logs.md").read_text("utf-8"), re.DOTALL)
+    for line in block[1].splitlines():
+        done = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not LOGS.is_dir(), reason="logs of tools: CALIB_DATA has no folder tool_logs")
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):
     if "Inspect" in name:
