@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 import calib
 
 DOCS = Path(__file__).parents[2] / "docs"
+# a shell in which calib is installed, as the interpreter of these tests has it
+SHELL = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
 LOGS = Path(os.environ.get("CALIB_DATA", "nowhere"), "tool_logs")
 
 
@@ -32,7 +35,7 @@ def test_the_workflow_runs_offline(tmp_path, monkeypatch):
     assert len(lines) == 3
     for line in lines:
         done = subprocess.run(
-            ["bash", "-ec", line], env=os.environ | told, capture_output=True, text=True, timeout=300, check=False
+            ["bash", "-ec", line], env=SHELL | told, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr
     assert "::notice title=calib gate" in done.stdout
@@ -92,7 +95,9 @@ def test_the_lines_for_a_shell(tmp_path, monkeypatch):
     people("", tmp_path).to_csv("people.csv", index=False)
     block = re.search(r"In a shell.*?```\n(.*?)```", (DOCS / "logs.md").read_text("utf-8"), re.DOTALL)
     for line in block[1].splitlines():
-        done = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            ["bash", "-ec", line], env=SHELL, capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, done.stderr
 
 
