@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,12 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
         if ending == ".jsonl":
             return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
     try:
-        names, *rows = _same_cells([row for _, row in csv_rows(text)], path)
+        names, *rows = _same_cells(_all_rows(text), path)
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    if "'" in text:
+        columns = {name: [_unquoted(cell) for cell in cells] for name, cells in columns.items()}
     return frame_of({name: cells if name in texts else guessed(cells) for name, cells in columns.items()})
 
 
@@ -136,12 +139,14 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
             return path
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             if ending == ".jsonl":
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _plain_rows(frame))
+                heads = [f"{json.dumps(str(name), ensure_ascii=False)}: " for name in frame.columns]
+                columns = [_written(frame.iloc[:, k], partial(_json_cell, head)) for k, head in enumerate(heads)]
+                file.writelines(f"{{{', '.join(row)}}}\n" for row in _rows_of(columns, len(frame)))
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
                 writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
-                rows = (row.values() for row in _plain_rows(frame))
-                writer.writerows([_quoted(_cell(value), for_spreadsheets) for value in row] for row in rows)
+                shown = partial(_csv_cell, for_spreadsheets)
+                writer.writerows(_rows_of([_written(column, shown) for _, column in frame.items()], len(frame)))
     return path
 
 
@@ -201,13 +206,13 @@ def json_object(line: str) -> dict[str, Any]:
 
 def from_json(text: str) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
-    trouble = f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}"
     try:
         value = json.loads(text)
+        deep = text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST
     except RecursionError:
-        raise ValueError(trouble) from None
-    if text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST:
-        raise ValueError(trouble)
+        deep = True
+    if deep:
+        raise ValueError(f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
     return value
 
 
@@ -234,6 +239,18 @@ def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterat
         if row:
             yield line, [_unquoted(cell) for cell in row]
         line = reader.line_num + 1
+
+
+def _all_rows(text: str) -> list[list[str]]:
+    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        first, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
+    except csv.Error:
+        first, *rows = [row for _, row in csv_rows(text)]
+    finally:
+        csv.field_size_limit(limit)
+    return [[_unquoted(name) for name in first], *rows] if first else []
 
 
 def _next_row(reader: Any, line: int) -> list[str] | None:
@@ -269,6 +286,9 @@ def frame_of(values: Any) -> pd.DataFrame:
 
 def guessed(cells: list[str]) -> list[Any]:
     """Cells as numbers or lists, where each is written as Python writes it; else as they are."""
+    distinct = list(dict.fromkeys(cells))
+    if cells and 2 * len(distinct) <= len(cells) and not isinstance((values := guessed(distinct))[-1], list):
+        return cells if values is distinct else list(map(dict(zip(distinct, values, strict=True)).get, cells))
     for kind in (int, float, from_json):
         try:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
@@ -294,10 +314,34 @@ def _cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _plain_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Rows as plain Python values; NaN as None, which is what JSON can hold."""
-    for row in frame.astype(object).to_dict(orient="records"):
-        yield {str(name): _plain(value) for name, value in row.items()}
+def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
+    """The cells of a column as they are written; a value that is there again is written once."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        texts = [cell(_plain(value)) for value in column.cat.categories.astype(object)] + [cell(None)]
+        return [texts[code] for code in column.cat.codes.tolist()]
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+        values = column.to_numpy()
+        if values.dtype.kind == "f":  # by their bits: 0.0 is not -0.0
+            number, bits = pd.factorize(values.astype(np.float64).view(np.int64))
+            distinct = bits.view(np.float64)
+        else:
+            number, distinct = pd.factorize(values)
+        texts = [cell(_plain(value)) for value in distinct.tolist()]
+        return [texts[place] for place in number.tolist()]
+    return [cell(_plain(value)) for value in column.astype(object).tolist()]
+
+
+def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
+    """A table without columns has its rows, too."""
+    return zip(*columns, strict=True) if columns else [()] * n
+
+
+def _csv_cell(for_spreadsheets: bool, value: Any) -> str:
+    return _quoted(_cell(value), for_spreadsheets)
+
+
+def _json_cell(head: str, value: Any) -> str:
+    return head + json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
@@ -305,4 +349,4 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if value is pd.NA or (isinstance(value, float) and math.isnan(value)) else value
