@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,17 @@ import pandas as pd
 from calib import stats
 from calib.core.check import as_typed, choice
 from calib.core.text import printable
+from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
 from calib.table.schema import ORDERS
 
+_ASKED = ["criterion", "rater", "prompt", "method", "temperature", "scale"]
 _BY_ORDER = {f"score_{order}_first": order for order in ORDERS}
 
 
-def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool: str | None = None) -> pd.DataFrame:
+def summarize(
+    ratings: Any, items: Any = None, *, pool: str | None = None, out: str | Path | None = None, executor: Any = None
+) -> Any:
     r"""One score per item, criterion and rater: the expectation of its score distribution.
 
     Within a draw the reported probabilities are normalised over the scale; draws are
@@ -30,17 +35,24 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
 
     Parameters
     ----------
-    ratings : DataFrame
-    items : DataFrame, optional
+    ratings : DataFrame, or partitions
+        A table; or one in parts (`calib.table.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
+        DataFrame, or frames one after the other, where all ratings of an item stand in one part.
+    items : DataFrame or partitions, optional
         Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
+        Partitions are cut as those of the ratings are.
     pool : {"rater", "prompt"}, optional
         Average all raters of an item and criterion, or one rater's prompts, each with equal weight. Over
         prompts `entropy`, `mass` and the bounds are averages too, and there is no mode.
+    out : path, optional
+        Of partitions: a folder for the scores, a Parquet file for each part. Without it they come as one table.
+    executor : Executor or Client, optional
+        Of partitions: who works on them, by the `submit` of `concurrent.futures` (see `calib.table.Partitions`).
 
     Returns
     -------
-    DataFrame
-        A table of scores: `score` (expectation; NaN if nothing could be read),
+    DataFrame, or Partitions with `out`
+        A table of scores, of partitions the same as of one table: `score` (expectation; NaN if nothing could be read),
         `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters or prompts
         pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
         (bounds on the expectation from mass that was not reported or not told apart). For
@@ -58,7 +70,7 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     Raises
     ------
     TableError
-        If a table breaks its schema, or `items` lacks an item of the ratings.
+        If a table breaks its schema, or `items` lacks an item of the ratings; if an item stands in two parts.
 
     References
     ----------
@@ -75,41 +87,65 @@ def summarize(ratings: pd.DataFrame, items: pd.DataFrame | None = None, *, pool:
     as_typed(summarize, locals())
     if pool is not None:
         choice(pool, "pool", ("rater", "prompt"))
+    if is_partitioned(ratings):
+        from calib.tables.scores_in_parts import summarized_parts
+
+        scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
+    else:
+        for name, given in (("out", out), ("executor", executor)):
+            if given is not None:
+                raise TableArgumentError(name, "goes with ratings in partitions", "they came as one table")
+        scores, alone = summarized(ratings, items, pool)
+    if note := _one_order_alone(*alone):
+        warnings.warn(printable(note), stacklevel=2)
+    return scores
+
+
+def summarized(ratings: Any, items: Any, pool: str | None, asked: pd.DataFrame | None = None) -> tuple[Any, Any]:
+    """Scores, and of how many pairs that were judged in both orders one alone could be read.
+
+    `asked` are the raters and prompts of the whole table, where this is a part of it.
+    """
     table = check_ratings(ratings)
     if pool:
-        _one_scale(table, pool)
+        asked = asked_in(table) if asked is None else asked
+        _one_scale(asked, pool)
     scores = _scores(table)
-    if note := _one_order_alone(table, scores):
-        warnings.warn(printable(note), stacklevel=2)
-    scores = _over_prompts(scores) if pool == "prompt" else _over_raters(scores) if pool else scores
+    alone = _orders(table, scores)
+    scores = _over_prompts(scores, asked) if pool == "prompt" else _over_raters(scores, asked) if pool else scores
     if items is not None:
         scores = _with_design(scores, check_items(items))
-    return check_scores(scores)
+    return check_scores(scores), alone
 
 
-def _one_scale(table: pd.DataFrame, pool: str) -> None:
+def asked_in(table: pd.DataFrame) -> pd.DataFrame:
+    """Who was asked what, and how: the rows of a table of ratings that differ in more than items and replies."""
+    return table[_ASKED].drop_duplicates().astype({name: object for name in _ASKED if name != "temperature"})
+
+
+def _one_scale(asked: pd.DataFrame, pool: str) -> None:
     """Scores of different scales have no mean."""
     apart = ["criterion"] if pool == "rater" else ["criterion", "rater"]
-    for (criterion, *_), texts in table.groupby(apart, sort=False)["scale"]:
+    for (criterion, *_), texts in asked.groupby(apart, sort=False)["scale"]:
         ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
         if len(ends) > 1:
             named = " and ".join(sorted(ends.values()))
             raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", f"{criterion!r} is on {named}")
 
 
-def _over_raters(scores: pd.DataFrame) -> pd.DataFrame:
+def _over_raters(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """Means over the raters of each item and criterion; each order of a pair is a mean of its own."""
-    pooled = _scores(_pooled(scores))
+    pooled = _scores(_pooled(scores, asked))
     if not (orders := [name for name in _BY_ORDER if name in scores]):
         return pooled
     each = scores.groupby(["item", "criterion"])[orders].mean().reset_index()
     return pooled.merge(each, on=["item", "criterion"], how="left", validate="one_to_one")
 
 
-def _pooled(scores: pd.DataFrame) -> pd.DataFrame:
+def _pooled(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """Raters as draws of one pooled rater, each with one score however often it rated."""
     alone = scores.drop(columns=[*_BY_ORDER], errors="ignore").astype({"score": float})
-    names, methods = sorted(alone["rater"].unique()), set(alone["method"])
+    names, methods = sorted(asked["rater"].unique()), set(asked["method"])
     rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
     method = methods.pop() if len(methods) == 1 else "sample"
     one = {"rater": rater, "prompt": "", "run": "", "method": method, "temperature": math.nan, "weight": 1.0}
@@ -118,11 +154,12 @@ def _pooled(scores: pd.DataFrame) -> pd.DataFrame:
     return alone.assign(**one, draw=np.arange(len(alone)), status=status, low=math.nan, high=math.nan)
 
 
-def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
+def _over_prompts(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """Means over the prompts of each item, criterion and rater, however often each was asked."""
     key = [name for name in SCORE_KEY if name != "prompt"]
-    whose = scores.groupby([name for name in key if name != "item"], dropna=False)["prompt"]
-    number = whose.transform("nunique")
+    who = [name for name in key if name != "item"]
+    prompts = asked.groupby(who, dropna=False)["prompt"].nunique().rename("asked").reset_index()
+    number = scores[who].merge(prompts, on=who, how="left")["asked"]
     prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
     named = scores.assign(asked=number, prompt=prompt)
     each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
@@ -212,10 +249,10 @@ def _counted(cell: Any, whose: Any, read: Any) -> Any:
     return read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
 
 
-def _one_order_alone(table: pd.DataFrame, scores: pd.DataFrame) -> str:
-    """What to know where a judge was asked in both orders and a score rests on one of them; people may see one."""
+def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
+    """Of how many pairs one order alone could be read, of how many that were judged in both; people may see one."""
     if "shown_first" not in table:
-        return ""
+        return 0, 0
     key = [name for name in SCORE_KEY if name != "item"]
     asked = (
         table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"].nunique()
@@ -223,12 +260,14 @@ def _one_order_alone(table: pd.DataFrame, scores: pd.DataFrame) -> str:
     orders = scores[[*SCORE_KEY]].merge(asked.rename("asked").reset_index(), on=[*SCORE_KEY], how="left")["asked"]
     most = orders.groupby([scores[name] for name in key], dropna=False).transform("max")
     both = (orders == 2) | ((most == 2) & (scores["method"] != "human"))
-    alone = both & (scores[[*_BY_ORDER]].notna().sum(axis=1) == 1)
-    if not alone.any():
-        return ""
+    return int((both & (scores[[*_BY_ORDER]].notna().sum(axis=1) == 1)).sum()), int(both.sum())
+
+
+def _one_order_alone(alone: int, both: int) -> str:
+    """What to know where a judge was asked in both orders and a score rests on one of them."""
     what = "have a verdict in one order alone, and their scores lean to where the judge leans"
     drop = f"leave them out by scores.dropna(subset={[*_BY_ORDER]})"
-    return f"one_order: {alone.sum()} of {both.sum()} pairs {what}: {drop}."
+    return f"one_order: {alone} of {both} pairs {what}: {drop}." if alone else ""
 
 
 def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
@@ -250,7 +289,8 @@ def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     frame = pd.DataFrame({"key": key, "score": score, "share": share})
     cells = frame.groupby(["key", "score"])["share"].sum().reset_index()
     slot = cells.groupby("key").cumcount().to_numpy()
-    shape = (n, int(slot.max(initial=0)) + 1)
+    # numpy adds eight by eight: rows that are filled up to eights have the same sums however wide the table is
+    shape = (n, 8 << max(int(slot.max(initial=0)) // 8, 0).bit_length())
     shares, levels = np.zeros(shape), np.zeros(shape)
     shares[cells["key"], slot], levels[cells["key"], slot] = cells["share"], cells["score"]
     return shares, levels
@@ -285,9 +325,11 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
 
 def _running(values: Any, whose: Any) -> Any:
     """Sums up to each value within its owner; owners stand together."""
-    total = np.cumsum(values)
-    first = np.searchsorted(whose, whose)
-    return total - (total - values)[first]
+    place, total = np.arange(len(whose)) - np.searchsorted(whose, whose), values.copy()
+    for k in range(1, int(place.max(initial=0)) + 1):  # one after the other: the sums of one owner know no other
+        at = np.flatnonzero(place == k)
+        total[at] += total[at - 1]
+    return total
 
 
 def _mean_by(owner: Any, values: Any, weight: Any) -> Any:

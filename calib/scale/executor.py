@@ -1,0 +1,106 @@
+"""Work on many parts: in this process, or by whatever has the `submit` of `concurrent.futures`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor
+from itertools import starmap
+from typing import Any, TypeVar
+
+from calib.core.check import ArgumentError
+from calib.core.progress import progress
+
+Given = TypeVar("Given", bound=tuple[Any, ...])
+Made = TypeVar("Made")
+
+_WORKERS = 8  # where an executor does not say how many it has
+_AHEAD = 3  # parts that are handed out for each worker, so that none waits
+_AGAIN = "A process that worked on a part died (out of memory, or killed): run it again with a new executor"
+
+
+def in_order(
+    work: Callable[..., Made], parts: Iterable[Given], executor: Any, what: str, *, total: int | None = None
+) -> Iterator[Made]:
+    """What the work makes of each part, in the order of the parts, so that sums of it are the same whoever worked.
+
+    Parameters
+    ----------
+    work : callable
+        Of an importable module, as it may run in another process.
+    parts : iterable of tuple
+        The arguments of each call.
+    executor : Executor, dask Client or None
+        None works here, one part after the other.
+    what : str
+        As a progress bar says it.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     list(in_order(pow, [(2, 3), (3, 2)], pool, "powers"))
+    [8, 9]
+    """
+    if executor is None:
+        yield from progress(starmap(work, parts), what, total=total)
+        return
+    yield from progress(_handed_out(work, parts, executor), what, total=total)
+
+
+def _handed_out(work: Callable[..., Made], parts: Iterable[Given], executor: Any) -> Iterator[Made]:
+    """So many under way as there is use for: what is handed out may hold whole frames."""
+    pool, most = pool_of(executor), _AHEAD * (workers_of(executor) or _WORKERS)
+    under_way: deque[Any] = deque()
+    try:
+        for part in parts:
+            under_way.append(pool.submit(work, *part))
+            if len(under_way) >= most:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    except BrokenExecutor as error:
+        error.add_note(f"{_AGAIN}.")
+        raise
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def pool_of(executor: Any) -> Any:
+    """What has the `submit` of `concurrent.futures`.
+
+    A dask client has an executor of its own; its results are not to be kept by their arguments (``pure=False``), as a
+    call is paid for each time.
+
+    Examples
+    --------
+    >>> pool_of(4)
+    Traceback (most recent call last):
+        ...
+    calib.core.check.ArgumentError: `executor` must have the `submit` of concurrent.futures, but got int.
+    """
+    if hasattr(executor, "get_executor"):
+        return executor.get_executor(pure=False)
+    if not hasattr(executor, "submit"):
+        raise ArgumentError(
+            "executor", "must have the `submit` of concurrent.futures", f"got {type(executor).__name__}"
+        )
+    return executor
+
+
+def workers_of(executor: Any) -> int | None:
+    """How many parts an executor works on at once, as far as it says; None where it does not.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> workers_of(None), workers_of(ThreadPoolExecutor(3))
+    (1, 3)
+    """
+    if executor is None:
+        return 1
+    if hasattr(executor, "nthreads") and hasattr(executor, "get_executor"):  # a dask client
+        return sum(executor.nthreads().values()) or None
+    said = getattr(executor, "_max_workers", None)  # as the pools of the standard library and of mpi4py have it
+    return said if isinstance(said, int) and said > 0 else None

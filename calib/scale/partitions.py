@@ -1,0 +1,255 @@
+"""A table in parts: a folder of Parquet files, a pyarrow dataset, a dask DataFrame, or frames one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.scale.executor import in_order, pool_of
+from calib.table import TableError, read_frame
+
+Load = Callable[[], pd.DataFrame]
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class _Parquet:
+    path: Path
+
+    def __call__(self) -> pd.DataFrame:
+        return read_frame(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """A file of a dataset, with the columns that its folder's name gives."""
+
+    fragment: Any
+    schema: Any
+
+    def __call__(self) -> pd.DataFrame:
+        return self.fragment.to_table(schema=self.schema, use_threads=False).to_pandas()
+
+
+@dataclass(frozen=True, slots=True)
+class _Delayed:
+    """A partition of dask, worked out where it is needed."""
+
+    part: Any
+
+    def __call__(self) -> pd.DataFrame:
+        return self.part.compute(scheduler="synchronous")
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    frame: pd.DataFrame
+
+    def __call__(self) -> pd.DataFrame:
+        return self.frame
+
+
+class Partitions:
+    """A table in parts that are worked on one by one, here or by an executor, and need not fit in memory together.
+
+    What belongs to one item stands in one part. `calib.summarize`, `interval`, `agreement`, `compare`, `sensitivity`
+    and `forecast_quality` take them, and what they give is that of one table.
+
+    Parameters
+    ----------
+    parts : path, Dataset, DataFrame of dask, or iterable of DataFrame or path
+        A folder holds Parquet files, which are taken in the order of their names. An iterator serves once, a list as
+        often as needed.
+    executor : Executor or Client, optional
+        Who works on the parts: anything with the `submit` of `concurrent.futures` (processes, threads, MPI), or a
+        client of dask. Default: this process.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> halves = Partitions([people[people["item"].isin(half)] for half in (items["item"][:200], items["item"][200:])])
+    >>> halves
+    Partitions(2 frames)
+    >>> len(calib.summarize(halves)) == len(calib.summarize(people))
+    True
+    """
+
+    __slots__ = ("executor", "loads", "name")
+
+    def __init__(self, parts: Any, *, executor: Any = None) -> None:
+        if executor is not None:
+            pool_of(executor)
+        if isinstance(parts, Partitions):
+            self.loads, self.name, self.executor = parts.loads, parts.name, executor or parts.executor
+        else:
+            (self.loads, self.name), self.executor = _loads_of(parts), executor
+
+    @property
+    def again(self) -> bool:
+        """Whether the parts can be gone through more than once."""
+        return isinstance(self.loads, Sequence)
+
+    def each(self, work: Callable[..., Made], *given: Any, what: str) -> Iterator[Made]:
+        """What `work(number, load, *given)` makes of each part, in their order; ``load()`` is the frame.
+
+        Of partitions among the given, cut by the same items, it gets what loads the part beside.
+        """
+        beside = {place: self._cut_alike(other) for place, other in enumerate(given) if isinstance(other, Partitions)}
+        parts = (
+            (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(given)))
+            for number, load in enumerate(self.loads)
+        )
+        return in_order(work, parts, self.executor, what, total=len(self) if self.again else None)
+
+    def _cut_alike(self, other: Partitions) -> Any:
+        if self.again and other.again and len(self) == len(other):
+            return other.loads
+        mine, theirs = (f"{len(one)} parts" if one.again else "an iterator" for one in (self, other))
+        rule = "must come in as many parts, cut by the same items"
+        raise TableError(f"partitions that go together {rule}, but there are {mine} ({self.name}) and {theirs}.")
+
+    def frame(self) -> pd.DataFrame:
+        """All parts in one table."""
+        return together([load() for load in self.loads])
+
+    def part(self, number: int) -> pd.DataFrame:
+        """One of the parts."""
+        if not self.again:
+            raise ArgumentError(
+                "parts", "must be a folder, a dataset or a list to be asked for one", "it is an iterator"
+            )
+        return self._loads[number]()
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return (load() for load in self.loads)
+
+    def __len__(self) -> int:
+        if not self.again:
+            raise TypeError("an iterator of partitions has no len()")
+        return len(self.loads)
+
+    def __repr__(self) -> str:
+        return f"Partitions({self.name})"
+
+
+def _loads_of(parts: Any) -> tuple[Any, str]:
+    """What loads each part, and what they are in words."""
+    if isinstance(parts, str | Path):
+        files = _files_in(Path(parts))
+        return [_Parquet(path) for path in files], f"{str(parts)!r}: {len(files)} files"
+    if hasattr(parts, "get_fragments"):
+        found: list[Load] = [_Fragment(one, parts.schema) for one in parts.get_fragments()]
+        return found, f"dataset of {len(found)} files"
+    if hasattr(parts, "to_delayed"):
+        found = [_Delayed(one) for one in parts.to_delayed()]
+        return found, f"dask DataFrame of {len(found)} parts"
+    if isinstance(parts, list | tuple):
+        return [_load_of(one) for one in parts], f"{len(parts)} frames"
+    if isinstance(parts, Iterator):
+        return map(_load_of, parts), "an iterator of frames"
+    if isinstance(parts, Iterable) and not isinstance(parts, pd.DataFrame | dict):
+        return _loads_of(list(parts))
+    rule = "must be a folder of Parquet files, a dataset, a dask DataFrame, or frames one after the other"
+    raise ArgumentError("parts", rule, f"got {type(parts).__name__}")
+
+
+def _load_of(part: Any) -> Load:
+    if isinstance(part, pd.DataFrame):
+        return _Frame(part)
+    if isinstance(part, str | Path):
+        return _Parquet(Path(part))
+    raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """Parquet files of a folder, by name; what begins with a dot or an underscore is no part of a table."""
+    if not folder.is_dir():
+        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} is none")
+    inside = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet"))]
+    names = [path for path in inside if not any(part[0] in "._" for part in path.parts)]
+    if keyed := next((part for path in names for part in path.parts[:-1] if "=" in part), None):
+        rule = f"must be `pyarrow.dataset.dataset({str(folder)!r}, partitioning='hive')`, as its folders hold a column"
+        raise ArgumentError("parts", rule, f"there is {keyed!r}")
+    if not names:
+        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} holds none")
+    return [folder / name for name in names]
+
+
+def is_partitioned(thing: Any) -> bool:
+    """Whether a table comes in parts.
+
+    Examples
+    --------
+    >>> is_partitioned(iter([])), is_partitioned(pd.DataFrame()), is_partitioned("ratings.csv")
+    (True, False, False)
+    """
+    if isinstance(thing, Partitions) or hasattr(thing, "get_fragments") or hasattr(thing, "to_delayed"):
+        return True
+    if isinstance(thing, str | Path):
+        return Path(thing).is_dir()
+    frames = isinstance(thing, list | tuple) and bool(thing) and isinstance(thing[0], pd.DataFrame)
+    return frames or isinstance(thing, Iterator)
+
+
+def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Frames as one, in which categories of parts are those of all, in their order.
+
+    Examples
+    --------
+    >>> parts = [pd.DataFrame({"item": pd.Categorical([name])}) for name in "ba"]
+    >>> together(parts)["item"].cat.categories.tolist()
+    ['a', 'b']
+    """
+    if len(frames) == 1:
+        return frames[0]
+    names = dict.fromkeys(name for frame in frames for name in frame)
+    labels = [n for n in names if any(isinstance(f[n].dtype, pd.CategoricalDtype) for f in frames if n in f)]
+    plain = [frame.astype({n: object for n in labels if n in frame}) for frame in frames]
+    whole = pd.concat(plain, ignore_index=True)
+    if "n_cannot_say" in whole:  # a part in which nobody had to say so lacks it
+        whole["n_cannot_say"] = whole["n_cannot_say"].fillna(0).astype("int64")
+    return whole.astype(dict.fromkeys(labels, "category"))
+
+
+# --- an item stands in one part -----------------------------------------------------------------------------------
+
+
+def items_hashed(items: pd.Series) -> Any:
+    """The different items of a part as numbers of 8 bytes, which is what of them is kept of all parts."""
+    if isinstance(items.dtype, pd.CategoricalDtype):
+        names = items.cat.categories[np.unique(items.cat.codes)].to_numpy(object)
+    else:
+        names = items.astype(object).unique()
+    return np.sort(pd.util.hash_array(names, categorize=False))
+
+
+def refuse_shared(hashed: Sequence[Any], names: Callable[[int], pd.Series], table: str) -> None:
+    """Refuse an item that stands in two parts; `names` gives the items of one again.
+
+    Examples
+    --------
+    >>> parts = [pd.Series(["a", "b"]), pd.Series(["c", "a"])]
+    >>> refuse_shared([items_hashed(part) for part in parts], parts.__getitem__, "scores")
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: scores: column `item`: all rows of an item must stand in one part, but 'a' is in \
+parts 0 and 1.
+    """
+    everything = np.sort(np.concatenate([*hashed, np.empty(0, dtype=np.uint64)]))
+    again = everything[1:][everything[1:] == everything[:-1]]
+    for number in again:
+        first, second = [k for k, part in enumerate(hashed) if number in part][:2]
+        both = set(names(first).astype(str)) & set(names(second).astype(str))
+        if both:  # else two names have one number by chance
+            rule, given = (
+                "all rows of an item must stand in one part",
+                f"{min(both)!r} is in parts {first} and {second}",
+            )
+            raise TableError(f"{table}: column `item`: {rule}, but {given}.")
