@@ -20,8 +20,10 @@ from calib.tables.results import words
 from calib.tables.scores import summarize
 
 Kind = Literal["items", "ratings", "scores"]
-_LITTLE = 0.5  # captured mass below which a score is mostly a guess
+LITTLE = 0.5  # captured mass below which a score is mostly a guess
 _MANY = 0.01  # share of such scores that is worth a word
+# of a row that stands for several items: how many, the sum of their squared distances from the mean, and their ends
+STANDS = ("stands", "squares", "least", "most")
 
 
 class Who(NamedTuple):
@@ -47,11 +49,15 @@ class Who(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
-    """A frame that keeps the rules of its table, and the argument that it came as."""
+    """A frame that keeps the rules of its table, and the argument that it came as.
+
+    Of scores that came in parts `unlabelled` are hashes of the items that have no row of their own.
+    """
 
     frame: pd.DataFrame
     kind: Kind
     argument: str
+    unlabelled: Any = None
 
     def only(self, rows: Any) -> Checked:
         """Some of its rows, which keep the rules as well."""
@@ -116,7 +122,12 @@ def scores_in(frame: Any, argument: str) -> Checked:
     if isinstance(frame, pd.DataFrame) and has_replies(frame):
         frame = summarize(checked(frame, "ratings", argument).frame)
     table = checked(frame, "scores", argument)
-    if (table.frame["mass"] < _LITTLE).any():
+    return said_of_mass(table)
+
+
+def said_of_mass(table: Checked) -> Checked:
+    """The same, once it is said which scores rest on little."""
+    if (table.frame["mass"] < LITTLE).any():
         for label, rows in table.slices():
             for text in little_mass(label, rows):
                 check.warn(text)
@@ -131,15 +142,22 @@ def ratings_in(frame: Any, argument: str = "ratings") -> Checked:
 def little_mass(label: Mapping[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
     """A warning, if more than a few scores rest on a small part of what the judge answered."""
     # what could not be read at all is counted elsewhere
-    little = rows[(rows["mass"] < _LITTLE) & rows["score"].notna()]
-    if len(little) <= _MANY * len(rows):
+    little = rows[(rows["mass"] < LITTLE) & rows["score"].notna()]
+    if items_in(little) <= _MANY * items_in(rows):
         return ()
     least = little.loc[little["mass"].idxmin()]
+    if isinstance(least.get("like"), str):
+        least = least.rename(index={"item": "_", "like": "item"})
+    share = f"{items_in(little)} of {items_in(rows)} scores of {label['criterion']} by {label['rater']}"
     return (
-        f"little_mass: {len(little)} of {len(rows)} scores of {label['criterion']} by {label['rater']} rest on less "
-        f"than half of the judge's probability (least: {least['mass']:.2g}, item {str(least['item'])!r}); the rest was "
-        f"on other words or not reported.",
+        f"little_mass: {share} rest on less than half of the judge's probability "
+        f"(least: {least['mass']:.2g}, item {str(least['item'])!r}); the rest was on other words or not reported.",
     )
+
+
+def items_in(rows: pd.DataFrame) -> int:
+    """How many items these are, where a row may stand for several."""
+    return int(rows["stands"].astype(float).fillna(1).sum()) if "stands" in rows else len(rows)
 
 
 @contextmanager

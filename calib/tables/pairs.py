@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.core.progress import progress
 from calib.table import TableError, parse_scale
-from calib.tables.door import Checked, Who, little_mass, slices
+from calib.tables.door import STANDS, Checked, Who, items_in, little_mass, slices
 from calib.tables.judges import short_names
 from calib.tables.results import words
 
@@ -47,6 +47,11 @@ class Pair:
     def both(self) -> pd.DataFrame:
         """The items that both have."""
         return self.frame[self.frame["_merge"] == "both"]
+
+    @property
+    def n_unmatched(self) -> int:
+        """Items that only one of the two has."""
+        return items_in(self.frame) - len(self.both)
 
     @property
     def fold_doubts(self) -> tuple[str, ...]:
@@ -92,7 +97,9 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
     sides = []
     for frame, value in ((mine, "x"), (theirs, "y")):
         # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = ["n", "n_unread", "mass", "low", "high", *DESIGN, *FOLDED, *columns] if value == "x" else []
+        mine_only = (
+            ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns] if value == "x" else []
+        )
         theirs_only = ["n_cannot_say"] if value == "y" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))

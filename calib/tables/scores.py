@@ -36,7 +36,7 @@ def summarize(
     Parameters
     ----------
     ratings : DataFrame, or partitions
-        A table; or one in parts (`calib.table.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
+        A table; or one in parts (`calib.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
         DataFrame, or frames one after the other, where all ratings of an item stand in one part.
     items : DataFrame or partitions, optional
         Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
@@ -47,7 +47,7 @@ def summarize(
     out : path, optional
         Of partitions: a folder for the scores, a Parquet file for each part. Without it they come as one table.
     executor : Executor or Client, optional
-        Of partitions: who works on them, by the `submit` of `concurrent.futures` (see `calib.table.Partitions`).
+        Of partitions: who works on them, by the `submit` of `concurrent.futures` (see `calib.Partitions`).
 
     Returns
     -------
@@ -173,8 +173,8 @@ def _over_prompts(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:
-    key, first = _first_places(table, SCORE_KEY)
-    reply, begins = _first_places(table.assign(key=key), ("key", "run", "draw"))
+    key, first = first_places(table, SCORE_KEY)
+    reply, begins = first_places(table.assign(key=key), ("key", "run", "draw"))
     owner = key[begins]  # the key that each reply belongs to
     heads = table[[*SCORE_KEY, "scale"]].iloc[first].reset_index(drop=True)
     heads = heads.astype({name: object for name in heads if name != "temperature"})
@@ -209,7 +209,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
+def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
     """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins."""
     whole, width = np.zeros(len(table), dtype=np.int64), 1
     for name in names:

@@ -114,7 +114,8 @@ def design_of(design: Design | None, drawn: Drawn) -> Design:
 class Gold:
     """Labels `y` and judge scores `f` of the gold items; of the other items the moments, and the scores if they came.
 
-    A column that was not given is None; `_rest` is of the items without a label.
+    A column that was not given is None; `_rest` is of the items without a label, or where these came as moments of
+    several `sets` (one for each group, stratum and weight), of the sets.
     """
 
     y: Floats
@@ -129,6 +130,7 @@ class Gold:
     weight_rest: Floats | None = None
     inclusion: Floats | None = None
     calibrated_folds: int = 0
+    sets: Moments | None = None
 
     @property
     def n_rest(self) -> int:
@@ -163,14 +165,21 @@ class Gold:
             raise ArgumentError("f_unlabeled", "must be an array for this estimator or design", "came as moments")
         return self.scores_rest
 
-    def rest_above(self, cut: float) -> int:
-        """Items without a label that the judge puts at the cut or above."""
+    def rest_sets(self) -> Moments:
+        """The rest as sets, of one item each where its scores came one by one."""
+        if self.sets is not None:
+            return self.sets
+        scores = np.asarray(self.loose(), dtype=float)
+        return Moments(np.ones(len(scores)), scores, np.zeros(len(scores)), scores, scores)
+
+    def rest_above(self, low: float, high: float, cut: float) -> int:
+        """Items without a label that the judge puts at the cut or above; of moments all are at one end or the other."""
         if self.scores_rest is not None:
             return int(np.count_nonzero(self.scores_rest >= cut))
-        if self.n_rest and not self.rest.binary:
-            rule = f"must be moments of 0 and 1 for a proportion: cut the scores at {cut:g}"
+        if self.n_rest and not self.rest.only(low, high):
+            rule = f"must be moments of {low:g} and {high:g} for a proportion: cut the scores at {cut:g}"
             raise ArgumentError("f_unlabeled", rule)
-        return round(float(self.rest.mean) * self.n_rest)
+        return round((float(self.rest.mean) - low) / (high - low) * self.n_rest)
 
 
 def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> Gold:
@@ -188,19 +197,19 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     if f_unlabeled is None:
         blank = np.isnan(labels)
         given = ~blank
-        rest, loose = _moments_and_scores(scores[blank], "f")
+        (rest, loose), sets = _moments_and_scores(scores[blank], "f"), None
         labels, scores = labels[given], scores[given]
         chance = None if chance is None else chance[given]
         columns = _columns(design, lambda values: (values[given], values[blank]))
     else:
         rule = "must have a label everywhere when {0} is given"
         refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
-        rest, loose = _unlabeled(f_unlabeled, design)
+        rest, loose, sets = _unlabeled(f_unlabeled, design)
         columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
     if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
         rule = "must have the length of {0}"
         raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
-    return Gold(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds)
+    return Gold(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:
@@ -217,20 +226,23 @@ def _refuse_halves(design: Design, *, together: bool) -> None:
             raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
 
 
-def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None]:
-    """Moments of the items without a label, and their scores if they came one by one."""
+def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None, Moments | None]:
+    """Moments of the items without a label, their scores if they came one by one, and their sets if they came so."""
     if design.folds is not None:
         f_unlabeled = _over_folds(f_unlabeled, design.folds)
+    given = [twin for twin in (f"{name}_unlabeled" for name in _TWINS) if getattr(design, twin) is not None]
     rest, loose = _moments_and_scores(f_unlabeled, "f_unlabeled")
-    if np.ndim(rest.n):
+    sets = rest if np.ndim(rest.n) else None
+    if sets is not None and not given:
         raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
-    for twin in (f"{name}_unlabeled" for name in _TWINS):
-        column = getattr(design, twin)
-        if column is not None and loose is None:
-            raise ArgumentError(twin, "must come with an array {0}", "that came as moments", mentions=("f_unlabeled",))
-        if column is not None:
-            check.same_length(f_unlabeled=loose, **{twin: column})
-    return rest, loose
+    for twin in given:
+        if loose is None and sets is None:
+            rule, came = "must come with an array {0}, or with moments of a set for each", "that came as moments of one"
+            raise ArgumentError(twin, rule, came, mentions=("f_unlabeled",))
+        check.same_length(f_unlabeled=rest.n if sets is not None else loose, **{twin: getattr(design, twin)})
+    if sets is None:
+        return rest, loose, None
+    return sets.whole(), None, sets
 
 
 def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] | None]:

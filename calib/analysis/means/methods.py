@@ -126,7 +126,7 @@ def _by_rates(data: Gold, options: Options) -> Found:
     low, high = options.bounds
     cut = low + CUT * (high - low)
     yes, said = data.y == high, data.f >= cut
-    rest_yes = data.rest_above(cut)
+    rest_yes = data.rest_above(low, high, cut)
     k1, n1, k0, n0 = (int(part.sum()) for part in (yes & said, said, yes & ~said, ~said))
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
@@ -153,7 +153,7 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     labels = np.bincount(data.stratum, minlength=sets)
     if labels.min() < 2:
         raise ArgumentError("strata", "must have two labels each at least", f"one has {labels.min()}: merge it")
-    rest = Moments.from_chunks([(data.loose(), data.stratum_rest)], n_systems=sets)
+    rest = data.rest_sets().within(data.stratum_rest, sets)
     each = ridge(data.y, data.f, data.stratum, rest, rule, strata=True, finite=finite)
     share = (each.n + each.rest) / data.n
     point = float(share @ each.point)
@@ -171,12 +171,12 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
 
 
 def _sample(data: Gold) -> Sample:
-    n, rest = len(data.y), np.asarray(data.loose(), dtype=float)
+    n, rest = len(data.y), data.rest_sets()
     group = np.arange(n) if data.group is None else data.group
-    group_rest = n + np.arange(len(rest)) if data.group_rest is None else data.group_rest
     weight = np.ones(n) if data.weight is None else data.weight
-    weight_rest = np.ones(len(rest)) if data.weight_rest is None else data.weight_rest
-    return Sample(data.y, data.f, rest, group, group_rest, data.label_weight, np.concatenate([weight, weight_rest]))
+    weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
+    share = np.concatenate([weight, weight_rest])
+    return Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
 
 
 def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> Found:
@@ -234,7 +234,9 @@ def with_silent_judge(data: Gold) -> Gold:
     """The same labels and design with a judge that says nothing."""
     rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
     loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
-    return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose)
+    nothing = np.zeros(0 if data.sets is None else len(data.sets.n))
+    sets = None if data.sets is None else Moments(data.sets.n, *(nothing for _ in range(4)))
+    return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose, sets=sets)
 
 
 # --- labels that are corrected by what the judge gets wrong on them, and the weight of PPI++ ---------------------
@@ -265,7 +267,7 @@ def _slope_without_group(data: Gold) -> Floats:
     """
     group, group_rest, groups = _group_codes(data)
     k, a, b = (_by_group(group, v, groups) for v in (np.ones_like(data.y), centred(data.y), centred(data.f)))
-    r = _by_group(group_rest, centred(np.asarray(data.loose(), dtype=float)) / data.n_rest, groups)
+    r = _by_group(group_rest, _rest_errors(data), groups)
 
     def others(values: Floats) -> Floats:
         return np.asarray(values.sum() - values)
@@ -294,14 +296,19 @@ def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
     rectified = data.y - lam * (data.f - float(data.rest.mean))
     error = _by_group(group, centred(rectified) / len(rectified), groups)
     if lam.any() and data.n_rest:
-        scores = np.asarray(data.loose(), dtype=float)
-        error += _by_group(group_rest, float(lam.mean()) * centred(scores) / data.n_rest, groups)
+        error += _by_group(group_rest, float(lam.mean()) * _rest_errors(data), groups)
     gold, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
     rest &= ~gold
     if rest.sum() == 1:
         gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
     parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
     return float(rectified.mean()), *_satterthwaite(parts)
+
+
+def _rest_errors(data: Gold) -> Floats:
+    """What each set of the rest adds to the error of its mean."""
+    rest = data.rest_sets()
+    return np.asarray(rest.n * (rest.mean - float(data.rest.mean)) / data.n_rest)
 
 
 def _satterthwaite(parts: Any) -> tuple[float, float]:

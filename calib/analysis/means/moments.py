@@ -90,6 +90,30 @@ class Moments:
             np.maximum(self.high, other.high),
         )
 
+    def within(self, codes: ArrayLike, count: int) -> Moments:
+        """Sets put together to fewer, in one step: those with the same number from 0 to `count` - 1.
+
+        Examples
+        --------
+        >>> Moments.from_chunks([([1.0, 2.0, 4.0], [0, 1, 2])], n_systems=3).within([0, 0, 1], 2).mean.tolist()
+        [1.5, 4.0]
+        """
+        place = system_codes(codes, count)
+        n = np.bincount(place, self.n, count).astype(np.asarray(self.n).dtype)
+        mean = np.bincount(place, self.n * self.mean, count) / np.maximum(n, 1)
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        np.minimum.at(low, place, self.low)
+        np.maximum.at(high, place, self.high)
+        # where all are equal the mean's rounding is no spread
+        mean = np.where((low == high) & (n > 0), low, mean)
+        squares = np.bincount(place, self.squares + self.n * (self.mean - mean[place]) ** 2, count)
+        return Moments(n, mean, np.where(low == high, 0.0, squares), low, high)
+
+    def whole(self) -> Moments:
+        """All sets together."""
+        one = self.within(np.zeros(len(self.n), dtype=np.intp), 1) if np.ndim(self.n) else self
+        return Moments(*(np.asarray(np.ravel(getattr(one, name))[0]) for name in self.__slots__))
+
     @property
     def variance(self) -> NDArray[Any]:
         """Variance with n - 1; NaN for fewer than two scores."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calib.analysis.means.moments import Moments
 from calib.analysis.means.unseen import Seen, misjudged
@@ -146,15 +145,15 @@ def _extremes(f: Floats, code: Codes, rest: Moments) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Gold items and the rest, with the group and the weight of each."""
+    """Gold items and the rest, in sets of items that are alike, with the group and the weight of each."""
 
     y: Floats
     f: Floats
-    rest: Floats
+    rest: Moments
     group: Codes
-    group_rest: Codes
+    group_rest: Codes | None  # None: each item is its own
     weight: Floats  # of the labels
-    share: Floats  # of all items in the judge's mean: gold first, then the rest
+    share: Floats  # of an item in the judge's mean: of each gold item, then of those of each set
 
 
 def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
@@ -166,20 +165,20 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     effective number.
     """
     sums, n = _sums(sample), kish(sample.weight)
-    g, k, moved = kish(sums.count), len(sums.others), sums.judged - sums.drift
+    g, k, moved = kish(sums.count), sums.n_others, sums.judged - sums.drift
     square = float(matrix_product(moved, moved))
     own = max(square / g, sums.spread / (n * g))  # of one group, at least
-    others = float(matrix_product(sums.others, sums.others))
+    others = sums.others
     base = square + others + rule.prior * own
     inverse = 1 / base if base > 0 else 0.0
-    known = len(sample.rest) > 0 and bool(sums.each[1].any())
+    known = len(sample.rest.n) > 0 and bool(sums.each[1].any())
     b = (float(matrix_product(sums.labels, moved)) + rule.slope * rule.prior * own) * inverse if known else 0.0
     plain = sums.labels - b * sums.judged
     error = plain * (1 + sums.apart * moved * inverse) + (0.0 if finite else b * sums.drift)
     p, leverage = 1 + square * inverse, moved**2 * inverse
     usual = float(matrix_product(error, error)) * g / (g - p)
     robust = (g - 1) / g * float(np.sum((error / (1 - np.minimum(sums.count + leverage, 0.99))) ** 2))
-    left = 1 - float(sums.labelled.mean()) if finite else 1.0
+    left = k / (k + len(sums.count)) if finite else 1.0
     judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * others
     seen = _seen_groups(sample, sums, b, plain, np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST)), left)
     return Parts.of_one(sums.mean + b * sums.apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
@@ -188,8 +187,8 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
 def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floats, left: float) -> Seen:
     """What groups show, each by the mean of its labels."""
     count, sets = sums.count, np.zeros(len(sums.count), dtype=np.intp)
-    scores = np.concatenate([sample.f, sample.rest])
-    ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, scores.min(), scores.max()))
+    low, high = (np.append(sample.f, end) for end in (sample.rest.low, sample.rest.high))
+    ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, low.min(), high.max()))
     part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
     low, high = misjudged(*ends)
     return Seen(sums.labels / count, plain / count, off / count, count * len(count), sets, low, high, part)
@@ -202,21 +201,22 @@ class _Sums:
     labels: Floats
     judged: Floats
     drift: Floats  # of the judge's mean over all items
-    others: Floats  # the same of the groups without a label
+    others: float  # the sum of squares of the same of the groups without a label
+    n_others: int  # these groups
     count: Floats  # share of each group among groups
     each: tuple[Floats, Floats]  # weighted deviations of each label and of each judge score beside it
     mean: float
     judge_mean: float  # over the labelled items
     apart: float  # the judge's mean over all items, less that over the labelled ones
     spread: float  # variance of the judge's scores
-    labelled: NDArray[np.bool_]  # of all groups
 
 
 def _sums(sample: Sample) -> _Sums:
-    groups = int(max(sample.group.max(initial=-1), sample.group_rest.max(initial=-1))) + 1
-    scores, group = np.concatenate([sample.f, sample.rest]), np.concatenate([sample.group, sample.group_rest])
-    w, v = sample.weight / sample.weight.sum(), sample.share / sample.share.sum()
-    centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in ((v, scores), (w, sample.y), (w, sample.f)))
+    beside = np.empty(0, dtype=np.intp) if sample.group_rest is None else sample.group_rest
+    groups = int(max(sample.group.max(initial=-1), beside.max(initial=-1))) + 1
+    scores, n = np.append(sample.f, sample.rest.mean), np.append(np.ones(len(sample.f)), sample.rest.n)
+    w, v = sample.weight / sample.weight.sum(), sample.share / float(matrix_product(sample.share, n))
+    centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in ((v * n, scores), (w, sample.y), (w, sample.f)))
 
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
@@ -224,23 +224,28 @@ def _sums(sample: Sample) -> _Sums:
     held = by_group(sample.group, w)
     gold = held > 0
     # a group counts by what its labels weigh; for labels alone that weigh alike, as one (CR1 as it is known)
-    alone = not len(sample.rest) and not np.ptp(sample.weight)
+    alone = not len(sample.rest.n) and not np.ptp(sample.weight)
     count = np.full(int(gold.sum()), 1 / gold.sum()) if alone else held[gold]
     off, said = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
     moved = _deviations(scores, centre)
-    drift = by_group(group, v * moved)
+    within = n * moved**2 + np.append(np.zeros(len(sample.f)), sample.rest.squares)  # squares of all items of a set
+    mine = len(sample.f)
+    drift = by_group(np.append(sample.group, beside), (v * n * moved)[: mine + len(beside)])
+    others, n_others = float(matrix_product(drift[~gold], drift[~gold])), int((~gold).sum())
+    if sample.group_rest is None:
+        others, n_others = float(matrix_product(v[mine:] ** 2, within[mine:])), int(sample.rest.n.sum())
     return _Sums(
         labels=by_group(sample.group, off)[gold],
         judged=by_group(sample.group, said)[gold],
         drift=drift[gold],
-        others=drift[~gold],
+        others=others,
+        n_others=n_others,
         count=count,
         each=(off, said),
         mean=mean_y,
         judge_mean=mean_f,
         apart=centre - mean_f,
-        spread=float(matrix_product(v, moved**2)),
-        labelled=gold,
+        spread=float(matrix_product(v, within)),
     )
 
 

@@ -16,9 +16,12 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.intake.entry import Given, given, is_file
+from calib.intake.parts import in_memory
 from calib.intake.taken import Columns, Data
+from calib.scale.partitions import is_partitioned
+from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
-from calib.tables.door import Checked, in_the_names_of, scores_in
+from calib.tables.door import STANDS, Checked, in_the_names_of, items_in, scores_in
 from calib.tables.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
 from calib.tables.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.tables.pooled import lacking_raters, mean_of_raters
@@ -53,8 +56,9 @@ def interval(
 
     Parameters
     ----------
-    scores : table, path or frame
-        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+    scores : table, path, frame or partitions
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
+        (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
         What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
         may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
     gold : table, path or frame, optional
@@ -115,6 +119,10 @@ def interval(
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     answers = []
+    if pool is not None and is_partitioned(scores):
+        raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
+    scores, repeat = in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
+    groups = groups if repeat else None
     files = given(scores, gold, columns)
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
@@ -129,7 +137,7 @@ def interval(
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = mean_of(read, (groups, strata, weights), whole, options)
-            counts = {"n_unmatched": _number_of(strangers, label), "n_unread": len(part) - len(read)}
+            counts = {"n_unmatched": _number_of(strangers, label), "n_unread": items_in(part) - items_in(read)}
             answers.append((whole | counts, with_warnings(result, said)))
     return _answered(answers, files)
 
@@ -184,9 +192,9 @@ def mean_of(
     """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
-    repeated = group is not None and len(set(group)) < len(group)
+    repeated = group is not None and len(set(group)) < items_in(part)
     drawn, said = _drawn_by(part, strata)
-    if groups is None and "group" in part and part["group"].notna().all() and part["group"].duplicated().any():
+    if groups is None and "group" in part and part["group"].notna().all() and part["group"].nunique() < items_in(part):
         said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
     design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
     if weights is not None:
@@ -204,8 +212,23 @@ def mean_of(
         said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
         ends = ends_of(part, label, apart=True)
-        result = stats.ppi_mean(part["y"], part["x"], **design, calibrated_folds=folds, **ends, **asked)
+        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **asked)
     return with_warnings(result, said)
+
+
+def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
+    """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
+    if "stands" not in part:
+        return {"y": part["y"], "f": part["x"], **design}
+    given = part["y"].notna().to_numpy()
+    stands, squares, low, high = (part.loc[~given, name].astype(float).to_numpy() for name in STANDS)
+    f = part["x"].astype(float).to_numpy()
+    n, mean, single = np.nan_to_num(stands, nan=1.0), f[~given], np.isnan(stands)
+    sets = Moments(n, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
+    columns = {name: np.asarray(values) for name, values in design.items()}
+    beside = {f"{name}_unlabeled": values[~given] for name, values in columns.items() if name != "inclusion"}
+    gold = {name: values[given] for name, values in columns.items()}
+    return {"y": part["y"][given], "f": f[given], "f_unlabeled": sets if beside else sets.whole(), **gold, **beside}
 
 
 def _unsaid(part: pd.DataFrame) -> int:
