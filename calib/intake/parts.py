@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calib.core.check import ArgumentError
-from calib.intake.entry import is_calibs, opened
-from calib.intake.taken import Source
+from calib.intake.entry import is_calibs, opened, two_judges
+from calib.intake.taken import Columns, Source
 from calib.scale.partitions import Partitions, is_partitioned
 from calib.tables.condensed import condensed
-from calib.tables.door import Checked
+from calib.tables.counted import unlabelled_beside
+from calib.tables.door import Checked, scores_in
 
 
 def in_memory(
@@ -38,3 +39,13 @@ def in_memory(
         raise ArgumentError(names[1], rule, came, mentions=names[:1])
     frame = beside.frame if isinstance(beside, Source | Checked) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)
+
+
+def two_in_memory(first: Any, second: Any, human: Any, said: Columns) -> tuple[Checked, Checked, Checked, int]:
+    """Two judges and people, and how many items either judge has that are none of these rows."""
+    names = ("scores_a", "scores_b", "human")
+    sides = zip((first, second), names, strict=False)
+    one, two = (in_memory(side, human, said, names=(name, "human"))[0] for side, name in sides)
+    judged = [scores_in(side, name) for side, name in zip(two_judges(one, two, human, said), names, strict=True)]
+    *judges, beyond = unlabelled_beside(*judged)
+    return *judges, judged[-1], beyond

@@ -12,6 +12,7 @@ from calib.analysis.agreement.annotator import (
 )
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
+from calib.analysis.agreement.counts import Counts as Counts
 from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
 from calib.analysis.agreement.fleiss_kappa import fleiss_kappa as fleiss_kappa
 from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac

@@ -22,7 +22,7 @@ from calib.tables.pairs import DESIGN, FOLDED
 from calib.tables.scores import first_places, summarize
 
 _ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
-_AND_MORE = "\N{SYMBOL FOR SUBSTITUTE}"  # ends the ids of such rows, which are no items; before it stands their first
+_AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
 
 
 class _Half(NamedTuple):
@@ -46,7 +46,7 @@ def condensed(
     keys = [name for name in columns if name is not None]
     within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
     halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
-    refuse_shared([half.items for half in halves], lambda k: _scores_of(parts.part(k))["item"], "scores")
+    refuse_shared([half.items for half in halves], lambda k: scores_of(parts.part(k))["item"], "scores")
     repeat = groups is not None and _any_shared([half.shared for half in halves])
     if repeat:
         if not parts.again:
@@ -54,8 +54,10 @@ def condensed(
         halves = list(parts.each(_half, names, [*keys, groups], None, what="parts read by group"))
     elif groups is not None:
         halves = [half._replace(rows=half.rows.drop(columns="group", errors="ignore")) for half in halves]
-    others = _merged(pd.concat([half.others for half in halves], ignore_index=True))
+    others = merged(pd.concat([half.others for half in halves], ignore_index=True))
     rows = together([half.rows for half in halves])
+    own = {name: others["item"] for name in ("group", "system_a", "system_b") if name in rows and name not in others}
+    others = others.assign(**own)  # a label that rows of their own would each have
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     found = Checked(check_scores(pd.concat([one for one in plain if len(one)], ignore_index=True)), "scores", "scores")
     there = np.unique(np.concatenate([half.items for half in halves]))
@@ -63,22 +65,30 @@ def condensed(
     return said_of_mass(replace(found, unlabelled=unlabelled)), repeat
 
 
-def _scores_of(frame: pd.DataFrame) -> pd.DataFrame:
+def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One part as scores; of ratings they are summarised on the way."""
     return check_scores(summarize(frame) if has_replies(frame) else frame)
 
 
 def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
-    scores = _scores_of(load())
+    scores = scores_of(load())
     for name in (*keys, *(within or ())):
         if name not in scores and name not in ("group", "system"):
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
-    return _Half(scores[there], _stand_ins(scores[~there], keys), items_hashed(scores["item"]), shared)
+    return _Half(scores[there], stand_ins(scores[~there], keys), items_hashed(scores["item"]), shared)
 
 
-def _stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """One row for all that are alike: how many, their mean and spread, and the least mass that they rest on."""
+def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """One row for all that are alike: how many, their mean and spread, and the least mass that they rest on.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"item": ["a", "b", "c"], "criterion": "fluency", "rater": "judge", "score": [3, 4, 5]})
+    >>> stand_ins(check_scores(frame), [])[["item", "score", "stands"]].to_dict("records")
+    [{'item': 'a', 'score': 4.0, 'stands': 3}]
+    """
     read = scores["score"].notna()
     marked = scores.assign(_read=read, _little=read & (scores["mass"] < LITTLE))
     alike = [name for name in dict.fromkeys([*_ALIKE, *keys, "_read", "_little"]) if name in marked]
@@ -107,7 +117,7 @@ def _least(marked: pd.DataFrame, number: Any, n: int) -> dict[str, Any]:
     return {"mass": mass, "like": item}
 
 
-def _merged(others: pd.DataFrame) -> pd.DataFrame:
+def merged(others: pd.DataFrame) -> pd.DataFrame:
     """Rows of all parts that are alike as one, in the order of the parts: whoever worked, the sums are the same."""
     plain = ("item", "score", "mass", "like", "inclusion", *STANDS)
     number, begins = first_places(others, [name for name in others if name not in plain])

@@ -29,7 +29,7 @@ from calib.core.progress import progress
 
 SYSTEMS = ("auto", "fixed", "random")
 FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
-_FEW_CELLS = 2000  # cells of a contingency table that stand for the items
+FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
 
@@ -106,12 +106,15 @@ class Design:
 
     def without(self, units: Codes) -> Floats:
         """The coefficient over all pairs without each unit in turn."""
+        if self.count is not None:
+            return many_samples.leave_out_counted(self.x, self.y, self.count, units, self.coefficient)
         return many_samples.leave_out(self.x, self.y, units, self.coefficient)
 
     def only(self, keep: NDArray[np.bool_]) -> Design:
         """The design of some of the pairs."""
         group, system = (None if c is None else recoded(c[keep]) for c in (self.group, self.system))
-        return replace(self, x=self.x[keep], y=self.y[keep], group=group, system=system)
+        count = None if self.count is None else self.count[keep]
+        return replace(self, x=self.x[keep], y=self.y[keep], group=group, system=system, count=count)
 
 
 def design_of(
@@ -125,6 +128,7 @@ def design_of(
     constant: str,
     missing: str = "drop",
     systems_are: str = "random",
+    count: Floats | None = None,
 ) -> tuple[Design, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
@@ -139,7 +143,7 @@ def design_of(
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
-    design = Design(first, second, group, system, level, coefficient, constant)
+    design = Design(first, second, group, system, level, coefficient, constant, count)
     design = design if keep.all() else design.only(keep)
     few = systems_are == "auto" and design.n_systems < FEW_SYSTEMS
     return replace(design, fixed=system is not None and (few or systems_are == "fixed")), keep
@@ -147,11 +151,12 @@ def design_of(
 
 def condensed(design: Design) -> Design:
     """Independent pairs on few levels as the cells of their contingency table: work no longer grows with n."""
-    if design.level != "item" or design.group is not None or design.system is not None or design.n <= _FEW_CELLS:
+    repeats = design.group is not None or design.system is not None
+    if design.level != "item" or repeats or design.count is not None or design.n <= FEW_CELLS:
         return design
     first, second = levels_of(design.x), levels_of(design.y)
     height, width = int(first.max()) + 1, int(second.max()) + 1
-    if height * width > _FEW_CELLS:
+    if height * width > FEW_CELLS:
         return design
     table = np.bincount(first * width + second)
     seen, values_x, values_y = np.flatnonzero(table), np.empty(height), np.empty(width)
@@ -336,8 +341,11 @@ def _items_left_out(design: Design) -> LeftOut:
         return LeftOut(item=_from_systems(replace(design, group=np.arange(design.n))).group)
     if design.count is None:
         return LeftOut(item=design.without(np.arange(len(design.x))))
-    weights = design.count - np.eye(len(design.count))
-    return LeftOut(item=design.weighted(weights), copies=design.count)
+    first, place = np.unique(
+        cells_of(levels_of(design.x), levels_of(design.y)), return_index=True, return_inverse=True
+    )[1:]
+    count = np.bincount(place, design.count)  # of systems that are fixed, those of all
+    return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
 
 
 def _from_items(design: Design) -> LeftOut:

@@ -221,17 +221,33 @@ def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
 
 
-def _leave_out_counts(x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str) -> Floats:
+def leave_out_counted(x: Floats, y: Floats, count: Floats, units: Codes, coefficient: str) -> Floats:
+    """The same of pairs that occur `count` times each.
+
+    Examples
+    --------
+    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])
+    >>> leave_out_counted(x, y, np.ones(4), np.array([0, 0, 1, 2]), "spearman")
+    array([1. , 1. , 0.5])
+    """
+    cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
+    return _leave_out_counts(x, y, cells, (units, int(units.max()) + 1), coefficient, count)
+
+
+def _leave_out_counts(
+    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None = None
+) -> Floats:
     """The same for scores on few levels: equal pairs are one with a weight, which a unit's own are taken from."""
     (units, k), first = unit, np.unique(cells, return_index=True)[1]
     order, width = np.argsort(units, kind="stable"), len(first)
     ends = np.searchsorted(units[order], np.arange(k + 1))
-    total = np.bincount(cells, minlength=width)
+    total = np.bincount(cells, count, width)
     out = np.empty(k)
     for cut in cuts(k, width):
         mine = order[ends[cut.start] : ends[min(cut.stop, k)]]
         place = (units[mine] - cut.start) * width + cells[mine]
-        own = np.bincount(place, minlength=(min(cut.stop, k) - cut.start) * width).reshape(-1, width)
+        mine_of = None if count is None else count[mine]
+        own = np.bincount(place, mine_of, (min(cut.stop, k) - cut.start) * width).reshape(-1, width)
         out[cut] = kernels.weighted_correlation(x[first], y[first], (total - own).astype(float), coefficient)
     return out
 

@@ -14,9 +14,12 @@ from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.conventions import rules_of
 from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import as_typed, choice
-from calib.intake.entry import given, two_judges
+from calib.intake.entry import given
+from calib.intake.parts import in_memory, two_in_memory
 from calib.intake.taken import Columns, Data
+from calib.scale.partitions import is_partitioned
 from calib.table import TableArgumentError, TableError
+from calib.tables.counted import CountedPair, pairs_in_parts
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
 from calib.tables.judges import all_known, identity, names_of_judges, short_names
@@ -47,10 +50,11 @@ def agreement(
 
     Parameters
     ----------
-    scores, human : table, path or frame
+    scores, human : table, path, frame or partitions
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself. Or files of your own, of which the
-        first may hold both; several annotators are pooled.
+        first may hold both; several annotators are pooled. Partitions (`calib.Partitions`) need not
+        fit in memory: of both sides they are cut by the same items, and pairs of scores are counted.
     level : {"item", "group", "system"}
     systems : {"auto", "fixed", "random"}
         ``"fixed"``: the question is about these systems, and the interval speaks about new
@@ -104,21 +108,31 @@ def agreement(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     all_rules = rules_of(convention, rules)
     answers = []
-    files = given(scores, human, columns, names=("scores", "human"))
-    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
+    if is_partitioned(human):
+        pairs: Any = pairs_in_parts(scores, human, level, missing)
+    else:
+        files = given(in_memory(scores, human, columns, names=_SIDES)[0], human, columns, names=_SIDES)
+        pairs = pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human"))
+    for pair in pairs:
         for rule in all_rules:
             name = {} if convention is None else {"convention": convention}
             name |= {"coefficient": rule["coefficient"]} if len(all_rules) > 1 else {}
-            label = pair.label | name | {"n_unmatched": len(pair.frame) - len(pair.both)}
+            label = pair.label | name | {"n_unmatched": pair.n_unmatched}
             answers.append((label, _agreement_of_pair(pair, rule, options)))
     return Results.of(answers)
 
 
+_SIDES = ("scores", "human")
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
 
 
-def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
+def _agreement_of_pair(pair: Pair | CountedPair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
+    if isinstance(pair, CountedPair):
+        plain = {name: value for name, value in rules.items() if name != "missing"}
+        with on_known_scales(_one_scale(pair, rules["coefficient"] or rules["method"])), in_the_names_of(pair.label):
+            found = stats.agreement(pair.counts, **plain, **options)
+        return with_warnings(found, pair.warnings)
     both = pair.both
     design = _factors_at(both, rules["level"])
     choice(rules["missing"], "missing", ("drop", "zero"))
@@ -136,7 +150,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
 
 
-def _one_scale(pair: Pair, coefficient: str) -> bool:
+def _one_scale(pair: Pair | CountedPair, coefficient: str) -> bool:
     """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
     return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
 
@@ -183,7 +197,7 @@ def compare(
 
     Parameters
     ----------
-    scores_a, scores_b : table, path or frame
+    scores_a, scores_b : table, path, frame or partitions
         Scores (or ratings) of the two judges; each may hold several, which are then
         compared one with one. Or one file of your own that holds two judges.
     human : table, path or frame
@@ -219,14 +233,13 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    judged = two_judges(scores_a, scores_b, human, columns)
-    tables = scores_in(judged[0], "scores_a"), scores_in(judged[1], "scores_b"), scores_in(judged[2], "human")
+    *tables, beyond = two_in_memory(scores_a, scores_b, human, columns)
     for judges, name, against, frame, known, told in _pairs_of_judges(*tables, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        who |= {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both)}
+        who |= {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both) + beyond}
         answers.append((who, with_warnings(result, told)))
     return Results.of(answers)
 
