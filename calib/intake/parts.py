@@ -47,5 +47,6 @@ def two_in_memory(first: Any, second: Any, human: Any, said: Columns) -> tuple[C
     sides = zip((first, second), names, strict=False)
     one, two = (in_memory(side, human, said, names=(name, "human"))[0] for side, name in sides)
     judged = [scores_in(side, name) for side, name in zip(two_judges(one, two, human, said), names, strict=True)]
-    *judges, beyond = unlabelled_beside(*judged)
-    return *judges, judged[-1], beyond
+    people = judged[-1]
+    one, two, beyond = unlabelled_beside(judged[0], judged[1], people)
+    return one, two, people, beyond

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
-from itertools import starmap
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from calib.core.check import ArgumentError
@@ -59,6 +59,43 @@ def _handed_out(work: Callable[..., Made], parts: Iterable[Given], executor: Any
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
+    except BrokenExecutor as error:
+        error.add_note(f"{_AGAIN}.")
+        raise
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def as_done(
+    work: Callable[..., Made], parts: Iterable[Given], executor: Any, workers: int, what: str, *, total: int
+) -> Iterator[Made]:
+    """What the work makes of each part as it is done, never of more parts at once than there are workers.
+
+    The arguments of a part are asked for when it is begun.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     sorted(as_done(pow, [(2, 3), (3, 2)], pool, 2, "powers", total=2))
+    [8, 9]
+    """
+    if executor is None:
+        yield from progress(starmap(work, parts), what, total=total)
+        return
+    yield from progress(_as_they_end(work, parts, pool_of(executor), workers), what, total=total)
+
+
+def _as_they_end(work: Callable[..., Made], parts: Iterable[Given], pool: Any, workers: int) -> Iterator[Made]:
+    left, under_way = iter(parts), set[Any]()
+    try:
+        under_way.update(pool.submit(work, *part) for part in islice(left, workers))
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+                under_way.update(pool.submit(work, *part) for part in islice(left, 1))
     except BrokenExecutor as error:
         error.add_note(f"{_AGAIN}.")
         raise

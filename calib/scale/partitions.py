@@ -86,10 +86,11 @@ class Partitions:
     def __init__(self, parts: Any, *, executor: Any = None) -> None:
         if executor is not None:
             pool_of(executor)
-        if isinstance(parts, Partitions):
-            self.loads, self.name, self.executor = parts.loads, parts.name, executor or parts.executor
-        else:
-            (self.loads, self.name), self.executor = _loads_of(parts), executor
+        same = isinstance(parts, Partitions)
+        self.loads: Any = parts.loads if same else None
+        self.name, self.executor = parts.name if same else "", executor or (parts.executor if same else None)
+        if not same:
+            self.loads, self.name = _loads_of(parts)
 
     @property
     def again(self) -> bool:
@@ -125,7 +126,7 @@ class Partitions:
             raise ArgumentError(
                 "parts", "must be a folder, a dataset or a list to be asked for one", "it is an iterator"
             )
-        return self._loads[number]()
+        return self.loads[number]()
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         return (load() for load in self.loads)

@@ -16,7 +16,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
 from calib.stats import Moments
-from calib.table import TableError, check_scores, has_replies
+from calib.table import TableError, check_ratings, check_scores, has_replies
 from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass
 from calib.tables.pairs import DESIGN, FOLDED
 from calib.tables.scores import first_places, summarize
@@ -32,6 +32,7 @@ class _Half(NamedTuple):
     others: pd.DataFrame
     items: Any
     shared: Any
+    replies: pd.DataFrame | None
 
 
 def condensed(
@@ -62,7 +63,9 @@ def condensed(
     found = Checked(check_scores(pd.concat([one for one in plain if len(one)], ignore_index=True)), "scores", "scores")
     there = np.unique(np.concatenate([half.items for half in halves]))
     unlabelled = np.setdiff1d(there, items_hashed(pd.Series(sorted(names), dtype=object)), assume_unique=True)
-    return said_of_mass(replace(found, unlabelled=unlabelled)), repeat
+    replies = [half.replies for half in halves if half.replies is not None]
+    kept = together(replies) if replies else None
+    return said_of_mass(replace(found, unlabelled=unlabelled, replies=kept)), repeat
 
 
 def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,13 +74,16 @@ def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
-    scores = scores_of(load())
+    given = load()
+    replies = check_ratings(given) if has_replies(given) else None
+    scores = check_scores(given) if replies is None else summarize(replies)
     for name in (*keys, *(within or ())):
         if name not in scores and name not in ("group", "system"):
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
-    return _Half(scores[there], stand_ins(scores[~there], keys), items_hashed(scores["item"]), shared)
+    mine = None if replies is None else replies[replies["item"].isin(labelled)]
+    return _Half(scores[there], stand_ins(scores[~there], keys), items_hashed(scores["item"]), shared, mine)
 
 
 def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

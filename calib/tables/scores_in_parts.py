@@ -39,7 +39,7 @@ def summarized_parts(
         refuse_shared([part.items for part in parts], lambda k: ratings.part(k)["item"], "ratings")
     alone = sum(part.alone[0] for part in parts), sum(part.alone[1] for part in parts)
     if out is not None:
-        return Partitions(out, executor=ratings.executor), alone
+        return Partitions(out), alone
     return check_scores(together([part.scores for part in parts if part.scores is not None])), alone
 
 

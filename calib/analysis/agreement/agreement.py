@@ -322,14 +322,15 @@ def agreement(
     refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    count = None
+    count: Any = None
     if isinstance(x, Counts):
         x, y, groups, systems, count = _opened(x, y, groups, systems, rules)
     elif y is None:
         raise ArgumentError("y", "must be given beside {0}", "got None", mentions=("x",))
     given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are, "count": count}
-    x, y = comparable(named, x=x, y=y)
-    whole, keep = design_of(x, y, **given)
+    judged: Any = x
+    first, second = comparable(named, x=judged, y=y)
+    whole, keep = design_of(first, second, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
@@ -339,7 +340,7 @@ def agreement(
     ends = spread.interval(found, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
     warned += _cautions(design, found, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
-    judge, human = check.array(x, "x"), check.array(y, "y")
+    judge, human = check.array(first, "x"), check.array(second, "y")
     warned += unread_cautions({"the judge": judge}, human, count) if missing == "drop" else ()
     reason = no_interval_reason(used, found, interval) if interval != "none" and np.isnan(ends.low) else ""
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
@@ -355,7 +356,7 @@ def agreement(
         n_missing=int(items_where(np.isnan(judge + human), count)),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
-        estimate_other_missing=_under_other_missing(x, y, given, found),
+        estimate_other_missing=_under_other_missing(first, second, given, found),
         warnings=warned,
         sample=_sample_shown(whole, groups, systems, keep, correlations),
         **rules,

@@ -68,13 +68,13 @@ class Counts:
 
     def merge(self, other: Counts) -> Counts:
         """The counts of both together."""
-        columns = []
+        columns: list[Any] = []
         for name in _CHUNK:
             mine, theirs = getattr(self, name), getattr(other, name)
             if (mine is None) != (theirs is None):
                 raise ArgumentError("other", f"must have {name} exactly as the first", "only one of them has")
             columns.append(None if mine is None else np.concatenate([mine, theirs]))
-        return _counted(*columns, np.concatenate([self.n, other.n]))
+        return _counted(columns[0], columns[1], columns[2], columns[3], np.concatenate([self.n, other.n]))
 
     def each(self) -> tuple[Floats, Floats, NDArray[Any] | None, NDArray[Any] | None]:
         """The items one by one, in the order of the rows."""
@@ -112,10 +112,12 @@ def _columns_of(chunk: Sequence[Any]) -> tuple[Floats, Floats, Any, Any]:
         raise ArgumentError(
             "chunks", "must each be (x, y), (x, y, groups) or (x, y, groups, systems)", f"got {len(chunk)}"
         )
-    x, y = (check.array(side, name, ndim=1) for side, name in zip(chunk, "xy", strict=False))
-    labels = [None if side is None else np.asarray(side).astype(str) for side in (*chunk[2:], None, None)][:2]
+    x, y = (check.array(side, name, ndim=1) for side, name in zip(chunk[:2], "xy", strict=True))
+    labels: list[Any] = [None if side is None else np.asarray(side).astype(str) for side in (*chunk[2:], None, None)][
+        :2
+    ]
     check.same_length(x=x, y=y, groups=labels[0], systems=labels[1])
-    return x, y, *labels
+    return x, y, labels[0], labels[1]
 
 
 def _counted(x: Floats, y: Floats, groups: Any, systems: Any, n: Any = None) -> Counts:

@@ -128,7 +128,7 @@ def design_of(
     constant: str,
     missing: str = "drop",
     systems_are: str = "random",
-    count: Floats | None = None,
+    count: Any = None,
 ) -> tuple[Design, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
@@ -344,7 +344,7 @@ def _items_left_out(design: Design) -> LeftOut:
     first, place = np.unique(
         cells_of(levels_of(design.x), levels_of(design.y)), return_index=True, return_inverse=True
     )[1:]
-    count = np.bincount(place, design.count)  # of systems that are fixed, those of all
+    count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
     return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
 
 

@@ -233,8 +233,8 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    *tables, beyond = two_in_memory(scores_a, scores_b, human, columns)
-    for judges, name, against, frame, known, told in _pairs_of_judges(*tables, coefficient or method):
+    one, two, people, beyond = two_in_memory(scores_a, scores_b, human, columns)
+    for judges, name, against, frame, known, told in _pairs_of_judges(one, two, people, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):

@@ -15,6 +15,7 @@ from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
 from calib.intake.entry import given
+from calib.intake.parts import in_memory
 from calib.intake.taken import Columns, Data
 from calib.table import has_replies
 from calib.tables.calibration import Calibration
@@ -28,7 +29,7 @@ from calib.tables.calibration_inputs import (
     judges_of,
     prompts_of,
 )
-from calib.tables.door import Who, checked, in_the_names_of, scores_in
+from calib.tables.door import Checked, Who, checked, in_the_names_of, items_in, scores_in
 from calib.tables.escalation import Decider, aligned_deciders, check_escalation, deciders_of, stages_of
 from calib.tables.escalation_plan import told_by_labels, told_by_scores
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
@@ -158,7 +159,7 @@ def forecast_quality(
 
     Parameters
     ----------
-    scores : table, path, frame or Calibration
+    scores : table, path, frame, partitions or Calibration
         On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
         its own cross-fitted forecasts of the labels that it was fitted to.
     gold : table, path or frame, optional
@@ -202,6 +203,7 @@ def forecast_quality(
         theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
         scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
+    scores, _ = in_memory(scores, gold, columns, (by, groups if groups != "group" else None))
     files = given(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
@@ -214,13 +216,15 @@ def forecast_quality(
             with in_the_names_of(whole, p="scores", y="gold"):
                 labels, n = labels_beside(judged, forecasts, part, groups, whole)
                 result = replace(stats.forecast_quality(**labels, **options), n=n)
-            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
             answers.append((whole | counts, with_warnings(result, (*judged.warnings, *notes))))
     return Results.of(answers)
 
 
 def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
     """Of ratings how the replies on each item are distributed."""
+    if isinstance(scores, Checked) and scores.replies is not None:
+        scores = scores.replies
     if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
         return {}
     return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}

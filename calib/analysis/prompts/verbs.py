@@ -22,7 +22,7 @@ _KEY = tuple(name for name in Who._fields if name != "prompt")
 
 
 def sensitivity(
-    ratings: pd.DataFrame,
+    ratings: Any,
     items: pd.DataFrame | None = None,
     *,
     judges: bool = False,
@@ -38,8 +38,9 @@ def sensitivity(
 
     Parameters
     ----------
-    ratings : DataFrame
-        One judge's scores of the same items under several prompts.
+    ratings : DataFrame or partitions
+        One judge's scores of the same items under several prompts. Of partitions (`calib.Partitions`), cut by items, a
+        score of each draw is kept.
     items : DataFrame, optional
         Gives the groups.
     judges : bool, default False

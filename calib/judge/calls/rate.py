@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sqlite3
-import tempfile
 import warnings
-from collections.abc import Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.stop import stoppable
 from calib.core.text import printable
-from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
-from calib.judge.calls.store import Store
-from calib.judge.calls.transport import AnyComplete, JudgeError, Transport, connect, wrap
+from calib.judge.calls.session import finished, opened_client
+from calib.judge.calls.shards import SHARDS, Asked, dry_run_of_shards, rated_in_shards
+from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, parts_of
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
-
-Outcome = TypeVar("Outcome")
+from calib.scale.partitions import is_partitioned
 
 _REPLIES_A_REWORDING = 3  # replies for each rewording, at most
 
 
 def rate(
-    items: pd.DataFrame,
+    items: Any,
     prompt: Prompt | Iterable[Prompt],
     judge: Judge,
     *,
@@ -45,6 +38,9 @@ def rate(
     progress: bool = True,
     max_cost: float | None = None,
     dry_run: bool = False,
+    shards: int | None = None,
+    executor: Any = None,
+    workers: int | None = None,
 ) -> Any:
     """Ask the judge about every item and return its ratings.
 
@@ -53,9 +49,9 @@ def rate(
 
     Parameters
     ----------
-    items : DataFrame
+    items : DataFrame or partitions
         With `item` (unique id) and the columns that the prompt shows; of pairs of outputs one
-        row for each pair (see `calib.pair_items`).
+        row for each pair (see `calib.pair_items`). Partitions (`calib.Partitions`) go with `shards`.
     prompt : Prompt or iterable of Prompt
         One question or several (one criterion each, say). That of `Prompt.pairwise` is asked
         twice about each pair, with either output first, and `shown_first` says which.
@@ -64,7 +60,7 @@ def rate(
         SQLite file of raw replies. Each reply is kept before it is read: an interrupted
         run goes on where it stopped, a repeated one makes no call. Several processes may
         share it, and none asks for what another is asking for. Default: memory, which is
-        saved to a temporary file if the run breaks off.
+        saved to a temporary file if the run breaks off. With `shards` a folder, on a disk that all workers see.
     keep : {"compact", "full"}, default "compact"
         What the store keeps of a reply: all that any answer on any scale could be read
         from (message, usage, tokens, the candidates wherever a label could stand), or the
@@ -87,13 +83,25 @@ def rate(
         higher limit goes on.
     dry_run : bool, default False
         Make no call; return what the run would ask for.
+    shards : int, optional
+        Into how many files the store is cut, each item by a hash of its id. Memory is then that of one shard for each
+        worker. What all have in common (the prompts with their steps, how the judge is read) is settled once and kept
+        in the folder's manifest. Default with an `executor`: 64. Another number goes on from what is there.
+    executor : Executor or Client, optional
+        Who works on the shards: anything with the `submit` of `concurrent.futures` (processes, MPI), or a client of
+        dask. Default: this process, one after the other. After a worker has died, at most
+        `judge.concurrency` replies are paid for again for each that died, and none is lost.
+    workers : int, optional
+        How many shards are rated at once, where the executor does not say. `judge.concurrency` is that of each;
+        `requests_per_minute`, `tokens_per_minute` and `max_cost` are of all together.
 
     Returns
     -------
     DataFrame
         A table of ratings (see `calib.table`), one row per value that the judge gave a
         reply's probability to; replies that could not be read are NaN with a status.
-        A `DryRun` with ``dry_run=True``.
+        A `DryRun` with ``dry_run=True``; with `shards` the `Partitions` of the folder ``ratings`` in the store,
+        beside the items' design in the folder ``items``.
 
     Raises
     ------
@@ -120,50 +128,57 @@ def rate(
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     check.choice(keep, "keep", ("compact", "full"))
+    way = partial(opened_client, judge, complete, keep=keep)
+    if shards is not None or executor is not None or is_partitioned(items) or _is_folder(store):
+        asked = Asked(judge, _listed(prompt), _folder(store), _number_of_shards(store, shards), way, replies)
+        return _rate_in_shards(asked, items, executor, workers, max_cost, dry_run=dry_run)
     prompts, rows = prompts_and_rows(items, prompt)
-    with _client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
+    with opened_client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
         run = Run(client, progress=progress, texts=replies)
         if max_cost is not None and client.price is None:
             raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
         if dry_run:
             return run.dry(prompts, rows)
-        plan = _finished(run.rate(prompts, rows), client.transport)
+        plan = finished(run.rate(prompts, rows), client.transport)
         for note in run.notes:
             warnings.warn(printable(note), stacklevel=2)
         return run.sheet.frame(judge, plan.run)
 
 
-@contextmanager
-def _client(
-    judge: Judge, complete: AnyComplete | None, store: str | Path | None = None, **options: Any
-) -> Iterator[Client]:
-    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
-    if complete is None:
-        transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
-    else:
-        transport = wrap(complete, judge.base_url, judge.concurrency)
-    with stoppable() as stop, Store(store) as kept:
-        try:
-            yield Client(judge, kept, transport, **options)
-            stop.check()
-        except BaseException as error:
-            if kept_where := _kept_where(kept, error):
-                error.add_note(kept_where)
-            raise
+def _rate_in_shards(
+    asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None, *, dry_run: bool
+) -> Any:
+    if dry_run:
+        return dry_run_of_shards(asked, items)
+    ratings, notes = rated_in_shards(asked, items, executor, workers, max_cost)
+    for note in notes:
+        warnings.warn(printable(note), stacklevel=3)
+    return ratings
 
 
-def _kept_where(kept: Store, error: BaseException) -> str:
-    """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
-    if kept.path and isinstance(error, sqlite3.Error):  # how many are there is not to be had
-        return f"What was written before is kept in {str(kept.path)!r}: run again to go on."
-    if (kept.path and isinstance(error, Exception)) or not (n := len(kept)):
-        return ""
-    if kept.path:
-        return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."
-    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-    os.close(handle)
-    kept.save(path)
-    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
+def _is_folder(store: str | Path | None) -> bool:
+    return store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
+
+
+def _folder(store: str | Path | None) -> Path:
+    if store is None or Path(store).is_file():
+        given = "is not given" if store is None else f"{printable(str(store))} is a file"
+        raise ArgumentError("store", "must be a folder where items are rated in shards", given)
+    return Path(store)
+
+
+def _number_of_shards(store: str | Path | None, shards: int | None) -> int:
+    """As asked for, or as the folder has it."""
+    if shards is not None:
+        return check.whole(shards, "shards", least=1)
+    there = sorted(_folder(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
+    return int(there[-1].stem.rpartition("-")[2]) if there else SHARDS
+
+
+def _listed(prompt: Any) -> list[Prompt]:
+    prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
+    prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompts)  # which refuses what is no prompt
+    return prompts
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -199,8 +214,8 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     >>> len(write_steps(bare, Judge("offline")).steps)
     3
     """
-    with _client(judge, complete) as client:
-        return _finished(Run(client).with_steps(prompt), client.transport)
+    with opened_client(judge, complete) as client:
+        return finished(Run(client).with_steps(prompt), client.transport)
 
 
 def write_variants(
@@ -257,8 +272,8 @@ def write_variants(
     if "{{" in parts.task + parts.criteria:
         rule = "must not show a text of the items inside its task or criterion, which are to be reworded; name the "
         raise ArgumentError("prompt", f"{rule}column in {{0}} instead", mentions=("inputs",))
-    with _client(judge, complete, store) as client:
-        return _finished(_rewordings(Run(client), prompt, parts, n), client.transport)
+    with opened_client(judge, complete, store) as client:
+        return finished(_rewordings(Run(client), prompt, parts, n), client.transport)
 
 
 async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
@@ -296,36 +311,3 @@ async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: in
     body = seeded(run.judge, body, number)
     key = digest([run.address, run.judge.seed, body, number]).hexdigest()
     return (await run.client.choice(key, f"a rewording of {prompt.criterion!r}", body)).text
-
-
-def _finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
-    """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
-
-    async def main() -> Outcome:
-        stop.task = asyncio.current_task()
-        try:
-            return await work
-        finally:
-            await transport.close()
-
-    with stoppable() as stop:
-        if not _is_in_loop():
-            return asyncio.run(main())
-        with ThreadPoolExecutor(1) as thread:
-            done = thread.submit(asyncio.run, main())
-            try:
-                return done.result()
-            except KeyboardInterrupt:
-                # the calls run in another thread, which does not hear of the interrupt by itself
-                if stop.task is not None:
-                    with suppress(RuntimeError):  # the loop has ended by itself
-                        stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
-                raise
-
-
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

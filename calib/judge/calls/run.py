@@ -42,12 +42,16 @@ class Run:
         self.client, self.progress, self.sheet = client, progress, Sheet(texts=texts)
         self.judge, self.store, self.address = client.judge, client.store, client.transport.address
         self.notes: list[str] = []  # what the user has to know in the end
+        self.written: list[Prompt] = []  # the prompts with their steps
 
     # --- the whole ---
 
-    async def rate(self, prompts: list[Prompt], rows: list[Row]) -> Plan:
-        """Make all calls; what was settled for the run."""
-        written = [await self.with_steps(prompt) for prompt in prompts]
+    async def rate(self, prompts: list[Prompt], rows: list[Row], settled: Plan | None = None) -> Plan:
+        """Make all calls; what was settled for the run, if it was not before."""
+        self.written = written = [await self.with_steps(prompt) for prompt in prompts]
+        if settled is not None:
+            await self._rate(settled, written, rows)
+            return settled
         for extras in self._extras_to_try(written[0], rows[0]):
             served = self.client.pace.served
             try:

@@ -50,6 +50,11 @@ CREATE TABLE IF NOT EXISTS runs (
     seen REAL NOT NULL
 ) WITHOUT ROWID;
 """
+_PUT = "INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)"
+_REPLY = """
+SELECT replies.id, replies.request, replies.seed, replies.body, replies.arrived, requests.body FROM draws
+JOIN replies ON replies.id = draws.reply JOIN requests ON requests.id = replies.request
+"""
 _CLAIM = """
 INSERT INTO claims SELECT ?1, ?2 WHERE NOT EXISTS (SELECT 1 FROM draws WHERE key = ?1)
 ON CONFLICT (key) DO UPDATE SET run = ?2 WHERE run = ?2 OR run NOT IN (SELECT id FROM runs WHERE seen > ?3)
@@ -68,7 +73,7 @@ class Store:
     (True, False, '4')
     """
 
-    def __init__(self, path: str | Path | None) -> None:
+    def __init__(self, path: str | Path | None, others: Sequence[Path] = ()) -> None:
         self.path = None if path is None or str(path) == ":memory:" else Path(path)
         self._run_id, self._seen = uuid.uuid4().hex, False  # as others know this run; whether it showed itself
         if self.path is not None:
@@ -80,6 +85,16 @@ class Store:
                 raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
             kind = "a new file or a store of calib" if _code(error) not in _UNWRITABLE else "a file that can be written"
             raise ArgumentError("store", f"must be {kind}", f"{path} is not: {error}") from None
+
+        self._others = [_connection(other) for other in others]
+
+    def marked(self, mark: str) -> str:
+        """What the file bears to say whose it is: the first mark that it was given stays."""
+        self._begin()
+        self._db.execute("CREATE TABLE IF NOT EXISTS marks (mark TEXT NOT NULL)")
+        self._db.execute("INSERT INTO marks SELECT ? WHERE NOT EXISTS (SELECT 1 FROM marks)", (mark,))
+        self.commit()
+        return str(self._db.execute("SELECT mark FROM marks").fetchone()[0])
 
     def put(self, keys: Sequence[str], request: Mapping[str, Any], body: bytes) -> bool:
         """Take one reply, whose choices are the draws under these keys; a key that is there keeps its first.
@@ -94,7 +109,7 @@ class Store:
         run = self._db.execute
         run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, frame.decode()))
         row = (name, request.get("seed"), body, time.time())
-        reply = run("INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)", row).lastrowid
+        reply = run(_PUT, row).lastrowid
         draws = [(key, reply, choice) for choice, key in enumerate(keys)]
         new = self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", draws).rowcount == len(draws)
         self.release(keys)
@@ -167,12 +182,33 @@ class Store:
 
     def read(self, keys: Iterable[str]) -> Iterator[tuple[str, Choice]]:
         """Those of the keys that are there, each with its choice, in the order in which they arrived."""
+        keys = list(keys)
+        self._take_over(keys)
         draw = "SELECT reply, choice, key FROM draws WHERE key = ?"
         found = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
         for reply, draws in groupby(found, key=itemgetter(0)):
             choices = self._choices(reply)
             for _, choice, key in draws:
                 yield key, choices[choice]
+
+    def _take_over(self, keys: Iterable[str]) -> None:
+        """What other stores have of these draws and this one has not, each reply with all of its draws."""
+        for other in self._others:
+            for key in keys:
+                there = other.execute(f"{_REPLY} WHERE draws.key = ?", (key,)).fetchone()
+                if there is None or self._has(key):
+                    continue
+                reply, name, seed, body, arrived, request = there
+                self._begin()
+                self._db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, request))
+                row = (name, seed, body, arrived)
+                mine = self._db.execute(_PUT, row).lastrowid
+                draws = other.execute("SELECT key, choice FROM draws WHERE reply = ?", (reply,))
+                self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", [(k, mine, c) for k, c in draws])
+            self.commit()
+
+    def _has(self, key: str) -> bool:
+        return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
 
     def _choices(self, reply: int) -> list[Choice]:
         """Those of one reply."""
@@ -190,7 +226,9 @@ class Store:
             self._db.backup(copy)
 
     def __contains__(self, key: str) -> bool:
-        return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
+        if not self._has(key):
+            self._take_over([key])
+        return self._has(key)
 
     def __len__(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM draws").fetchone()[0])
@@ -212,7 +250,8 @@ class Store:
                 with suppress(sqlite3.OperationalError):
                     self._leave()
         finally:
-            self._db.close()
+            for db in (self._db, *self._others):
+                db.close()
 
 
 def _connection(path: str | Path) -> sqlite3.Connection:

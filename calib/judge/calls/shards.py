@@ -1,0 +1,310 @@
+"""Many items rated in shards: a store for each, a manifest of what all have in common, and whoever works on them.
+
+A worker may die, and an executor may run a task twice: that each reply is paid for once comes from the stores.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.core.extras import needed
+from calib.judge.calls.cost import DryRun
+from calib.judge.calls.run import Run
+from calib.judge.calls.session import finished
+from calib.judge.judge import Judge, Plan, digest, prompts_and_rows
+from calib.judge.prompt import Prompt
+from calib.scale.executor import as_done, workers_of
+from calib.scale.partitions import Partitions, is_partitioned
+from calib.table import TableError, check_items, read_frame, write
+from calib.table.files import whole_or_not
+
+SHARDS = 64
+_MANIFEST = "manifest.json"
+_DESIGN = ("group", "system", "system_a", "system_b")
+_SETTLES = 3  # items that show what the server can do, before anybody else asks
+# of a judge, what makes its answers; the rest may change from one run to the next
+_ASKED = (
+    "model",
+    "method",
+    "draws",
+    "temperature",
+    "top_logprobs",
+    "seed",
+    "max_tokens",
+    "noise_floor",
+    "continuation",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is settled once for all shards: the prompts with their steps, and how the judge is asked."""
+
+    asked: dict[str, Any]
+    prompts: tuple[str, ...]
+    steps: tuple[tuple[str, ...] | None, ...]
+    plan: Plan
+    limits: dict[str, Any]
+
+    @property
+    def mark(self) -> str:
+        """What each shard's file bears, so that none of another run is taken for one of this."""
+        return digest([self.asked, self.prompts, self.plan.method, self.plan.run]).hexdigest()
+
+    def write(self, folder: Path) -> None:
+        """Keep it beside the shards."""
+        frozen = {name: getattr(self, name) for name in self.__slots__} | {"plan": self.plan._asdict()}
+        with whole_or_not(folder / _MANIFEST) as path:
+            path.write_text(json.dumps(frozen, indent=1), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest | None:
+        """That of a folder; None where there is none."""
+        path = folder / _MANIFEST
+        if not path.exists():
+            return None
+        try:
+            held = json.loads(path.read_text(encoding="utf-8"))
+            steps = tuple(None if one is None else tuple(one) for one in held["steps"])
+            return cls(held["asked"], tuple(held["prompts"]), steps, Plan(**held["plan"]), held["limits"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ArgumentError(
+                "store", f"must hold the {_MANIFEST} of a run", f"it cannot be read: {error!r}"
+            ) from None
+
+
+class Asked(NamedTuple):
+    """What a run in shards was asked for; `client` opens the way to the judge: a store, and a limit in dollars."""
+
+    judge: Judge
+    prompts: list[Prompt]
+    folder: Path
+    shards: int
+    client: Callable[..., Any]
+    replies: bool
+
+    def path(self, shard: int) -> Path:
+        return self.folder / f"shard-{shard:06d}-of-{self.shards:06d}.sqlite"
+
+    def others(self) -> list[Path]:
+        """Stores of the same run that was cut into another number of shards."""
+        mine = f"-of-{self.shards:06d}.sqlite"
+        return [path for path in sorted(self.folder.glob("shard-*-of-*.sqlite")) if not path.name.endswith(mine)]
+
+
+class _Done(NamedTuple):
+    shard: int
+    spent: float
+    notes: tuple[str, ...]
+
+
+def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None) -> Any:
+    """Ratings in partitions, and what the user has to know."""
+    needed("pyarrow", extra="parquet", use="ratings in shards")
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    held, at_once = Manifest.read(asked.folder), _workers(executor, workers)
+    sizes = _deal(items, asked)
+    settled, spent = _settle(asked, held, min(sizes), at_once, max_cost)
+    shared = replace(asked.judge, **_shared_limits(asked.judge, at_once))
+    work = partial(_rate_shard, asked._replace(judge=shared), settled)
+    budget = _Budget(max_cost, spent, sizes)
+    tasks = ((shard, budget.share(shard)) for shard in sizes)
+    notes = Counter[str]()
+    for done in as_done(work, tasks, executor, at_once, f"shards rated with {asked.judge.model}", total=len(sizes)):
+        budget.back(done.shard, done.spent)
+        notes.update(done.notes)
+    for name in ("items", "ratings"):
+        _only(asked.folder / name, sizes)
+    said = [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
+    said += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
+    return Partitions(asked.folder / "ratings"), said
+
+
+def dry_run_of_shards(asked: Asked, items: Any) -> DryRun:
+    """What all shards would ask for together."""
+    held, runs = Manifest.read(asked.folder), []
+    frames = Partitions(items) if is_partitioned(items) else [items]
+    for frame in frames:
+        prompts, rows = prompts_and_rows(frame, _prompts(asked, held))
+        shard = _shard_of(pd.Series([row["item"] for row in rows]), asked.shards)
+        for number in np.unique(shard):
+            there = asked.path(int(number))
+            with asked.client(store=there if there.exists() else None) as client:
+                runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
+    cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
+    sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
+    return DryRun(**sums, cost=cost)
+
+
+# --- items to shards ----------------------------------------------------------------------------------------------
+
+
+def _shard_of(items: pd.Series, shards: int) -> Any:
+    """By a hash of the id, so that a shard is the same whatever else is rated."""
+    return pd.util.hash_array(items.to_numpy(object), categorize=False) % np.uint64(shards)
+
+
+def _deal(items: Any, asked: Asked) -> dict[int, int]:
+    """Each shard's items into a file, of which no more than a part is in memory; how many items each has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder = asked.folder / "items"
+    folder.mkdir(exist_ok=True)
+    writers: dict[int, Any] = {}
+    sizes = Counter[int]()
+    try:
+        for frame in Partitions(items) if is_partitioned(items) else [items]:
+            table = _shown(check_items(frame), asked.prompts)
+            for shard, rows in table.groupby(_shard_of(table["item"], asked.shards).astype(int), sort=True):
+                part = _arrow(pa, rows)
+                if shard not in writers:
+                    writers[shard] = pq.ParquetWriter(_part(folder, shard), part.schema)
+                elif writers[shard].schema != part.schema:
+                    raise TableError("items: all parts must have the same columns, but they differ.")
+                writers[shard].write_table(part)
+                sizes[shard] += len(rows)
+    finally:
+        for writer in writers.values():
+            writer.close()
+    if not sizes:
+        raise ArgumentError("items", "must not be empty", "got none")
+    return dict(sorted(sizes.items()))
+
+
+def _shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
+    """Of the items what the prompts show, as they show it, and the design."""
+    names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
+    held = items[[name for name in names if name in items]].astype(object)
+    return held.apply(lambda column: column.map(str, na_action="ignore"))
+
+
+def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
+    schema = pa.schema([(name, pa.large_string()) for name in rows])
+    try:
+        return pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+    except UnicodeEncodeError:
+        raise TableError(
+            "items: a file of a shard holds no half characters (lone surrogates); mend the texts."
+        ) from None
+
+
+def _part(folder: Path, shard: int) -> Path:
+    return folder / f"part-{shard:06d}.parquet"
+
+
+def _only(folder: Path, shards: dict[int, int]) -> None:
+    """Parts of an earlier run over other items are no part of this."""
+    known = {_part(folder, shard).name for shard in shards}
+    for path in folder.glob("part-*.parquet"):
+        if path.name not in known:
+            path.unlink()
+
+
+# --- what is settled once -----------------------------------------------------------------------------------------
+
+
+def _settle(
+    asked: Asked, held: Manifest | None, shard: int, workers: int, max_cost: float | None
+) -> tuple[Manifest, float]:
+    """The manifest: that of the folder, or of a first few items that are asked here; and what that cost."""
+    limits = _shared_limits(asked.judge, workers) | {"workers": workers, "max_cost": max_cost}
+    if held is not None:
+        _prompts(asked, held)
+        settled, spent = replace(held, limits=limits), 0.0
+    else:
+        rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), asked.prompts)[1][:_SETTLES]
+        with asked.client(store=asked.path(shard), max_cost=max_cost) as client:
+            run = Run(client)
+            plan = finished(run.rate(asked.prompts, rows), client.transport)
+            frozen = {name: getattr(asked.judge, name) for name in _ASKED} | {"address": client.transport.address}
+            spent = client.spent
+        prompts, steps = tuple(p.id for p in asked.prompts), tuple(p.steps for p in run.written)
+        settled = Manifest(_as_json(frozen), prompts, steps, plan, limits)
+    settled.write(asked.folder)
+    return settled, spent
+
+
+def _as_json(values: dict[str, Any]) -> dict[str, Any]:
+    """As it will be read: tuples are lists there."""
+    return dict(json.loads(json.dumps(values)))
+
+
+def _prompts(asked: Asked, held: Manifest | None) -> list[Prompt]:
+    """The prompts with the steps of the manifest, which must be about these prompts and this judge."""
+    if held is None:
+        return asked.prompts
+    mine = _as_json({name: getattr(asked.judge, name) for name in _ASKED})
+    with asked.client(store=None) as client:
+        mine["address"] = client.transport.address
+    for name, value in mine.items():
+        if held.asked.get(name) != value:
+            rule = f"holds shards of a run with {name} {held.asked.get(name)!r}: give another folder"
+            raise ArgumentError("store", rule, f"got {value!r}")
+    ids = tuple(prompt.id for prompt in asked.prompts)
+    if held.prompts != ids:
+        raise ArgumentError("store", f"holds shards of {', '.join(held.prompts)}: give another folder", f"got {ids}")
+    both = zip(asked.prompts, held.steps, strict=True)
+    return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
+
+
+def _workers(executor: Any, workers: int | None) -> int:
+    found = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
+    if found is None:
+        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
+    return found
+
+
+def _shared_limits(judge: Judge, workers: int) -> dict[str, Any]:
+    """What a provider allows in a minute, divided by those who ask."""
+    names = ("requests_per_minute", "tokens_per_minute")
+    return {name: value / workers for name in names if (value := getattr(judge, name)) is not None}
+
+
+class _Budget:
+    """Dollars for each shard as it is begun: what is left, by how many items it has of those that are still to come."""
+
+    def __init__(self, most: float | None, spent: float, sizes: dict[int, int]) -> None:
+        self.left = None if most is None else most - spent
+        self.sizes, self.to_come = sizes, sum(sizes.values())
+        self.given: dict[int, float] = {}
+
+    def share(self, shard: int) -> float | None:
+        if self.left is None:
+            return None
+        part = self.given[shard] = max(self.left, 0.0) * self.sizes[shard] / self.to_come
+        self.left, self.to_come = self.left - part, self.to_come - self.sizes[shard]
+        return part
+
+    def back(self, shard: int, spent: float) -> None:
+        """What a shard has not needed is for those to come."""
+        if self.left is not None:
+            self.left += self.given[shard] - spent
+
+
+# --- one shard ----------------------------------------------------------------------------------------------------
+
+
+def _rate_shard(asked: Asked, settled: Manifest, shard: int, max_cost: float | None) -> _Done:
+    """In whatever process: what the store has not is asked, and the ratings are written in one go."""
+    path = asked.path(shard)
+    prompts = _prompts(asked, settled)
+    prompts, rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), prompts)
+    with asked.client(store=path, others=asked.others(), max_cost=max_cost) as client:
+        if client.store.marked(settled.mark) != settled.mark:
+            raise ArgumentError("store", "must hold shards of one run", f"{path.name} is of another")
+        run = Run(client, texts=asked.replies)
+        plan = finished(run.rate(prompts, rows, settled.plan), client.transport)
+        write(run.sheet.frame(asked.judge, plan.run), _part(asked.folder / "ratings", shard))
+        return _Done(shard, client.spent, tuple(run.notes))
