@@ -70,6 +70,7 @@ _RARE = {
         "GateFailed",
         "GateInconclusive",
         "Verdict",
+        "Partitions",
         "gate_plan",
         "read_log",
         "transport_test",

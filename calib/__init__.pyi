@@ -90,6 +90,7 @@ from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label_page as label_page
 from .report.report import report as report
+from .scale.partitions import Partitions as Partitions
 from .tables.baseline import Baseline as Baseline
 from .tables.calibration import Calibration as Calibration
 from .tables.labels import Labels as Labels

@@ -11,7 +11,8 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import By, Files, Human, Items, Out, Scores
+from calib.console.files import TABLES, By, Files, Human, Items, Out, Scores
+from calib.console.processes import processes
 from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
@@ -135,14 +136,26 @@ def pair_items(
     write(pairs, out)
 
 
-@options_from("summarize")
+@options_from("summarize", without=("executor",))
 def summarize(
-    ratings: Annotated[Path, typer.Argument(help="Table of ratings.")],
+    ratings: Annotated[Path, typer.Argument(help="Table of ratings, or a folder of its parts (.parquet).")],
     items: Items = None,
-    out: Out = None,
+    out: Annotated[
+        Path | None, typer.Option(help=f"Write the table there ({', '.join(TABLES)}); of a folder, a folder.")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that work on the parts of a folder.")] = 1,
     **options: Any,
 ) -> None:
     """One score per item, criterion and rater: the expectation of its score distribution."""
+    if ratings.is_dir():
+        if out is None:
+            raise typer.BadParameter("--out must name a folder for the scores.")
+        with processes(workers) as executor:
+            beside = items if items is None or items.is_dir() else calib.table.read(items, "items")
+            typer.echo(repr(calib.summarize(ratings, beside, out=out, executor=executor, **options)))
+        return
+    if out is not None and out.suffix not in TABLES:
+        raise typer.BadParameter(f"--out must end in {', '.join(TABLES)}, but got {str(out)!r}.")
     texts = None if items is None else calib.table.read(items, "items")
     scores = calib.summarize(calib.table.read(ratings, "ratings"), texts, **options)
     show_rows(scores)

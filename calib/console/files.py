@@ -59,7 +59,10 @@ class Files:
         What these were taken for is told in a line each, beside the output.
         """
         from calib.intake.entry import as_given, in_words, opened
+        from calib.scale.partitions import is_partitioned
 
+        if is_partitioned(first) and self.items is None:
+            return first, second if is_partitioned(second) else opened(second)
         found = as_given(opened(first), opened(second), self.said, names=names)
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(found, tuple):

@@ -16,6 +16,7 @@ from calib.intake.columns.roles import is_table
 from calib.intake.files.source import source_of
 from calib.intake.intake import checked_words, taken_in
 from calib.intake.taken import Columns, Data, Intake, Role, Source
+from calib.scale.partitions import is_partitioned
 from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.table.checks import has_answers
 from calib.tables.door import Checked, scores_in
@@ -94,6 +95,12 @@ def as_given(
 ) -> Intake | tuple[Any, Any]:
     """Two tables of calib's, of one's own files what was taken in."""
     columns = checked_words(columns)
+    for thing, name in zip((first, second), names, strict=False):
+        if is_partitioned(thing):
+            given = (
+                "got partitions, which summarize, interval, agreement, compare, sensitivity and forecast_quality take"
+            )
+            raise ArgumentError(name, "must be one table here", given)
     if isinstance(first, Intake):
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")

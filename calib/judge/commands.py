@@ -11,13 +11,18 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out
+from calib.console.processes import processes
 from calib.console.show import say, show_rows, shown_text, write
 
 _SINGLE_INPUTS = ("source", "output")  # the default, which a pair has otherwise
 
 
 @options_from(
-    "Judge", "geval_prompt", "rate", without=("complete", "progress"), called={"judge": "the judge (--method)"}
+    "Judge",
+    "geval_prompt",
+    "rate",
+    without=("complete", "progress", "executor"),
+    called={"judge": "the judge (--method)"},
 )
 def rate(
     items: Annotated[Path, typer.Argument(help="Table of items: item, source, output, ...")],
@@ -37,7 +42,8 @@ def rate(
         bool, typer.Option(help="With --pairwise: whether the judge may say that neither is better.")
     ] = True,
     store: Annotated[
-        Path | None, typer.Option(help="SQLite file of replies. Default: --out, ending in .sqlite.")
+        Path | None,
+        typer.Option(help="SQLite file of replies (default: --out, ending in .sqlite), with --shards a folder."),
     ] = None,
     to_batch: Annotated[
         Path | None, typer.Option(help="Write the requests there as OpenAI batch input instead.")
@@ -53,7 +59,10 @@ def rate(
         raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
     if variants > 1:
         prompts = _worded(prompts, variants)
-    table = calib.table.read(items, "items")
+    table = items if items.is_dir() else calib.table.read(items, "items")
+    if options["shards"] is not None or items.is_dir():
+        _in_shards(table, prompts, judge, store, to_batch or from_jsonl or out, options)
+        return
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
         typer.echo(f"wrote {shown_text(calib.to_batch(table, prompts, judge, to_batch))}")
@@ -70,6 +79,14 @@ def rate(
         ratings = calib.rate(table, prompts, judge, store=kept, **options)
     show_rows(ratings)
     write(ratings, out)
+
+
+def _in_shards(items: Any, prompts: Any, judge: calib.Judge, store: Path | None, idle: Path | None, how: Any) -> None:
+    """Ratings stay in the folder of the store, a file for each shard."""
+    if store is None or idle is not None:
+        raise typer.BadParameter("--shards needs --store, a folder, which holds the ratings, too, and no further file.")
+    with processes(how["workers"] or 1) as executor:
+        typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **how)))
 
 
 def _taken(function: Any, options: dict[str, Any]) -> dict[str, Any]:

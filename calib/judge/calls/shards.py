@@ -140,7 +140,7 @@ def dry_run_of_shards(asked: Asked, items: Any) -> DryRun:
         shard = _shard_of(pd.Series([row["item"] for row in rows]), asked.shards)
         for number in np.unique(shard):
             there = asked.path(int(number))
-            with asked.client(store=there if there.exists() else None) as client:
+            with asked.client(store=there if there.exists() else None, others=asked.others()) as client:
                 runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
     cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
     sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
@@ -254,7 +254,8 @@ def _prompts(asked: Asked, held: Manifest | None) -> list[Prompt]:
             raise ArgumentError("store", rule, f"got {value!r}")
     ids = tuple(prompt.id for prompt in asked.prompts)
     if held.prompts != ids:
-        raise ArgumentError("store", f"holds shards of {', '.join(held.prompts)}: give another folder", f"got {ids}")
+        rule = f"holds shards of {', '.join(held.prompts)}: give another folder"
+        raise ArgumentError("store", rule, f"got {', '.join(ids)}")
     both = zip(asked.prompts, held.steps, strict=True)
     return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
 

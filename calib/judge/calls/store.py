@@ -20,6 +20,21 @@ from calib.judge.replies.reply import Choice, decode, to_json
 _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
 _RULE = "must not be locked by another program"
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+# what files of SQLite's may lie on, but not the shared memory of its write-ahead log
+_NETWORK = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "beegfs",
+    "gpfs",
+    "fuse.sshfs",
+)
 _LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run
@@ -255,14 +270,49 @@ class Store:
 
 
 def _connection(path: str | Path) -> sqlite3.Connection:
+    disk = network_disk(path)
+    if disk and _in_wal_mode(path):
+        rule = "must not be in WAL mode on a network disk, where SQLite's files break"
+        given = f"{path} is on {disk}: on the disk where it was made, sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
+        raise ArgumentError("store", rule, given)
     # calls may run in a helper thread (inside Jupyter), one at a time
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        _prepare_tables(db)
+        _prepare_tables(db, remote=bool(disk))
     except sqlite3.DatabaseError:
         db.close()
         raise
     return db
+
+
+def network_disk(path: str | Path) -> str:
+    """The kind of network disk that a path lies on, as far as the system says; empty of a local one.
+
+    Examples
+    --------
+    >>> network_disk(":memory:")
+    ''
+    """
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux
+        return ""
+    where = Path(path).absolute().resolve()
+    kinds = {}  # the mount that is deepest holds the path
+    for line in mounts if str(path) != ":memory:" else ():
+        mine, _, theirs = line.partition(" - ")
+        point = Path(mine.split()[4].replace("\\040", " "))
+        if where.is_relative_to(point):
+            kinds[len(point.parts)] = theirs.split()[0]
+    kind = kinds[max(kinds)] if kinds else ""
+    return kind if kind in _NETWORK else ""
+
+
+def _in_wal_mode(path: str | Path) -> bool:
+    """As the head of the file says."""
+    with suppress(OSError), Path(path).open("rb") as file:
+        return file.read(20)[18:20] == b"\x02\x02"
+    return False
 
 
 def _is_locked(error: sqlite3.Error) -> bool:
@@ -279,7 +329,7 @@ def _locked() -> str:
     return f"was for {_PATIENCE:g} s ({what})"
 
 
-def _prepare_tables(db: sqlite3.Connection) -> None:
+def _prepare_tables(db: sqlite3.Connection, *, remote: bool) -> None:
     db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}")  # another process may be writing
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and "draws" not in tables:
@@ -289,5 +339,5 @@ def _prepare_tables(db: sqlite3.Connection) -> None:
     db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
     with suppress(sqlite3.OperationalError):  # a matter of speed, and another process may be at it
-        db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
+        db.execute(f"PRAGMA journal_mode = {'DELETE' if remote else 'WAL'}")
+    db.execute(f"PRAGMA synchronous = {'FULL' if remote else 'NORMAL'}")
