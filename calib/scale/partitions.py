@@ -34,7 +34,12 @@ class _Fragment:
     schema: Any
 
     def __call__(self) -> pd.DataFrame:
-        return self.fragment.to_table(schema=self.schema, use_threads=False).to_pandas()
+        # the file's own types, as categories of one may need longer codes than those of another
+        schema = self.fragment.physical_schema
+        for field in self.schema:
+            if field.name not in schema.names:
+                schema = schema.append(field)
+        return self.fragment.to_table(schema=schema, use_threads=False).to_pandas()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1220,7 +1220,7 @@ def test_commands_have_the_options_of_their_functions(verb):
     own = inspect.signature(built(cli.commands()[name])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
     # `coefficient` is the same as `method`, and `estimator` what that was called
-    left = {"complete", "progress", "coefficient"} | ({"method"} if "estimator" in function else set())
+    left = {"complete", "progress", "coefficient", "executor"} | ({"method"} if "estimator" in function else set())
     wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
     if verb == "rate":
         wanted |= set(inspect.signature(calib.Judge).parameters)

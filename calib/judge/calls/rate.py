@@ -163,7 +163,8 @@ def _is_folder(store: str | Path | None) -> bool:
 def _folder(store: str | Path | None) -> Path:
     if store is None or Path(store).is_file():
         given = "is not given" if store is None else f"{printable(str(store))} is a file"
-        raise ArgumentError("store", "must be a folder where items are rated in shards", given)
+        rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
+        raise ArgumentError("store", rule, given, mentions=("shards", "executor"))
     return Path(store)
 
 

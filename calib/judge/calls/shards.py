@@ -136,7 +136,7 @@ def dry_run_of_shards(asked: Asked, items: Any) -> DryRun:
     held, runs = Manifest.read(asked.folder), []
     frames = Partitions(items) if is_partitioned(items) else [items]
     for frame in frames:
-        prompts, rows = prompts_and_rows(frame, _prompts(asked, held))
+        prompts, rows = prompts_and_rows(frame, _with_steps_of(asked, held))
         shard = _shard_of(pd.Series([row["item"] for row in rows]), asked.shards)
         for number in np.unique(shard):
             there = asked.path(int(number))
@@ -166,7 +166,7 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     sizes = Counter[int]()
     try:
         for frame in Partitions(items) if is_partitioned(items) else [items]:
-            table = _shown(check_items(frame), asked.prompts)
+            table = _as_shown(check_items(frame), asked.prompts)
             for shard, rows in table.groupby(_shard_of(table["item"], asked.shards).astype(int), sort=True):
                 part = _arrow(pa, rows)
                 if shard not in writers:
@@ -183,7 +183,7 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     return dict(sorted(sizes.items()))
 
 
-def _shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
+def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
     """Of the items what the prompts show, as they show it, and the design."""
     names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
     held = items[[name for name in names if name in items]].astype(object)
@@ -221,7 +221,7 @@ def _settle(
     """The manifest: that of the folder, or of a first few items that are asked here; and what that cost."""
     limits = _shared_limits(asked.judge, workers) | {"workers": workers, "max_cost": max_cost}
     if held is not None:
-        _prompts(asked, held)
+        _with_steps_of(asked, held)
         settled, spent = replace(held, limits=limits), 0.0
     else:
         rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), asked.prompts)[1][:_SETTLES]
@@ -241,7 +241,7 @@ def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(values)))
 
 
-def _prompts(asked: Asked, held: Manifest | None) -> list[Prompt]:
+def _with_steps_of(asked: Asked, held: Manifest | None) -> list[Prompt]:
     """The prompts with the steps of the manifest, which must be about these prompts and this judge."""
     if held is None:
         return asked.prompts
@@ -300,7 +300,7 @@ class _Budget:
 def _rate_shard(asked: Asked, settled: Manifest, shard: int, max_cost: float | None) -> _Done:
     """In whatever process: what the store has not is asked, and the ratings are written in one go."""
     path = asked.path(shard)
-    prompts = _prompts(asked, settled)
+    prompts = _with_steps_of(asked, settled)
     prompts, rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), prompts)
     with asked.client(store=path, others=asked.others(), max_cost=max_cost) as client:
         if client.store.marked(settled.mark) != settled.mark:

@@ -1,0 +1,171 @@
+"""Verbs on scores in parts: the numbers of one table, whatever the parts are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.core.check import ArgumentError
+from calib.table import TableError
+
+
+@pytest.fixture(scope="module")
+def scores(ratings, items):
+    """Of two judges, neither of whom could be read on two of the items."""
+    return calib.summarize(ratings, items).assign(mass=0.9)
+
+
+@pytest.fixture(scope="module")
+def people(items):
+    rng = np.random.default_rng(8)
+    label = pd.DataFrame({"score": rng.integers(1, 6, len(items)).astype(float)})
+    return calib.table.check_scores(items.assign(criterion="fluency", rater="ann", scale="1|2|3|4|5", **label))
+
+
+@pytest.fixture(scope="module")
+def gold(people):
+    return people[people["item"].isin([f"i{k}" for k in range(3, 600, 5)])]
+
+
+def close(found, wanted, tolerance=1e-12):
+    one, two = found.to_frame(), wanted.to_frame()
+    pd.testing.assert_frame_equal(one, two, rtol=tolerance, atol=tolerance)
+
+
+INTERVALS = [
+    {},
+    {"by": "system", "min_gold": 2},
+    {"groups": None},
+    {"groups": None, "by": "system", "min_gold": 2},
+    {"strata": "system"},
+    {"weights": "times"},
+    {"weights": "times", "groups": None},
+    {"target": "benchmark", "groups": None},
+    {"conservative": True},
+    *({"estimator": name} for name in ("classical", "ppi", "ppi++")),
+    {"estimator": "ppi++", "by": "system", "min_gold": 2},
+    {"estimator": "judge_only", "groups": None},
+    {"estimator": "regression", "groups": None},
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("asked", INTERVALS, ids=str)
+def test_an_interval_of_parts_is_that_of_the_whole(scores, gold, cut, asked):
+    heavy = scores.assign(times=1.0 + scores["item"].astype(str).str.len())
+    whole = calib.interval(heavy, gold, **asked)
+    for number, seed in ((3, 1), (20, 2)):
+        close(calib.interval(cut(heavy, number, seed), gold, **asked), whole)
+
+
+def test_an_interval_is_the_same_whoever_works_on_its_parts(scores, gold, cut):
+    from concurrent.futures import ThreadPoolExecutor
+
+    parts = cut(scores, 9)
+    with ThreadPoolExecutor(4) as pool:
+        threads = calib.interval(calib.Partitions(parts, executor=pool), gold, by="system", min_gold=2)
+    pd.testing.assert_frame_equal(
+        threads.to_frame(), calib.interval(parts, gold, by="system", min_gold=2).to_frame(), check_exact=True
+    )
+
+
+def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
+    one = scores[scores["rater"] == "few"].assign(scale="0|1")
+    judge = one.assign(score=(one["score"] > 3).astype(float).where(one["score"].notna()), low=np.nan, high=np.nan)
+    label = gold.assign(score=(gold["score"] > 3).astype(float), scale="0|1")
+    whole = calib.interval(judge, label, groups=None)
+    assert whole.one().estimator == "mover-jeffreys"
+    close(calib.interval(cut(judge, 6), label, groups=None), whole)
+
+
+def test_scores_of_choose_items_keep_their_design(scores, people, cut):
+    some = scores[scores["rater"] == "few"].dropna(subset="score")
+    drawn = calib.choose_items(some, 120, rng=1)
+    label = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
+    close(calib.interval(cut(drawn, 5), label, groups=None), calib.interval(drawn, label, groups=None))
+
+
+@pytest.mark.parametrize("level", ["item", "group", "system"])
+@pytest.mark.parametrize("coefficient", ["spearman", "kendall", "pearson", "gamma", "kappa"])
+def test_agreement_of_parts_is_that_of_the_whole(scores, gold, cut, level, coefficient):
+    asked = {"level": level, "coefficient": coefficient}
+    close(calib.agreement(cut(scores, 7), gold, **asked), calib.agreement(scores, gold, **asked))
+
+
+@pytest.mark.parametrize("design", [["group", "system"], ["system"], []], ids=str)
+@pytest.mark.parametrize("coefficient", ["spearman", "kendall", "pearson", "kappa", "exact"])
+def test_both_sides_in_parts_are_counted(scores, people, cut, design, coefficient):
+    left = [name for name in ("group", "system") if name not in design]
+    one = scores.drop(columns=left).assign(score=scores["score"].round())
+    other = people.drop(columns=left)
+    for systems in ("auto", "fixed"):
+        asked = {"coefficient": coefficient, "systems": systems if "system" in design else "auto"}
+        found = calib.agreement(cut(one, 5, 3), cut(other, 5, 3), **asked)
+        close(found, calib.agreement(one, other, **asked), 1e-10)
+
+
+def test_of_both_sides_in_parts_some_things_are_refused(scores, people, cut):
+    with pytest.raises(ArgumentError, match="`missing` must be 'drop'"):
+        calib.agreement(cut(scores, 2), cut(people, 2), missing="zero")
+    with pytest.raises(TableError, match="share a criterion"):
+        calib.agreement(cut(scores, 2), cut(people.assign(criterion="other"), 2))
+    with pytest.raises(TableError, match="cut by the same items"):
+        calib.agreement(cut(scores, 2), cut(people, 3))
+    parts = [scores[scores["item"] == "i1"], scores[scores["item"].isin(["i1", "i2"])]]
+    with pytest.raises(TableError, match="'i1' is in parts 0 and 1"):
+        calib.agreement(parts, [people, people])
+
+
+@pytest.mark.parametrize("level", ["item", "group"])
+def test_two_judges_in_parts_are_compared(scores, gold, cut, level):
+    one, two = (scores[scores["rater"] == name] for name in ("few", "many"))
+    fewer = two[two["item"] != "i8"]  # unlabelled, and scored by one judge alone
+    whole = calib.compare(one, fewer, gold, level=level)
+    close(calib.compare(cut(one, 3), cut(fewer, 4, 7), gold, level=level), whole)
+    close(calib.compare(cut(one, 3), fewer, gold, level=level), whole)
+
+
+def test_forecasts_of_parts_are_judged_as_those_of_the_whole(ratings, scores, gold, cut):
+    few = ratings[(ratings["rater"] == "few") & (ratings["status"] == "ok")]
+    few = few.assign(weight=few["weight"] / few.groupby("item")["weight"].transform("sum"), low=np.nan, high=np.nan)
+    asked = {"n_resamples": 19, "groups": None}
+    close(calib.forecast_quality(cut(few, 6), gold, **asked), calib.forecast_quality(few, gold, **asked))
+    one = scores[scores["rater"] == "few"]
+    whole = calib.forecast_quality(one, gold, by="system", **asked)
+    close(calib.forecast_quality(cut(one, 6), gold, by="system", **asked), whole)
+
+
+def test_little_mass_is_counted_over_all_parts(scores, gold, cut):
+    place = scores["item"].astype(str).str[1:].astype(int)
+    thin = scores.assign(mass=np.where(place % 9 == 0, 0.2 + place / 1e4, 0.9))
+    with pytest.warns(UserWarning, match="little_mass") as whole:
+        calib.interval(thin, gold)
+    with pytest.warns(UserWarning, match="little_mass") as parts:
+        calib.interval(cut(thin, 8), gold)
+    assert sorted({str(one.message) for one in parts}) == sorted({str(one.message) for one in whole})
+
+
+def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
+    parts = cut(scores, 3)
+    with pytest.raises(TableError, match="`pool` cannot be had of partitions"):
+        calib.interval(parts, gold, pool="rater")
+    with pytest.raises(ArgumentError, match="`gold` must be a table of calib's"):
+        calib.interval(parts, pd.DataFrame({"id": ["i1"], "label": [3]}))
+    with pytest.raises(ArgumentError, match="describes a file of your own"):
+        calib.interval(parts, gold, scale="1|2|3")
+    with pytest.raises(TableError, match="column `colour` is missing"):
+        calib.interval(parts, gold, by="colour")
+    with pytest.raises(ArgumentError, match="folder or a list where groups repeat"):
+        calib.interval(iter(parts), gold)
+    again = [*parts, parts[0].head(1).assign(rater="third")]
+    with pytest.raises(TableError, match="all rows of an item must stand in one part"):
+        calib.interval(again, gold)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_part_on_another_scale_is_no_secret(scores, gold, cut):
+    some = [part.assign(scale="0..100" if k == 2 else "1|2|3|4|5") for k, part in enumerate(cut(scores, 4))]
+    some = [part[~part["item"].isin(gold["item"])] if k == 2 else part for k, part in enumerate(some)]
+    whole = calib.interval(pd.concat([part.astype({"scale": str}) for part in some]), gold)
+    close(calib.interval(some, gold), whole)
+    assert not np.allclose(whole.to_frame()["lam"], calib.interval(cut(scores, 4), gold).to_frame()["lam"])
