@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from calib.table.columns import labels_of
 from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
@@ -252,7 +253,7 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
         plain = values.astype(object)
         if pd.api.types.infer_dtype(plain, skipna=False) != "string":
             plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
-        return plain if kind == "text" else _label(plain)
+        return plain if kind == "text" else pd.Series(labels_of(plain.to_numpy()), index=plain.index)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         numbers = values.astype(float)
     else:
@@ -264,16 +265,6 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
         return numbers
     _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
-
-
-def _label(texts: pd.Series) -> pd.Series:
-    codes, found = pd.factorize(texts.to_numpy())
-    names = found.tolist()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), dtype=np.intp)
-    place[order] = np.arange(len(names))
-    categories = pd.Index([names[k] for k in order], dtype=object)
-    return pd.Series(pd.Categorical.from_codes(place[codes], categories=categories), index=texts.index)
 
 
 def _text(value: Any) -> str:

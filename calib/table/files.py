@@ -13,18 +13,22 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.table.checks import CHECKS
+from calib.table.columns import Columns, csv_columns, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
 _DEEPEST = 100  # lists within lists
+_LOOK = 1000  # cells that tell whether those of a column come again and again
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
@@ -56,8 +60,9 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     """
     if table not in CHECKS:
         raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
-    texts = [name for name, column in SCHEMAS[table].items() if column.kind in ("text", "label")]
-    return CHECKS[table](read_frame(path, texts=texts))
+    kinds = {name: column.kind for name, column in SCHEMAS[table].items()}
+    texts, labels = ({name for name, kind in kinds.items() if kind == wanted} for wanted in ("text", "label"))
+    return CHECKS[table](_frame_in(Path(path), texts | labels, labels))
 
 
 def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame:
@@ -78,24 +83,65 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     0  007     12
     1    8      9
     """
-    path = Path(path)
+    return _frame_in(Path(path), texts, ())
+
+
+def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd.DataFrame:
+    """The frame of a file, in which `labels` may be categoricals already."""
     if (ending := _ending(path)) == ".parquet":
         needed("pyarrow", extra="parquet", use="Parquet files")  # pandas would name other packages, too
         with of_form(path, "Parquet"):
             return pd.read_parquet(path)
-    with of_form(path, "UTF-8"):
-        # a byte order mark is how spreadsheets sign their csv files
-        text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
-        if ending == ".jsonl":
-            return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+    # a byte order mark is how spreadsheets sign their csv files
+    data = path.read_bytes().removeprefix("\ufeff".encode())
+    found = csv_columns(data) if ending == ".csv" else _lines_in(data)
+    if found is None:
+        with of_form(path, "UTF-8"):
+            text = data.decode("utf-8", errors="surrogatepass")
+            if ending == ".jsonl":
+                return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+        found = _cells_in(text, path)
+    if ending == ".csv":
+        found = found if b"'" not in data else {name: _unquoted_cells(cells) for name, cells in found.items()}
+        found = {name: cells if name in texts else _guessed_column(cells) for name, cells in found.items()}
+    labelled = {name: _as_label(values) if name in labels else values for name, values in found.items()}
+    return _side_by_side([pd.Series(each, name=name, dtype=each.dtype) for name, each in labelled.items()])
+
+
+def _lines_in(data: bytes) -> Columns | None:
+    found = jsonl_columns(data)
+    return None if found is None or any(map(_is_deep, found.values())) else found
+
+
+def _cells_in(text: str, path: Path) -> Columns:
+    """The cells of a csv file by their columns, row by row where one is not as it should be."""
     try:
         names, *rows = _same_cells(_all_rows(text), path)
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    if "'" in text:
-        columns = {name: [_unquoted(cell) for cell in cells] for name, cells in columns.items()}
-    return frame_of({name: cells if name in texts else guessed(cells) for name, cells in columns.items()})
+    return {name: _objects([row[i] for row in rows], len(rows)) for i, name in enumerate(names)}
+
+
+def _unquoted_cells(cells: Any) -> Any:
+    return _objects(map(_unquoted, cells), len(cells))
+
+
+def _guessed_column(cells: Any) -> Any:
+    """Cells as numbers or lists, or as they are; where few are unlike, each is looked at once."""
+    few = 2 * len(set(cells[:_LOOK].tolist())) <= len(cells[:_LOOK])
+    place, distinct = pd.factorize(cells) if few else (slice(None), cells)
+    values = guessed(distinct.tolist())
+    if few and values and isinstance(values[-1], list):
+        return _objects(guessed(cells.tolist()), len(cells))  # each cell has a list of its own
+    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()[place]
+
+
+def _as_label(values: Any) -> Any:
+    return labels_of(values) if set(map(type, values)) == {str} else values
+
+
+def _objects(values: Iterable[Any], n: int) -> Any:
+    return np.fromiter(values, dtype=object, count=n)
 
 
 def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
@@ -216,6 +262,11 @@ def from_json(text: str) -> Any:
     return value
 
 
+def _is_deep(values: Any) -> bool:
+    """Whether a column, which stands where an object of a line would, is nested deeper than that may be."""
+    return not {list, dict}.isdisjoint(map(type, values)) and _depth(values.tolist()) > _DEEPEST
+
+
 def _depth(value: Any) -> int:
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, list | dict)]:
@@ -279,9 +330,17 @@ def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    texts = [any(isinstance(value, str) for value in column) for _, column in frame.items()]
-    kept = [column if text else column.infer_objects() for (_, column), text in zip(frame.items(), texts, strict=True)]
-    return pd.concat(kept, axis=1) if kept else frame
+    return _side_by_side([column for _, column in frame.items()]) if len(frame.columns) else frame
+
+
+def _side_by_side(columns: list[pd.Series]) -> pd.DataFrame:
+    kept = [column if _has_texts(column) else column.infer_objects() for column in columns]
+    return pd.concat(kept, axis=1)
+
+
+def _has_texts(column: pd.Series) -> bool:
+    kinds = set(map(type, column)) if column.dtype == object else set()
+    return any(issubclass(kind, str) for kind in kinds)
 
 
 def guessed(cells: list[str]) -> list[Any]:
@@ -295,9 +354,22 @@ def guessed(cells: list[str]) -> list[Any]:
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
-        if lists if kind is from_json else [_cell(value) for value in values] == cells and _whole(values):
+        if lists if kind is from_json else _as_written(values, cells) and _whole(values):
             return values
     return cells
+
+
+def _as_written(values: list[Any], cells: list[str]) -> bool:
+    """Whether each cell is how Python writes its value; of most floats the encoder of JSON knows it sooner."""
+    if set(map(type, values)) != {float}:
+        return [_cell(value) for value in values] == cells
+    size = np.abs(values)
+    plain = (size >= 1e-4) & (size < 1e16)
+    both = list(zip(values, cells, strict=True))
+    if any(_cell(value) != cell for value, cell in compress(both, ~plain)):
+        return False
+    text = ",".join(compress(cells, plain))
+    return msgspec.json.encode(list(compress(values, plain))) == f"[{text}]".encode()
 
 
 def _whole(values: list[Any]) -> bool:
