@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
+
+DEEPEST = 100  # lists within lists
 
 Columns = dict[str, Any]  # arrays of objects by name
 _PIECE = 1 << 18  # bytes of jsonl that are objects at one time: few enough for a processor's cache
@@ -37,7 +39,7 @@ def csv_columns(data: bytes) -> Columns | None:
     try:
         head = data[:begin].decode("utf-8", errors="surrogatepass")
         names = next(csv.reader(io.StringIO(head, newline=""), strict=True))
-        if len(set(names)) < len(names) or "'" in head or n_commas != n * (len(names) - 1):
+        if len(names) < 2 or len(set(names)) < len(names) or "'" in head or n_commas != n * (len(names) - 1):
             return None
         # a line with more cells than the first is an error, and with one that has less commas would be missing
         as_written: dict[str, Any] = {"dtype": object, "na_filter": False, "skip_blank_lines": False}
@@ -60,7 +62,10 @@ def labels_of(texts: Any) -> pd.Categorical:
     Categories (2, object): ['a', 'b']
     """
     codes, found = pd.factorize(texts)
-    names = found.tolist()
+    return _in_order(codes, found.tolist())
+
+
+def _in_order(codes: Any, names: list[str]) -> pd.Categorical:
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), dtype=np.intp)
     place[order] = np.arange(len(names))
@@ -109,17 +114,17 @@ def _around_cells(signs: Any, quotes: Any) -> bool:
 # --- jsonl ------------------------------------------------------------------------------------------------------
 
 
-def jsonl_columns(data: bytes) -> Columns | None:
-    r"""The values of a jsonl file; None where it is not plain.
+def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
+    r"""The values of a jsonl file, those of `labels` that are texts as categoricals; None where it is not plain.
 
     Plain is what has one object in each line, all with the same names, and nothing that readers of JSON take in more
-    than one way: NaN, half a character, a number beyond all floats.
+    than one way: NaN, half a character, a number beyond all floats, lists within too many lists.
 
     Examples
     --------
     >>> columns = jsonl_columns(b'{"item": "a", "score": 3}\n{"item": "b", "score": null}\n')
     >>> {name: values.tolist() for name, values in columns.items()}
-    {'item': ['a', 'b'], 'score': [3, None]}
+    {'item': ['a', 'b'], 'score': [3.0, nan]}
     >>> jsonl_columns(b'{"item": "a"}\n{"score": 3}\n') is None
     True
     """
@@ -127,13 +132,15 @@ def jsonl_columns(data: bytes) -> Columns | None:
         first = msgspec.json.decode(data[: data.find(b"\n") + 1 or len(data)])
         if not isinstance(first, dict) or not first:
             return None
-        columns = [_Column() for _ in first]
+        columns = [_Column(label=name in labels) for name in first]
         for rows in _rows_by_piece(data, [*first]):
             for place, column in enumerate(columns):
                 column.extend(list(map(attrgetter(f"f{place}"), rows)))
+        if any(column.is_deep for column in columns):
+            return None
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return {name: np.concatenate(column.parts) for name, column in zip(first, columns, strict=True)}
+    return {name: column.values() for name, column in zip(first, columns, strict=True)}
 
 
 def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
@@ -157,14 +164,58 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
 class _Column:
     """The values of a column, piece by piece; a text that comes again is kept once."""
 
-    def __init__(self) -> None:
-        self.parts: list[Any] = []
+    def __init__(self, *, label: bool) -> None:
+        self._label, self._n = label, 0
+        self._parts: list[Any] = []
+        self._kinds: set[type] = set()
         self._texts: dict[str, str] = {}
-        self._n = 0
+        self._codes = _Codes()
 
     def extend(self, values: list[Any]) -> None:
-        # a column of texts that hardly come again gains nothing by being looked up
-        if set(map(type, values)) == {str} and 2 * len(self._texts) <= self._n + len(values):
-            values = list(map(self._texts.setdefault, values, values))
+        kinds = set(map(type, values))
+        self._kinds |= kinds
         self._n += len(values)
-        self.parts.append(np.fromiter(values, dtype=object, count=len(values)))
+        if self._label and self._kinds == {str}:
+            self._parts.append(np.fromiter(map(self._codes.__getitem__, values), np.int64, len(values)))
+            return
+        if self._label:
+            raise ValueError("labels that are no texts are told apart by who takes them one by one")
+        # a column of texts that hardly come again gains nothing by being looked up
+        if kinds == {str} and 2 * len(self._texts) <= self._n:
+            values = list(map(self._texts.setdefault, values, values))
+        self._parts.append(np.fromiter(values, float if kinds == {float} else object, len(values)))
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it is nested deeper than values may be, standing where an object of a line would."""
+        nested = not self._kinds.isdisjoint((list, dict))
+        return nested and max(depth_of(part.tolist()) for part in self._parts) > DEEPEST
+
+    def values(self) -> Any:
+        whole = np.concatenate(self._parts)
+        if self._label:
+            return _in_order(whole, [*self._codes])
+        numbers = whole.dtype == object and str not in self._kinds
+        return pd.Series(whole, dtype=object).infer_objects().to_numpy() if numbers else whole
+
+
+class _Codes(dict[str, int]):
+    """Texts, numbered as they come."""
+
+    def __missing__(self, text: str) -> int:
+        self[text] = number = len(self)
+        return number
+
+
+def depth_of(value: Any) -> int:
+    """How many lists and objects of JSON are within each other.
+
+    Examples
+    --------
+    >>> depth_of([{"a": [1]}, 2])
+    3
+    """
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, list | dict)]:
+        depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth

@@ -24,10 +24,9 @@ import pandas as pd
 from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.table.checks import CHECKS
-from calib.table.columns import Columns, csv_columns, jsonl_columns, labels_of
+from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
-_DEEPEST = 100  # lists within lists
 _LOOK = 1000  # cells that tell whether those of a column come again and again
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
@@ -94,7 +93,7 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
             return pd.read_parquet(path)
     # a byte order mark is how spreadsheets sign their csv files
     data = path.read_bytes().removeprefix("\ufeff".encode())
-    found = csv_columns(data) if ending == ".csv" else _lines_in(data)
+    found = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
     if found is None:
         with of_form(path, "UTF-8"):
             text = data.decode("utf-8", errors="surrogatepass")
@@ -103,14 +102,9 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
         found = _cells_in(text, path)
     if ending == ".csv":
         found = found if b"'" not in data else {name: _unquoted_cells(cells) for name, cells in found.items()}
-        found = {name: cells if name in texts else _guessed_column(cells) for name, cells in found.items()}
-    labelled = {name: _as_label(values) if name in labels else values for name, values in found.items()}
-    return _side_by_side([pd.Series(each, name=name, dtype=each.dtype) for name, each in labelled.items()])
-
-
-def _lines_in(data: bytes) -> Columns | None:
-    found = jsonl_columns(data)
-    return None if found is None or any(map(_is_deep, found.values())) else found
+        texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
+        found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
+    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
 
 
 def _cells_in(text: str, path: Path) -> Columns:
@@ -134,10 +128,6 @@ def _guessed_column(cells: Any) -> Any:
     if few and values and isinstance(values[-1], list):
         return _objects(guessed(cells.tolist()), len(cells))  # each cell has a list of its own
     return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()[place]
-
-
-def _as_label(values: Any) -> Any:
-    return labels_of(values) if set(map(type, values)) == {str} else values
 
 
 def _objects(values: Iterable[Any], n: int) -> Any:
@@ -254,24 +244,12 @@ def from_json(text: str) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
     try:
         value = json.loads(text)
-        deep = text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST
+        deep = text.count("[") + text.count("{") > DEEPEST and depth_of(value) > DEEPEST
     except RecursionError:
         deep = True
     if deep:
-        raise ValueError(f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
+        raise ValueError(f"values must be nested at most {DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
     return value
-
-
-def _is_deep(values: Any) -> bool:
-    """Whether a column, which stands where an object of a line would, is nested deeper than that may be."""
-    return not {list, dict}.isdisjoint(map(type, values)) and _depth(values.tolist()) > _DEEPEST
-
-
-def _depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, list | dict)]:
-        depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
-    return depth
 
 
 def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -330,17 +308,12 @@ def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    return _side_by_side([column for _, column in frame.items()]) if len(frame.columns) else frame
-
-
-def _side_by_side(columns: list[pd.Series]) -> pd.DataFrame:
-    kept = [column if _has_texts(column) else column.infer_objects() for column in columns]
-    return pd.concat(kept, axis=1)
+    kept = [column if _has_texts(column) else column.infer_objects() for _, column in frame.items()]
+    return pd.concat(kept, axis=1) if kept else frame
 
 
 def _has_texts(column: pd.Series) -> bool:
-    kinds = set(map(type, column)) if column.dtype == object else set()
-    return any(issubclass(kind, str) for kind in kinds)
+    return any(issubclass(kind, str) for kind in set(map(type, column)))
 
 
 def guessed(cells: list[str]) -> list[Any]:
