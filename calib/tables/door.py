@@ -86,7 +86,7 @@ class Checked:
 
 def slices(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """The rows of each criterion, rater, prompt, method and temperature."""
-    if (same := _in_all_rows(frame, Who._fields)) is not None:
+    if (same := in_all_rows(frame, Who._fields)) is not None:
         yield dict(zip(Who._fields, same, strict=True)), frame.iloc[:]
         return
     for key, rows in frame.groupby(list(Who._fields), observed=True, dropna=False, sort=False):
@@ -95,11 +95,11 @@ def slices(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]
 
 def by_criterion(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows of each criterion, in the order of their names."""
-    same = _in_all_rows(frame, ("criterion",))
+    same = in_all_rows(frame, ("criterion",))
     yield from frame.groupby("criterion", observed=True) if same is None else [(same[0], frame.iloc[:])]
 
 
-def _in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
+def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
     """What checked columns hold, if it is the same in all rows; to group them would cost more than most statistics."""
     found: list[Any] = []
     for values in (frame[name].array for name in names) if len(frame) else ():

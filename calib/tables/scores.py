@@ -136,8 +136,8 @@ def _over_prompts(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:
-    key, first = _first_places(table, SCORE_KEY)
-    reply, begins = _first_places(table.assign(key=key), ("key", "run", "draw"))
+    key, first = first_places(table, SCORE_KEY)
+    reply, begins = first_places(table.assign(key=key), ("key", "run", "draw"))
     owner = key[begins]  # the key that each reply belongs to
     heads = table[[*SCORE_KEY, "scale"]].iloc[first].reset_index(drop=True)
     heads = heads.astype({name: object for name in heads if name != "temperature"})
@@ -172,7 +172,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
+def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
     """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins."""
     whole, width = np.zeros(len(table), dtype=np.int64), 1
     for name in names:
