@@ -6,12 +6,14 @@ import functools
 import weakref
 import zlib
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
+from calib.table.columns import labels_of
+from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, Column, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -220,18 +222,30 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     again = frame.columns[frame.columns.duplicated()]
     if len(again):
         raise TableError(f"{table}: column `{again[0]}` must be there once, but is there more than once.")
-    out = frame.reset_index(drop=True).copy()
+    plain, columns = frame.reset_index(drop=True), dict[Any, Any]()
     for name, column in SCHEMAS[table].items():
-        if name in out:
-            values = _filled(out[name], "" if name in ("reply", "shown_first") else column.default)
-            out[name] = _convert(values, table, name, column.kind)
+        if name in plain:
+            values = _filled(plain[name], "" if name in ("reply", "shown_first") else column.default)
+            columns[name] = _convert(values, table, name, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
         elif column.default is not None:
-            out[name] = _convert(pd.Series([column.default] * len(out)), table, name, column.kind)
-    first = [name for name in SCHEMAS[table] if name in out]
-    return out[[*first, *(name for name in out if name not in first)]]
+            columns[name] = _default(column, plain.index)
+    columns |= {name: plain[name] for name in plain if name not in columns}
+    out = pd.DataFrame(columns, index=plain.index, copy=True)
+    out.columns = pd.Index([*columns], dtype=frame.columns.dtype, name=frame.columns.name)
+    out.attrs = deepcopy(frame.attrs)
+    return out
+
+
+def _default(column: Column, index: pd.Index) -> pd.Series:
+    """What stands in all rows of a column that is not there."""
+    if column.kind in ("text", "label"):
+        names = pd.Index([column.default] if len(index) else [], dtype=object)
+        texts = pd.Categorical.from_codes(np.zeros(len(index), dtype=np.int8), categories=names)
+        return pd.Series(texts if column.kind == "label" else texts.astype(object), index=index)
+    return pd.Series(column.default, index=index, dtype="float64" if column.kind == "number" else "int64")
 
 
 def _filled(values: pd.Series, default: Any) -> pd.Series:
@@ -243,37 +257,34 @@ def _filled(values: pd.Series, default: Any) -> pd.Series:
 
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     if kind in ("text", "label"):
-        _refuse(values, table, name, values.notna(), "must not be missing")
-        labels = values.cat.categories if kind == "label" and isinstance(values.dtype, pd.CategoricalDtype) else [None]
-        if all(isinstance(label, str) for label in labels):
-            plain = pd.Index(labels, dtype=object)
-            return pd.Series(pd.Categorical.from_codes(values.cat.codes, categories=plain), index=values.index)
-        # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
-        plain = values.astype(object)
-        if pd.api.types.infer_dtype(plain, skipna=False) != "string":
-            plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
-        return plain if kind == "text" else _label(plain)
+        return _texts(values, table, name, kind)
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         numbers = values.astype(float)
     else:
         given = values.astype(object)
         numbers = pd.to_numeric(given.where(values.notna(), np.nan), errors="coerce").astype(float)
         _refuse(values, table, name, numbers.notna() | values.isna() | (given == ""), "must be a number")
-    _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
+    if np.isinf(numbers.to_numpy()).any():
+        _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
     if kind == "number":
         return numbers
     _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
 
 
-def _label(texts: pd.Series) -> pd.Series:
-    codes, found = pd.factorize(texts.to_numpy())
-    names = found.tolist()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), dtype=np.intp)
-    place[order] = np.arange(len(names))
-    categories = pd.Index([names[k] for k in order], dtype=object)
-    return pd.Series(pd.Categorical.from_codes(place[codes], categories=categories), index=texts.index)
+def _texts(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
+    held = values.array
+    if kind == "label" and isinstance(held, pd.Categorical) and all(isinstance(one, str) for one in held.categories):
+        if (held.codes < 0).any():
+            _refuse(values, table, name, values.notna(), "must not be missing")
+        names = pd.Index(held.categories, dtype=object)
+        return pd.Series(pd.Categorical.from_codes(held.codes, categories=names), index=values.index)
+    # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
+    plain = values if values.dtype == object else values.astype(object)
+    if pd.api.types.infer_dtype(plain, skipna=False) != "string":
+        _refuse(values, table, name, values.notna(), "must not be missing")
+        plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
+    return plain if kind == "text" else pd.Series(labels_of(plain.to_numpy()), index=plain.index)
 
 
 def _text(value: Any) -> str:

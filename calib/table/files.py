@@ -13,18 +13,21 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from calib.core.extras import needed
 from calib.core.stop import stoppable
 from calib.table.checks import CHECKS
+from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
-_DEEPEST = 100  # lists within lists
+_LOOK = 1000  # cells that tell whether those of a column come again and again
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
@@ -56,8 +59,9 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     """
     if table not in CHECKS:
         raise TableArgumentError("table", f"must be one of {', '.join(CHECKS)}", f"got {table!r}")
-    texts = [name for name, column in SCHEMAS[table].items() if column.kind in ("text", "label")]
-    return CHECKS[table](read_frame(path, texts=texts))
+    kinds = {name: column.kind for name, column in SCHEMAS[table].items()}
+    texts, labels = ({name for name, kind in kinds.items() if kind == wanted} for wanted in ("text", "label"))
+    return CHECKS[table](_frame_in(Path(path), texts | labels, labels))
 
 
 def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame:
@@ -78,24 +82,56 @@ def read_frame(path: str | Path, *, texts: Collection[str] = ()) -> pd.DataFrame
     0  007     12
     1    8      9
     """
-    path = Path(path)
+    return _frame_in(Path(path), texts, ())
+
+
+def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd.DataFrame:
+    """The frame of a file, in which `labels` may be categoricals already."""
     if (ending := _ending(path)) == ".parquet":
         needed("pyarrow", extra="parquet", use="Parquet files")  # pandas would name other packages, too
         with of_form(path, "Parquet"):
             return pd.read_parquet(path)
-    with of_form(path, "UTF-8"):
-        # a byte order mark is how spreadsheets sign their csv files
-        text = path.read_bytes().decode("utf-8", errors="surrogatepass").removeprefix("\ufeff")
-        if ending == ".jsonl":
-            return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+    # a byte order mark is how spreadsheets sign their csv files
+    data = path.read_bytes().removeprefix("\ufeff".encode())
+    found = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
+    if found is None:
+        with of_form(path, "UTF-8"):
+            text = data.decode("utf-8", errors="surrogatepass")
+            if ending == ".jsonl":
+                return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
+        found = _cells_in(text, path)
+    if ending == ".csv":
+        found = found if b"'" not in data else {name: _unquoted_cells(cells) for name, cells in found.items()}
+        texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
+        found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
+    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
+
+
+def _cells_in(text: str, path: Path) -> Columns:
+    """The cells of a csv file by their columns, row by row where one is not as it should be."""
     try:
         names, *rows = _same_cells(_all_rows(text), path)
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    if "'" in text:
-        columns = {name: [_unquoted(cell) for cell in cells] for name, cells in columns.items()}
-    return frame_of({name: cells if name in texts else guessed(cells) for name, cells in columns.items()})
+    return {name: _objects([row[i] for row in rows], len(rows)) for i, name in enumerate(names)}
+
+
+def _unquoted_cells(cells: Any) -> Any:
+    return _objects(map(_unquoted, cells), len(cells))
+
+
+def _guessed_column(cells: Any) -> Any:
+    """Cells as numbers or lists, or as they are; where few are unlike, each is looked at once."""
+    few = 2 * len(set(cells[:_LOOK].tolist())) <= len(cells[:_LOOK])
+    place, distinct = pd.factorize(cells) if few else (slice(None), cells)
+    values = guessed(distinct.tolist())
+    if few and values and isinstance(values[-1], list):
+        return _objects(guessed(cells.tolist()), len(cells))  # each cell has a list of its own
+    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()[place]
+
+
+def _objects(values: Iterable[Any], n: int) -> Any:
+    return np.fromiter(values, dtype=object, count=n)
 
 
 def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = False) -> Path:
@@ -208,19 +244,12 @@ def from_json(text: str) -> Any:
     """A value whose parts can be walked through, as all that looks at a table does."""
     try:
         value = json.loads(text)
-        deep = text.count("[") + text.count("{") > _DEEPEST and _depth(value) > _DEEPEST
+        deep = text.count("[") + text.count("{") > DEEPEST and depth_of(value) > DEEPEST
     except RecursionError:
         deep = True
     if deep:
-        raise ValueError(f"values must be nested at most {_DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
+        raise ValueError(f"values must be nested at most {DEEPEST} levels deep, but one is {text.strip()[:40]!r}")
     return value
-
-
-def _depth(value: Any) -> int:
-    depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, list | dict)]:
-        depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
-    return depth
 
 
 def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -279,9 +308,12 @@ def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    texts = [any(isinstance(value, str) for value in column) for _, column in frame.items()]
-    kept = [column if text else column.infer_objects() for (_, column), text in zip(frame.items(), texts, strict=True)]
+    kept = [column if _has_texts(column) else column.infer_objects() for _, column in frame.items()]
     return pd.concat(kept, axis=1) if kept else frame
+
+
+def _has_texts(column: pd.Series) -> bool:
+    return any(issubclass(kind, str) for kind in set(map(type, column)))
 
 
 def guessed(cells: list[str]) -> list[Any]:
@@ -295,9 +327,22 @@ def guessed(cells: list[str]) -> list[Any]:
         except ValueError:
             continue
         lists = all(isinstance(value, list) for value in values)
-        if lists if kind is from_json else [_cell(value) for value in values] == cells and _whole(values):
+        if lists if kind is from_json else _as_written(values, cells) and _whole(values):
             return values
     return cells
+
+
+def _as_written(values: list[Any], cells: list[str]) -> bool:
+    """Whether each cell is how Python writes its value; of most floats the encoder of JSON knows it sooner."""
+    if set(map(type, values)) != {float}:
+        return [_cell(value) for value in values] == cells
+    size = np.abs(values)
+    plain = (size >= 1e-4) & (size < 1e16)
+    both = list(zip(values, cells, strict=True))
+    if any(_cell(value) != cell for value, cell in compress(both, ~plain)):
+        return False
+    text = ",".join(compress(cells, plain))
+    return msgspec.json.encode(list(compress(values, plain))) == f"[{text}]".encode()
 
 
 def _whole(values: list[Any]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from calib.core import check
@@ -93,8 +94,34 @@ class Checked:
 
 def slices(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """The rows of each criterion, rater, prompt, method and temperature."""
+    if (same := in_all_rows(frame, Who._fields)) is not None:
+        yield dict(zip(Who._fields, same, strict=True)), frame.iloc[:]
+        return
     for key, rows in frame.groupby(list(Who._fields), observed=True, dropna=False, sort=False):
         yield dict(zip(Who._fields, key, strict=True)), rows
+
+
+def by_criterion(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of each criterion, in the order of their names."""
+    same = in_all_rows(frame, ("criterion",))
+    yield from frame.groupby("criterion", observed=True) if same is None else [(same[0], frame.iloc[:])]
+
+
+def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
+    """What checked columns hold, if it is the same in all rows; to group them would cost more than most statistics."""
+    found: list[Any] = []
+    for values in (frame[name].array for name in names) if len(frame) else ():
+        if isinstance(values, pd.Categorical):
+            alike, value = (values.codes == values.codes[0]).all(), values[0]
+        elif values.dtype == float:
+            numbers = values.to_numpy()
+            alike, value = (numbers == numbers[0]).all() or np.isnan(numbers).all(), float(numbers[0])
+        else:
+            return None
+        if not alike:
+            return None
+        found.append(value)
+    return found or None
 
 
 def checked(frame: Any, kind: Kind, argument: str) -> Checked:

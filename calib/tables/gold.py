@@ -12,7 +12,7 @@ import pandas as pd
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.tables.door import Checked, slices
+from calib.tables.door import Checked, by_criterion, slices
 from calib.tables.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
@@ -28,7 +28,7 @@ _TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
     gold = mean_of_people(gold)
-    for criterion, rows in gold.frame.groupby("criterion", observed=True):
+    for criterion, rows in by_criterion(gold.frame):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             known = ", ".join(map(repr, raters))

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from calib.core.progress import progress
 from calib.table import TableError, parse_scale
-from calib.tables.door import STANDS, Checked, Who, items_in, little_mass, slices
+from calib.tables.door import STANDS, Checked, Who, by_criterion, items_in, little_mass, slices
 from calib.tables.judges import short_names
 from calib.tables.results import words
 
@@ -76,7 +77,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
 
     `columns` of the first ride along.
     """
-    theirs_on = {criterion: list(slices(rows)) for criterion, rows in second.frame.groupby("criterion", observed=True)}
+    theirs_on = {criterion: list(slices(rows)) for criterion, rows in by_criterion(second.frame)}
     found = False
     for label, mine in progress([*first.slices()], "raters"):
         for other, theirs in theirs_on.get(label["criterion"], ()):
@@ -102,13 +103,47 @@ def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = (
         )
         theirs_only = ["n_cannot_say"] if value == "y" else []
         names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
-        plain = frame[["item", "score", *names]].astype(dict.fromkeys(["item", *names], object))
+        plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))
-    both = sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
+    both = _merged(*sides)
     for name in ("group", "system", "scale"):
         if f"{name}_y" in both:
             both[name] = both[name].where(both[name].notna(), both[f"{name}_y"])
     return both
+
+
+def _merged(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """The outer merge by item, of items in their order; where all of theirs are among mine it needs no search."""
+    found = _places_in(mine["item"].array, theirs["item"].array)
+    if found is None:
+        sides = [side.astype({"item": object}) for side in (mine, theirs)]
+        return sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
+    order, place = found
+    left = mine.take(order).reset_index(drop=True).astype({"item": object})
+    right = theirs.drop(columns="item").rename(columns={name: f"{name}_y" for name in theirs if name in mine})
+    right = right.take(place) if (place >= 0).all() else right.reset_index(drop=True).reindex(place)
+    merged = pd.Categorical.from_codes(np.where(place >= 0, 2, 0), ["left_only", "right_only", "both"])
+    return pd.concat([left, right.set_axis(left.index, axis=0), pd.Series(merged, name="_merge")], axis=1)
+
+
+def _places_in(mine: Any, theirs: Any) -> tuple[Any, Any] | None:
+    """The order of my items, and where theirs stand, -1 for nowhere; None where one is not mine, or comes twice."""
+    if not all(isinstance(side, pd.Categorical) and len(side) for side in (mine, theirs)):
+        return None
+    names, wanted = mine.categories, theirs.categories
+    if not names.is_monotonic_increasing or len(mine) > len(names):
+        return None
+    row = np.full(len(names), -1)
+    row[mine.codes] = np.arange(len(mine))
+    few = 50 * len(wanted) < len(names)
+    near = np.minimum(np.searchsorted(names, wanted), len(names) - 1) if few else names.get_indexer(wanted)
+    at = np.where(names.take(near) == wanted, near, -1)[theirs.codes] if few else near[theirs.codes]
+    whose = np.full(len(names), -1)
+    whose[at] = np.arange(len(theirs))
+    order = row[row >= 0]
+    if (at < 0).any() or (row[at] < 0).any() or len(order) < len(mine) or (whose >= 0).sum() < len(theirs):
+        return None
+    return order, whose[row >= 0]
 
 
 def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> bool:

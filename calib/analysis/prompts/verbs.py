@@ -13,11 +13,13 @@ from calib import stats
 from calib.core.check import as_typed, was_called
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
-from calib.tables.door import Checked, Who, checked, in_the_names_of, ratings_in, scores_in
+from calib.tables.door import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
+from calib.tables.scores import first_places
 
+_REPLY = ("item", "prompt", "rater", "run", "draw")
 _KEY = tuple(name for name in Who._fields if name != "prompt")
 
 
@@ -91,9 +93,9 @@ def sensitivity(
         with in_the_names_of(label, x="ratings"):
             study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        replies = rows[["item", "prompt", "rater", "run", "draw"]]
+        reply, begins = first_places(rows, _REPLY)
         good = (rows["status"] == "ok") & rows["score"].notna()
-        unread = len(replies.drop_duplicates()) - len(replies[good].drop_duplicates())
+        unread = len(begins) - int(np.count_nonzero(np.bincount(reply, good)))
         answers.append((label, study if study.n_dropped else replace(study, n_unread=unread)))
     return Results.of(answers)
 
@@ -102,9 +104,11 @@ def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) 
     """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
     if not len(frame):
         raise TableArgumentError(argument, "must hold scores of a judge", "has none")
-    for values, rows in frame.groupby(list(key), observed=True, dropna=False, sort=False):
+    same = in_all_rows(frame, key)
+    groups = frame.groupby(list(key), observed=True, dropna=False, sort=False) if same is None else [(same, frame)]
+    for values, rows in groups:
         label = dict(zip(key, values, strict=True))
-        scales = sorted(set(rows["scale"].astype(str)) - {"", "nan"}) if "scale" in rows else []
+        scales = sorted({str(text) for text in rows["scale"].unique()} - {"", "nan"}) if "scale" in rows else []
         if len(scales) > 1:
             raise TableError(f"{words(label)}: all prompts must have one scale, but have {', '.join(scales)}.")
         yield label, rows
@@ -115,14 +119,18 @@ def cells_of_replies(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[
     facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
     good = (rows["status"] == "ok") & rows["score"].notna()
     weight, score = rows["weight"].where(good, 0.0), rows["score"].where(good, 0.0)
-    parts = rows[[*facets, "run", "draw"]].astype(object).assign(w=weight, a=weight * score, b=weight * score**2)
-    replies = parts.groupby([*facets, "run", "draw"], dropna=False, sort=False).sum().reset_index()
+    reply, begins = first_places(rows, _REPLY)
+    sums = pd.DataFrame({"w": weight, "a": weight * score, "b": weight * score**2})
+    if len(begins) < len(rows):
+        sums = sums.groupby(reply, sort=False).sum()
+    w, a, b = (sums[name].to_numpy() + 0.0 for name in sums)  # in the order of the replies; no zero is negative
     with np.errstate(invalid="ignore"):
-        mass = replies["w"].astype(float).where(replies["w"] > 0)
-        mean = (replies["a"] / mass).to_numpy(dtype=float)
-        spread = (replies["b"] / mass).to_numpy(dtype=float) - mean**2
-    codes, names = zip(*(pd.factorize(replies[name]) for name in facets), strict=True)
-    draw = replies.groupby(facets, sort=False).cumcount().to_numpy()
+        mass = np.where(w > 0, w, np.nan)
+        mean, spread = a / mass, b / mass - (a / mass) ** 2
+    whose = rows[facets].iloc[begins]
+    codes, names = zip(*(pd.factorize(whose[name].astype(object)) for name in facets), strict=True)
+    cell, _ = first_places(whose, facets)
+    draw = pd.Series(cell).groupby(cell).cumcount().to_numpy()
     x = np.full((*(len(n) for n in names), int(draw.max()) + 1), np.nan)
     x[(*codes, draw)] = mean
     if not exact:
