@@ -18,6 +18,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.garbage import rare_collections
 from calib.core.stop import stoppable
 from calib.core.text import printable
 from calib.judge.calls.client import Client
@@ -308,7 +309,8 @@ def _finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outco
         finally:
             await transport.close()
 
-    with stoppable() as stop:
+    # calls under way are many objects, and none of them is garbage
+    with stoppable() as stop, rare_collections():
         if not _is_in_loop():
             return asyncio.run(main())
         with ThreadPoolExecutor(1) as thread:
