@@ -124,8 +124,8 @@ def test_in_a_long_reply_the_bytes_of_candidates_are_theirs(rare):
 
 @pytest.mark.parametrize("rare", BYTES_OF)
 def test_a_list_with_rare_candidates_leaves_its_neighbours_as_they_are(rare):
-    places = [("The", {"The": 0.5, " A": 0.3}), (" 3", {" 3": 0.5, rare: 0.2, " 5": 0.2}), (" of", {}), (" 4", {" 4": 1})]
-    reply = stream(*places, *WORDS)
+    beside = {" 3": 0.5, rare: 0.2, " 5": 0.2}
+    reply = stream(("The", {"The": 0.5, " A": 0.3}), (" 3", beside), (" of", {}), (" 4", {" 4": 1.0}), *WORDS)
     for one in _candidates(reply):
         one["bytes"] = BYTES_OF.get(one["token"], list(one["token"].encode()))
     sent = reply["choices"][0]["logprobs"]["content"]
