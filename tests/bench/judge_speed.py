@@ -29,6 +29,7 @@ import mock_server
 TEXT = "The council met on Tuesday to discuss the proposed changes to the harbour wall. " * 30  # 2.4 kB
 SCALE = "0|1|2|3|4|5|6|7|8|9|10"
 REASONING = {"json": "json", "digit": "form"}  # of the prompt, by what the server replies
+OURS = {"calib": "file", "calib, no file": "memory"}  # by where the store is
 RAW_CLIENT = "aiohttp, msgspec"  # the least that any client can do: send, decode, read the expectation, keep nothing
 # what a client is imported from; one of these keeps three numbers of each reply
 RAW = {"aiohttp-msgspec": "orjson", "aiohttp-sqlite": "orjson"}
@@ -71,7 +72,7 @@ ANYWHERE = {"to_json", "pack"}  # functions that work for the part that calls th
 # --- one measurement, in a process of its own -------------------------------------------------------------------
 
 
-def measure(url: str, mode: str, n: int, concurrency: int, *, profiled: bool) -> dict:
+def measure(url: str, mode: str, n: int, concurrency: int, how: str) -> dict:
     """Rate n items; the names are those of the peers' own measurement."""
     import calib
 
@@ -84,9 +85,11 @@ def measure(url: str, mode: str, n: int, concurrency: int, *, profiled: bool) ->
     items = texts(n)
     gc.collect()
     loaded = memory("VmRSS")
-    with tempfile.TemporaryDirectory() as folder, sampled() if profiled else contextlib.nullcontext(Counter()) as parts:
+    watched = sampled() if how == "profiled" else contextlib.nullcontext(Counter())
+    with tempfile.TemporaryDirectory() as folder, watched as parts:
+        store = None if how == "memory" else Path(folder) / "store.sqlite"
         wall, cpu = time.perf_counter(), time.process_time()
-        ratings = calib.rate(items, prompt, judge, store=Path(folder) / "store.sqlite", progress=False)
+        ratings = calib.rate(items, prompt, judge, store=store, progress=False)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     rated = int(ratings.loc[ratings["status"] == "ok", "item"].nunique())
     return {
@@ -201,8 +204,8 @@ def run(command: list[str], folder: str) -> dict:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def calib_cell(cell: Cell, port: int, n: int, folder: str, how: str = "calib") -> dict:
-    """The measurement of calib ("profiled": with its parts), or of the "raw" client."""
+def calib_cell(cell: Cell, port: int, n: int, folder: str, how: str = "file") -> dict:
+    """The measurement of calib by its store ("profiled": in a file, with its parts), or of the "raw" client."""
     given = [f"http://127.0.0.1:{port}/v1", cell.mode, n, cell.concurrency, how]
     return run([sys.executable, __file__, "--one", *map(str, given)], folder)
 
@@ -244,7 +247,8 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
     load = os.getloadavg()[0]
     with judge_server(cell, options.bench) as port:
         for _ in range(options.repeats):
-            found.setdefault("calib", []).append(calib_cell(cell, port, options.items, folder))
+            for name, how in OURS.items():
+                found.setdefault(name, []).append(calib_cell(cell, port, options.items, folder, how))
             found.setdefault(RAW_CLIENT, []).append(calib_cell(cell, port, options.items, folder, "raw"))
             for client in cell.peers if options.bench else ():
                 n = options.peer_items if client in HEAVY else options.items
@@ -317,7 +321,7 @@ def main() -> None:
     if options.one:
         url, mode, n, concurrency, how = options.one
         asked = url, mode, int(n), int(concurrency)
-        print(json.dumps(measure_raw(*asked) if how == "raw" else measure(*asked, profiled=how == "profiled")))
+        print(json.dumps(measure_raw(*asked) if how == "raw" else measure(*asked, how)))
         return
     if find_spec("calib") is None:
         raise SystemExit("calib is not installed for this Python")

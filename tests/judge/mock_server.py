@@ -31,9 +31,9 @@ PROMPT_TOKENS = 500  # in every usage: replies are rendered before the prompts a
 BIG = 10_000_000
 ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
-OF_ATTEMPT = ("p429", "p500", "p400", "phang", "ptruncate", "preset", "pdrop", "pgarble")
+OF_ATTEMPT = ("p429", "p500", "p400", "phang", "ptruncate", "preset", "pdrop", "pgarble", "pslow")
 FAILURES = {"429": "Rate limit reached."} | dict.fromkeys(("500", "400"), "The mock server was told to fail.")
-OF_ITEM = ("pempty", "prefuse", "pfilter", "pbig", "plong")
+OF_ITEM = ("pempty", "prefuse", "pfilter", "pbig", "plong", "pbare")
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,15 @@ class Options:
     preset: float = 0.0  # 200 and half of the JSON, then the connection is reset
     pdrop: float = 0.0  # the connection ends without an answer
     pgarble: float = 0.0  # 200 and a page that is no JSON
+    pslow: float = 0.0  # the reply comes after slow_ms
+    slow_ms: float = 3000.0
     # properties of the messages: asked again, it is the same again
     pempty: float = 0.0
     prefuse: float = 0.0
     pfilter: float = 0.0
     pbig: float = 0.0  # 10 MB of reasoning before the label, which is 4 where the scale has it
     plong: float = 0.0  # 10 MB with logprobs: the words of the reasoning over and over, each with its alternatives
+    pbare: float = 0.0  # no logprobs, though they were asked for
     # not by chance
     plogprobs_missing_after: int = -1  # requests, after which replies carry `logprobs: null`; -1: never
     reject_fields: str = ""  # names with commas between; a request that has one gets 400
@@ -330,6 +333,8 @@ class Server:
         top = min(request.get("top_logprobs") or 0, options.top) if request.get("logprobs") else None
         if 0 <= options.plogprobs_missing_after < self.counts["requests"]:
             top = None
+        if kind == "bare":
+            top = kind = None
         if top is not None and n == 1 and kind is None:
             return replies.single(variant, top), 1
         if kind == "big":
@@ -404,8 +409,9 @@ class Connection(asyncio.Protocol):
         reply, trouble, paid = self.server.complete(path, headers, body)
         if reply is None:
             return
-        if wait := self.server.options.latency_ms / 1000:
-            asyncio.get_running_loop().call_later(wait, self.send_late, reply, trouble, paid)
+        slow, options = trouble == "slow", self.server.options
+        if wait := (options.slow_ms if slow else options.latency_ms) / 1000:
+            asyncio.get_running_loop().call_later(wait, self.send_late, reply, None if slow else trouble, paid)
         else:
             self.send(reply, trouble, paid)
 

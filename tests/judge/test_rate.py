@@ -1,6 +1,7 @@
 """rate(): what is called, what is kept, what is paid once, and what stands in the table."""
 
 import asyncio
+import gc
 import json
 import re
 import signal
@@ -667,3 +668,15 @@ def test_only_a_judge_can_rate():
         TypeError, match=r"`judge` must be a calib.Judge, such as calib.Judge\('offline'\), but got 'offline'"
     ):
         calib.rate(items(1), PROMPT, "offline")
+
+
+def test_garbage_is_looked_for_less_often_only_while_calls_are_under_way():
+    own, seen = gc.get_threshold(), set()
+
+    async def complete(request: dict) -> dict:
+        seen.add(gc.get_threshold())
+        return await offline.complete(request)
+
+    rated(complete)
+    assert {interval[0] for interval in seen} == {max(own[0], 10_000)}
+    assert gc.get_threshold() == own

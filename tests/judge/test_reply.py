@@ -122,6 +122,24 @@ def test_in_a_long_reply_the_bytes_of_candidates_are_theirs(rare):
     assert choice_of(reply).lists[0].tokens == list(said.values())
 
 
+@pytest.mark.parametrize("rare", BYTES_OF)
+def test_a_list_with_rare_candidates_leaves_its_neighbours_as_they_are(rare):
+    beside = {" 3": 0.5, rare: 0.2, " 5": 0.2}
+    reply = stream(("The", {"The": 0.5, " A": 0.3}), (" 3", beside), (" of", {}), (" 4", {" 4": 1.0}), *WORDS)
+    for one in _candidates(reply):
+        one["bytes"] = BYTES_OF.get(one["token"], list(one["token"].encode()))
+    sent = reply["choices"][0]["logprobs"]["content"]
+    sent[0]["top_logprobs"][1]["logprob"] = None
+    sent[2]["top_logprobs"] = None
+    lists = choice_of(reply).lists
+    assert list(lists)[:3] == [0, 1, 3]
+    assert dict(lists[0]) == pytest.approx({b"The": 0.5, b" A": 0.0})
+    said = [bytes(one["bytes"] or one["token"].encode()) for one in sent[1]["top_logprobs"]]
+    assert lists[1].tokens == said
+    assert [p for _, p in lists[1]] == pytest.approx([0.5, 0.2, 0.2])
+    assert dict(lists[3]) == {b" 4": 1.0}
+
+
 def test_a_short_reply_does_not_show_that_texts_say_the_same_as_bytes():
     reply = stream(("4", {"4": 0.6, "5": 0.4}))
     _candidates(reply)[1]["bytes"] = list(b" 5")

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from calib.core.garbage import rare_collections
 from calib.core.stop import stoppable
 from calib.judge.calls.client import Client
 from calib.judge.calls.store import Store
@@ -69,7 +70,8 @@ def finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcom
         finally:
             await transport.close()
 
-    with stoppable() as stop:
+    # calls under way are many objects, and none of them is garbage
+    with stoppable() as stop, rare_collections():
         if not _is_in_loop():
             return asyncio.run(main())
         with ThreadPoolExecutor(1) as thread:

@@ -284,10 +284,11 @@ class _Mass:
         here, trouble = choice.tokens[place][len(lead) :], ""
         meanings = self.grammar.meanings_of(begun + piece for piece in top)
         for (piece, part), meaning in zip(top.items(), meanings, strict=True):
-            p, drawn = share * part, piece == here and choice is self.choice
             if meaning is NOTHING and piece:  # most are
-                self.off += p
-            elif not piece and not lead:
+                self.off += share * part
+                continue
+            p, drawn = share * part, piece == here and choice is self.choice
+            if not piece and not lead:
                 trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
             elif drawn and follow and meaning.longer:
                 trouble = self.add(choice, place + 1, b"", begun + piece, p)

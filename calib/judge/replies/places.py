@@ -159,6 +159,8 @@ def score_lines(text: str, start: int) -> Iterator[int]:
 def _quotations(text: str) -> list[int]:
     """Where what stands between quoting tags begins and ends, in turn; what is not closed goes on to the end."""
     bounds, name = list[int](), ""
+    if "<" not in text and "BEGIN " not in text:  # faster than the pattern
+        return bounds
     for found in _TAG.finditer(text):
         opens, closes = (found["opens"] or found["begins"] or ""), (found["closes"] or found["ends"] or "")
         if opens and not name:

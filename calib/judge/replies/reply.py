@@ -215,7 +215,7 @@ _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(Reply)
 _REPLY_JSON = msgspec.json.Decoder(_SentReply)
 _CANDIDATES_JSON = msgspec.json.Decoder(list[_SentCandidate] | None)
-_TEXTS_JSON = msgspec.json.Decoder(list[_SentText] | None)
+_TEXTS_JSON = msgspec.json.Decoder(list[list[_SentText] | None])
 
 
 def _reply_of(body: _SentReply) -> Reply:
@@ -235,15 +235,33 @@ def _choice_of(choice: _SentChoice) -> Choice:
     readable = _readable_places(tokens, content)
     # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
     told = len(readable) < len(places) and _text_bytes("".join([one.token for one in places])) == b"".join(tokens)
-    lists = {i: found for i in readable if (found := _candidates_of(places[i].top_logprobs, spell, by_text=told))}
+    lists = _candidates_at(readable, [places[i].top_logprobs for i in readable], spell, by_text=told)
     own = _packed_float32([place.logprob for place in places])
     return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
 
 
-def _candidates_of(raw: msgspec.Raw, spell: _Speller, *, by_text: bool) -> Candidates | None:
-    """A list as it was sent; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
-    if by_text and (texts := _TEXTS_JSON.decode(raw)) and (tokens := _plain_tokens(texts)):
-        return Candidates(tokens, _packed_float32([one.logprob for one in texts]))
+def _candidates_at(
+    readable: Sequence[int], raws: Sequence[msgspec.Raw], spell: _Speller, *, by_text: bool
+) -> dict[int, Candidates]:
+    """The lists by their places; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
+    if not by_text:
+        return {i: found for i, raw in zip(readable, raws, strict=True) if (found := _candidates_of(raw, spell))}
+    sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws))  # in one piece, as all that follows
+    texts = [one for listed in sent if listed for one in listed]
+    tokens, logprobs = _plain_tokens(texts), _packed_float32([one.logprob for one in texts])
+    lists, end = dict[int, Candidates](), 0
+    for i, raw, listed in zip(readable, raws, sent, strict=True):
+        if listed:
+            begin, end = end, end + len(listed)
+            if plain := tokens[begin:end] or _plain_tokens(listed):
+                lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
+            elif found := _candidates_of(raw, spell):
+                lists[i] = found
+    return lists
+
+
+def _candidates_of(raw: msgspec.Raw, spell: _Speller) -> Candidates | None:
+    """A list as it was sent."""
     listed = _CANDIDATES_JSON.decode(raw)
     return Candidates(spell(listed), _packed_float32([one.logprob for one in listed])) if listed else None
 
@@ -316,7 +334,7 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     )
     start = thoughts[-1] if thoughts else message
     name = _NAME_AT_START.match(whole, start)
-    leads = [found.end(group) for found in _SCORE_NAMES.finditer(whole, message) for group in (1, 2) if found[group]]
+    leads = _score_leads(whole, message)
     begins = list(accumulate(map(len, tokens), initial=0))
     places: set[int] = set()
     for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
@@ -324,6 +342,14 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
         place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
         places.update(_label_places(tokens, place, begin - begins[place]), empty_before(tokens, place))
     return sorted(places)
+
+
+def _score_leads(whole: bytes, start: int) -> list[int]:
+    """Where score lines and keys end."""
+    lower = whole.lower()  # the pattern is slow to find its first letter
+    begins = [place for name in (b"score", b"rating") if (place := lower.find(name, start)) >= 0]
+    names = _SCORE_NAMES.finditer(whole, min(begins)) if begins else ()
+    return [found.end(group) for found in names for group in (1, 2) if found[group]]
 
 
 def empty_before(tokens: Sequence[bytes], place: int) -> range:
@@ -334,18 +360,16 @@ def empty_before(tokens: Sequence[bytes], place: int) -> range:
     return range(first, place)
 
 
-def _label_places(tokens: list[bytes], place: int, inside: int) -> Iterator[int]:
+def _label_places(tokens: list[bytes], place: int, inside: int) -> range:
     """The places of a label that begins so far inside this token, of what may stand before it, and of its end."""
-    length = 0
-    for i in range(place, min(place + _MOST_PLACES, len(tokens))):
-        yield i
-        token = tokens[i][inside:]
+    length, end = 0, min(place + _MOST_PLACES, len(tokens))
+    for i in range(place, end):
+        token = tokens[i][inside:] if inside else tokens[i]
         part, inside = token.lstrip(_FILLING_BYTES), 0
-        if b"\n" in (token if length else part):
-            return
         length += bool(part)
-        if length == _MOST_LABEL_TOKENS:
-            return
+        if length == _MOST_LABEL_TOKENS or b"\n" in (token if length > bool(part) else part):
+            return range(place, i + 1)
+    return range(place, end)
 
 
 # --- replies that are not quite in that form ---------------------------------------------------------------------

@@ -1,0 +1,65 @@
+"""The interval of garbage collections is Python's own again when nobody needs another."""
+
+import gc
+import threading
+
+import pytest
+
+from calib.core.garbage import rare_collections
+
+
+@pytest.fixture(autouse=True)
+def _own_interval():
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_rarer_inside_and_as_before_after_it():
+    gc.set_threshold(700, 10, 9)
+    with rare_collections():
+        assert gc.get_threshold() == (10_000, 10, 9)
+    assert gc.get_threshold() == (700, 10, 9)
+
+
+def test_an_error_ends_it_too():
+    gc.set_threshold(700, 10, 9)
+    with pytest.raises(KeyError), rare_collections():
+        raise KeyError
+    assert gc.get_threshold() == (700, 10, 9)
+
+
+@pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 5, 5)])
+def test_an_interval_of_the_users_own_is_left_alone(own):
+    gc.set_threshold(*own)
+    with rare_collections():
+        assert gc.get_threshold() == own
+    assert gc.get_threshold() == own
+
+
+def test_what_is_set_inside_stays():
+    gc.set_threshold(700, 10, 10)
+    with rare_collections():
+        gc.set_threshold(123, 4, 5)
+    assert gc.get_threshold() == (123, 4, 5)
+
+
+def test_the_last_of_several_threads_restores_it():
+    gc.set_threshold(700, 10, 10)
+    inside, leave = threading.Barrier(3), [threading.Event(), threading.Event()]
+
+    def work(mine: threading.Event) -> None:
+        with rare_collections():
+            inside.wait(10)
+            mine.wait(10)
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in leave]
+    for thread in threads:
+        thread.start()
+    inside.wait(10)
+    leave[0].set()
+    threads[0].join()
+    assert gc.get_threshold() == (10_000, 10, 10)
+    leave[1].set()
+    threads[1].join()
+    assert gc.get_threshold() == (700, 10, 10)
