@@ -47,6 +47,11 @@ sets and their `load_...`, `calib.plot` the pictures, `calib.table` the columns 
 such as `rank_stability`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
 """
 
+import copyreg
+import sys
+from importlib import import_module
+from types import ModuleType
+
 import lazy_loader
 
 from calib._version import __version__ as __version__
@@ -87,6 +92,11 @@ _RARE = {
     ),
     *("variance_components", "write_steps", "write_variants"),
 }
+
+
+# a function that is sent to another process may name `calib`, whose class knows no way of its own
+if type(sys.modules[__name__]) is not ModuleType:
+    copyreg.pickle(type(sys.modules[__name__]), lambda module: (import_module, (module.__name__,)))
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
+from calib.table.places import first_places
 from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, Column, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
@@ -208,8 +209,8 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
 def _whole_draws(ratings: pd.DataFrame) -> None:
     """The weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)."""
     counted = ratings["weight"].where(ratings["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
-    key = _varying(ratings, (*SCORE_KEY, "run", "draw"))
-    total = counted.groupby([ratings[name] for name in key], observed=True, dropna=False, sort=False).transform("sum")
+    draw, _ = first_places(ratings, (*SCORE_KEY, "run", "draw"))
+    total = pd.Series(np.bincount(draw, counted)[draw], index=ratings.index)
     _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
 
 
@@ -274,10 +275,10 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
 
 def _texts(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     held = values.array
-    if kind == "label" and isinstance(held, pd.Categorical) and all(isinstance(one, str) for one in held.categories):
+    names = held.categories.astype(object) if kind == "label" and isinstance(held, pd.Categorical) else None
+    if names is not None and pd.api.types.infer_dtype(names, skipna=False) in ("string", "empty"):
         if (held.codes < 0).any():
             _refuse(values, table, name, values.notna(), "must not be missing")
-        names = pd.Index(held.categories, dtype=object)
         return pd.Series(pd.Categorical.from_codes(held.codes, categories=names), index=values.index)
     # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
     plain = values if values.dtype == object else values.astype(object)
@@ -322,14 +323,11 @@ def _on_scale(frame: pd.DataFrame, table: str) -> None:
             _each(frame, table, "score", inside, f"must lie on the scale {text!r}")
 
 
-def _varying(frame: pd.DataFrame, key: tuple[str, ...]) -> list[str]:
-    """Those of the key's columns that tell rows apart, at least one: the others would only cost memory."""
-    return [name for name in key if len(frame[name].unique()) > 1] or [key[0]]
-
-
 def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
-    again = frame.duplicated(_varying(frame, key))
-    if again.any():
+    _, begins = first_places(frame, key)
+    if len(begins) < len(frame):
+        again = np.ones(len(frame), dtype=bool)
+        again[begins] = False
         row = frame.index[again][0]
         shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
         rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"

@@ -17,9 +17,10 @@ from calib.core.check import ArgumentError
 from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
 from calib.stats import Moments
 from calib.table import TableError, check_ratings, check_scores, has_replies
+from calib.table.places import first_places
 from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass
 from calib.tables.pairs import DESIGN, FOLDED
-from calib.tables.scores import first_places, summarize
+from calib.tables.scores import summarize
 
 _ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
 _AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from calib.core.check import as_typed, choice
 from calib.core.text import printable
 from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_ratings, check_scores, parse_scale
+from calib.table.places import first_places
 from calib.table.schema import ORDERS
 
 _ASKED = ["criterion", "rater", "prompt", "method", "temperature", "scale"]
@@ -207,26 +207,6 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         **({"n_cannot_say": silent} if silent.any() else {}),
         **(by_order if "shown_first" in table else {}),
     )
-
-
-def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
-    """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins."""
-    whole, width = np.zeros(len(table), dtype=np.int64), 1
-    for name in names:
-        values = table[name]
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            codes, n = values.cat.codes.to_numpy(np.int64), len(values.cat.categories)
-        else:
-            codes, found = pd.factorize(values.to_numpy(), use_na_sentinel=False)
-            n = len(found)
-        if width * n >= 2**62:
-            whole = pd.factorize(whole)[0]
-            width = int(whole.max(initial=0)) + 1
-        whole, width = whole * n + codes, width * n
-    number = pd.factorize(whole)[0]
-    begins = np.empty(int(number.max(initial=-1)) + 1, dtype=np.intp)
-    begins[number[::-1]] = np.arange(len(number))[::-1]
-    return number, begins
 
 
 def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:

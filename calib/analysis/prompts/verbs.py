@@ -13,11 +13,11 @@ from calib import stats
 from calib.core.check import as_typed, was_called
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
+from calib.table.places import first_places
 from calib.tables.door import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
-from calib.tables.scores import first_places
 
 _REPLY = ("item", "prompt", "rater", "run", "draw")
 _KEY = tuple(name for name in Who._fields if name != "prompt")
