@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
@@ -32,6 +33,27 @@ def rows(path: object, query: str) -> list[tuple]:
 
 def texts(store: Store, keys: list[str]) -> dict[str, str]:
     return {key: choice.text for key, choice in store.read(keys)}
+
+
+def resident() -> float:
+    """Megabytes of this process."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux counts a process's memory")
+def test_without_a_path_replies_do_not_stay_in_memory(tmp_path):
+    with Store(None) as store:
+        store.put(["first"], REQUEST, reply("x"))
+        before = resident()
+        for k in range(64):
+            store.put([f"k{k}"], REQUEST, reply(f"{k}" * 500_000))
+            store.commit()
+        assert resident() - before < 32
+        assert len(store) == 65
+        store.save(tmp_path / "kept.sqlite")
+    with Store(tmp_path / "kept.sqlite") as kept:
+        assert kept.get("k63").text == "63" * 500_000
 
 
 # --- in and out -------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ def levels_of(values: Floats) -> Codes:
     >>> levels_of(np.array([0.5, 2.0, 0.5])), levels_of(np.array([3.0, 5.0, 3.0]))
     (array([0, 1, 0]), array([0, 1, 0]))
     """
-    if len(values) > _DIRECT and np.ptp(values) < _DIRECT:
+    if len(values) > _DIRECT and np.ptp(values) < len(values):
         whole = values.astype(np.intp)
         if (whole == values).all():
             whole -= whole.min()
@@ -256,6 +256,8 @@ def from_pairs(coefficient: str, sums: Sums, n: Any, distinct: Any) -> Floats:
 
 def weight_by_level(w: Floats, codes: Codes) -> Floats:
     """Weight of each level, shape (levels, B)."""
+    if w.shape[1] == 1:  # no need to put members side by side
+        return np.asarray(np.bincount(codes, w[:, 0])[:, None], dtype=w.dtype)
     ends = np.cumsum(np.bincount(codes))
     members = np.ones(len(codes), dtype=w.dtype), np.argsort(codes, kind="stable"), np.concatenate([[0], ends])
     return np.asarray(sparse.csr_array(members, shape=(len(ends), len(codes))) @ w)
@@ -365,6 +367,8 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
     if n <= _DIRECT:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
+    if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
+        return {name: rows[first, second] for name, rows in _pair_table(first, second).items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
@@ -375,6 +379,21 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
     left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
     both = below + above + left_up + right_down
     return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+
+
+def _pair_table(first: Codes, second: Codes) -> dict[str, Any]:
+    """The same for an item of each pair of levels, of which there are few: counts and their sums."""
+    shape = int(first.max()) + 1, int(second.max()) + 1
+    same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+    n, same_x, same_y = same.sum(), same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
+    lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
+    level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
+    below = level_x.cumsum(axis=0) - level_x
+    above = n - lower_x - same_x - lower_y - same_y + below + level_x + level_y + same
+    left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
+    both = below + above + left_up + right_down
+    rows = {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+    return {name: np.broadcast_to(row, shape) for name, row in rows.items()}
 
 
 def _place_within(outer: Codes, inner: Codes) -> Codes:

@@ -365,4 +365,7 @@ def _mean_entropies(draws: Floats, sizes: tuple[int, ...]) -> tuple[float, ...]:
     counts = np.bincount(rows * len(levels) + place.reshape(-1), minlength=len(draws) * len(levels))
     table = counts.reshape(len(draws), len(levels))
     full = table[table.sum(axis=1) == draws.shape[1]]  # an unread draw has no level to be drawn
-    return tuple(float(np.mean(expected_entropy(full, n))) if len(full) else math.nan for n in sizes)
+    if not len(full):
+        return (math.nan,) * len(sizes)
+    each = np.ascontiguousarray(expected_entropy(full, np.array(sizes)).T)
+    return tuple(float(np.mean(entropies)) for entropies in each)

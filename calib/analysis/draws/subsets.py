@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calib.analysis.agreement import coefficients
-from calib.analysis.agreement.coefficients import CHUNK, sample_correlation, settled
+from calib.analysis.agreement.coefficients import CHUNK, PAIR_SUMS, sample_correlation, settled
 from calib.analysis.agreement.many_samples import leave_out
 from calib.core.check import Codes, Floats
 from calib.core.laws import two_sided
@@ -50,11 +50,12 @@ def subset_correlations(
     """For each N the mean correlation of random N-draw means with the reference, and with people."""
     found: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
+    others = [_others_of(y) for y in against]
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in progress(range(0, n_subsets, step), "subsets"):
         means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
         for place, (levels, codes) in enumerate(means):
-            found[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in against]))
+            found[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in others]))
             if not start:
                 first.append(_influences(levels, codes[:_FOR_SPREAD], against[1], kind))
     # over the subsets in which they are defined
@@ -71,12 +72,20 @@ def _drawn_means(
     steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
     shuffled = rng.permuted(rows, axis=2)
-    for part in (shuffled[:, :, :size] for size in sizes):
-        if step:
-            total, seen = np.maximum(part, 0).sum(axis=2, dtype=np.int64), (part >= 0).sum(axis=2)
-            yield _coded_sums(total, seen, start, step)
-        else:
-            yield _coded_means(row_means(part))
+    if not step:
+        yield from (_coded_means(row_means(shuffled[:, :, :size])) for size in sizes)
+        return
+    # draw by draw, which is quick where the draws of one place lie side by side, and each is added once
+    places, whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
+    del shuffled
+    total, seen = np.zeros(places.shape[1:], dtype=np.int64), np.zeros(places.shape[1:], dtype=np.int64)
+    sums, done = {}, 0
+    for size in sorted(set(sizes)):
+        for one in places[done:size]:
+            total += one if whole else np.maximum(one, 0)
+            seen += True if whole else one >= 0
+        sums[size], done = _coded_sums(total, seen, start, step), size
+    yield from map(sums.__getitem__, sizes)
 
 
 def _steps_of_scale(draws: Floats) -> tuple[float, float]:
@@ -110,13 +119,47 @@ def _coded_means(means: Floats) -> tuple[Floats, Codes]:
     return levels, codes
 
 
-def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Floats:
-    """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
+class _Others(NamedTuple):
+    """Other scores as levels and which, -1 for none: they are the same beside every subset."""
+
+    levels: Floats
+    codes: Codes
+
+
+def _of_levels(kind: str) -> bool:
+    """Whether a coefficient is one of the order alone."""
+    return kind == "spearman" or kind in PAIR_SUMS
+
+
+def _others_of(y: Floats) -> _Others:
     known = np.isfinite(y)
-    if not known.any():
+    levels, place = np.unique(y[known], return_inverse=True)
+    codes = np.full(len(y), -1)
+    codes[known] = place.reshape(-1)
+    return _Others(levels, codes)
+
+
+def _dense_correlations(levels: Floats, codes: Codes, y: _Others, kind: str) -> Floats:
+    """The same where there are fewer pairs of levels than items: what is counted is the table of levels."""
+    wide = len(y.levels) + 1
+    size = (len(levels) + 1) * wide  # with a row and a column for none
+    counts = np.empty((len(codes), size), dtype=np.int64)
+    for row, mine in zip(counts, codes, strict=True):
+        row[:] = np.bincount((mine + 1) * wide + (y.codes + 1), minlength=size)
+    table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
+    used = np.flatnonzero(table.any(axis=0))
+    x, z = levels[used // (wide - 1)], y.levels[used % (wide - 1)]
+    return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
+
+
+def _row_correlations(levels: Floats, codes: Codes, y: _Others, kind: str) -> Floats:
+    """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
+    if not len(y.levels):
         return np.full(len(codes), np.nan)
-    others, second = np.unique(y[known], return_inverse=True)
-    mine, second = codes[:, known], second.reshape(-1)
+    others, known = y.levels, y.codes >= 0
+    if len(levels) * len(others) * len(codes) <= codes.size:
+        return _dense_correlations(levels, codes, y, kind)
+    mine, second = codes[:, known], y.codes[known]
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:
         used, cells = np.unique(pairs, return_inverse=True)
@@ -124,7 +167,9 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
         seen = np.bincount(pairs.ravel() + 1) > 0
         used, cells = np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
-        return np.array([sample_correlation(levels[row[row >= 0]], y[known][row >= 0], kind) for row in mine])
+        # where levels alone count, whole numbers stand for them, which need no sorting
+        x, z = (np.arange(len(of), dtype=float) if _of_levels(kind) else of for of in (levels, others))
+        return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in mine])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
@@ -136,11 +181,14 @@ def _row_correlations(levels: Floats, codes: Codes, y: Floats, kind: str) -> Flo
 def _influences(levels: Floats, codes: Codes, people: Floats, kind: str) -> Floats:
     """What each item adds to the error of the correlation with people, in each of some subsets: (subsets, n)."""
     out = np.zeros(codes.shape)
+    theirs = _others_of(people)
     for row, place in zip(out, codes, strict=True):
         used = np.flatnonzero((place >= 0) & np.isfinite(people))
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], people[used]
+        if _of_levels(kind):
+            x, y = place[used].astype(float), theirs.codes[used].astype(float)
         without = leave_out(x, y, np.arange(len(used)), kind)
         row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)
     return out
@@ -161,5 +209,5 @@ def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorre
 
 def correlation_with_people(target: Floats, people: Floats, kind: str, owners: Codes) -> MeanCorrelation:
     levels, codes = _coded_means(target[None, :])
-    value = float(_row_correlations(levels, codes, people, kind)[0])
+    value = float(_row_correlations(levels, codes, _others_of(people), kind)[0])
     return _with_variance(value, _influences(levels, codes, people, kind), owners)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.ideal import is_whole
-from calib.analysis.prompts.verbs import beside, cells_of_replies, over_prompts, with_gold
+from calib.analysis.prompts.verbs import beside, with_gold
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means
@@ -24,6 +24,7 @@ from calib.tables.door import in_the_names_of, ratings_in, scores_in
 from calib.tables.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
 from calib.tables.pairs import DESIGN, chosen_in
 from calib.tables.results import Results, words
+from calib.tables.studies import cells_of_replies, over_prompts
 
 
 def choose_items(
@@ -341,7 +342,7 @@ def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[s
     answers = []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
         exact = label["method"] == "logprob"
-        index, x, variance = cells_of_replies(rows, judges=False, exact=exact)
+        index, x, variance = cells_of_replies(rows, exact=exact)
         cells = row_means(x) if x.ndim == 3 else x
         # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
         score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))

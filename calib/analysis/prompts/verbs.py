@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +11,14 @@ import pandas as pd
 
 from calib import stats
 from calib.core.check import as_typed, was_called
-from calib.core.numeric import row_means
+from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import TableArgumentError, TableError
-from calib.table.places import first_places
-from calib.tables.door import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
+from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
 from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
+from calib.tables.studies import over_prompts, studies_in_parts, studies_of
 
-_REPLY = ("item", "prompt", "rater", "run", "draw")
 _KEY = tuple(name for name in Who._fields if name != "prompt")
 
 
@@ -75,10 +74,6 @@ def sensitivity(
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
     as_typed(sensitivity, locals())
-    table = ratings_in(ratings).frame
-    table = table[table["method"] != "human"]
-    if judges and not table["method"].eq("sample").all():
-        raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
     if items is None and groups not in (None, "group"):
         came = f"{groups!r} came without {{0}}"
         raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
@@ -86,59 +81,15 @@ def sensitivity(
     options: dict[str, Any] = {"confidence_level": confidence_level}
     options["estimator"] = was_called(method, estimator, name="estimator", default="auto")
     answers = []
-    for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
-        _several(label, rows, "ratings")
-        index, x, variance = cells_of_replies(rows, judges=judges, exact=label["method"] == "logprob")
-        group = None if owners is None else _group_of_each(owners, index)
-        with in_the_names_of(label, x="ratings"):
-            study = stats.g_study(x, draw_variance=variance, groups=group, **options)
+    found = studies_in_parts(Partitions(ratings), judges) if is_partitioned(ratings) else studies_of(ratings, judges)
+    for one in found:
+        _several(one.label, one.names[0], "ratings")
+        group = None if owners is None else _group_of_each(owners, one.items)
+        with in_the_names_of(one.label, x="ratings"):
+            study = stats.g_study(one.x, draw_variance=one.variance, groups=group, **options)
         # cells of fewer draws than others are filled up; what was never asked for is not unread
-        reply, begins = first_places(rows, _REPLY)
-        good = (rows["status"] == "ok") & rows["score"].notna()
-        unread = len(begins) - int(np.count_nonzero(np.bincount(reply, good)))
-        answers.append((label, study if study.n_dropped else replace(study, n_unread=unread)))
+        answers.append((one.label, study if study.n_dropped else replace(study, n_unread=one.unread)))
     return Results.of(answers)
-
-
-def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
-    if not len(frame):
-        raise TableArgumentError(argument, "must hold scores of a judge", "has none")
-    same = in_all_rows(frame, key)
-    groups = frame.groupby(list(key), observed=True, dropna=False, sort=False) if same is None else [(same, frame)]
-    for values, rows in groups:
-        label = dict(zip(key, values, strict=True))
-        scales = sorted({str(text) for text in rows["scale"].unique()} - {"", "nan"}) if "scale" in rows else []
-        if len(scales) > 1:
-            raise TableError(f"{words(label)}: all prompts must have one scale, but have {', '.join(scales)}.")
-        yield label, rows
-
-
-def cells_of_replies(rows: pd.DataFrame, *, judges: bool, exact: bool) -> tuple[pd.Index, Any, Any]:
-    """Scores as items x prompts (x judges) x draws, and the variance of one draw where it is known."""
-    facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
-    good = (rows["status"] == "ok") & rows["score"].notna()
-    weight, score = rows["weight"].where(good, 0.0), rows["score"].where(good, 0.0)
-    reply, begins = first_places(rows, _REPLY)
-    sums = pd.DataFrame({"w": weight, "a": weight * score, "b": weight * score**2})
-    if len(begins) < len(rows):
-        sums = sums.groupby(reply, sort=False).sum()
-    w, a, b = (sums[name].to_numpy() + 0.0 for name in sums)  # in the order of the replies; no zero is negative
-    with np.errstate(invalid="ignore"):
-        mass = np.where(w > 0, w, np.nan)
-        mean, spread = a / mass, b / mass - (a / mass) ** 2
-    whose = rows[facets].iloc[begins]
-    codes, names = zip(*(pd.factorize(whose[name].astype(object)) for name in facets), strict=True)
-    cell, _ = first_places(whose, facets)
-    draw = pd.Series(cell).groupby(cell).cumcount().to_numpy()
-    x = np.full((*(len(n) for n in names), int(draw.max()) + 1), np.nan)
-    x[(*codes, draw)] = mean
-    if not exact:
-        return pd.Index(names[0]), x, None
-    variance = np.full_like(x, np.nan)
-    variance[(*codes, draw)] = np.maximum(spread, 0.0)
-    # probabilities that were asked for more than once estimate the same
-    return pd.Index(names[0]), row_means(x), row_means(variance)
 
 
 def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
@@ -299,7 +250,7 @@ def averaging(
     people = scores_in(gold, "gold")
     answers = []
     for label, rows, theirs in with_gold(_judged(scores), people):
-        _several(label, rows)
+        _several(label, rows["prompt"])
         wide = wide_of(rows)
         y, ends, unmatched = beside(rows, theirs, wide.index, label)
         options = ends | {"groups": shared_groups(rows, groups, wide.index), "min_gold": min_gold}
@@ -365,7 +316,7 @@ def rank_stability(scores: pd.DataFrame) -> Results[stats.RankStability]:
     answers = []
     for label, rows in _judged(scores):
         _need_systems(rows)
-        _several(label, rows)
+        _several(label, rows["prompt"])
         names = pd.unique(rows["system"].astype(object)).tolist()
         tables = [_of_system(rows, name) for name in names]
         index = tables[0].index
@@ -410,12 +361,12 @@ def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     return wide_of(part.assign(item=part["group"]))
 
 
-def _several(label: dict[str, Any], rows: pd.DataFrame, argument: str = "scores") -> None:
-    if rows["prompt"].nunique() < 2:
+def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> None:
+    if len(pd.unique(pd.Series(prompts))) < 2:
         rule = (
             "must be under two prompts at least (rewordings: prompt.variants(8), in a shell --variants of `calib rate`)"
         )
-        given = f"are under one, {rows['prompt'].iloc[0]!r}"
+        given = f"are under one, {pd.Series(prompts).iloc[0]!r}"
         raise TableArgumentError(argument, rule, given, about=words(label))
 
 

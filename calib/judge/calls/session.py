@@ -56,7 +56,10 @@ def _kept_where(kept: Store, error: BaseException) -> str:
         return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."
     handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
     os.close(handle)
-    kept.save(path)
+    try:
+        kept.save(path)
+    except sqlite3.Error as full:  # the error that broke off the run is the one to show
+        return f"The {n} replies that arrived could not be kept: {full}."
     return f"The {n} replies that arrived are kept: give store={path!r} to go on."
 
 

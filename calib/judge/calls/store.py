@@ -77,7 +77,7 @@ ON CONFLICT (key) DO UPDATE SET run = ?2 WHERE run = ?2 OR run NOT IN (SELECT id
 
 
 class Store:
-    """Replies by the keys of their draws; a file, or memory for None. Use it as a context manager.
+    """Replies by the keys of their draws; a file, for None one that goes with the run. Use it as a context manager.
 
     Examples
     --------
@@ -94,7 +94,8 @@ class Store:
         if self.path is not None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._db = _connection(self.path or ":memory:")
+            # without a path a file that nobody sees and that goes with the run: memory would grow with the replies
+            self._db = _connection(self.path or "")
         except sqlite3.DatabaseError as error:
             if _is_locked(error):
                 raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
