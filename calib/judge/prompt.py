@@ -301,7 +301,7 @@ class Prompt:
             if name not in item:
                 made = " (`calib.pair_items` makes pairs of systems' outputs)" if name in (self.pair or ()) else ""
                 raise ArgumentError("items", f"must have the columns that the prompt shows; {name!r} is missing{made}")
-            if item[name] is None or (isinstance(item[name], float) and math.isnan(item[name])):
+            if is_empty(item[name]):
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
@@ -328,6 +328,11 @@ class Prompt:
     def __repr__(self) -> str:
         changed = "".join(f"; {facet}: {choice}" for facet, choice in self.changes)
         return f"<Prompt {_shown(self.id)}: {_shown(', '.join(self.inputs))} on {self.scale!r}{changed}>"
+
+
+def is_empty(text: Any) -> bool:
+    """Whether a cell of an item holds nothing to show."""
+    return text is None or (isinstance(text, float) and math.isnan(text))
 
 
 def _shown(text: str) -> str:

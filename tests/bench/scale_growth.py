@@ -51,7 +51,7 @@ def measured(rows: int, folder: Path, workers: int) -> dict[str, float]:
 
     gold = made(rows, folder)
     line: dict[str, float] = {"rows": rows, "parts": -(-rows // PART), "workers": workers}
-    how = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    how = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**how) as cluster, Client(cluster) as client:
         client.run(warm)
         client.run(forget)

@@ -71,11 +71,12 @@ class Run:
         if self.judge.method != plan.method == "sample":
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
-        if missing := self.sheet.missing():
-            left = f"{missing} of {len(wanted)} draws were not asked for"
-            self.notes.append(
-                f"the limit of ${self.client.max_cost:g} (max_cost) is reached: {left}; a higher one goes on."
-            )
+        if self.sheet.missing():
+            self.notes.append(self.limit_note())
+
+    def limit_note(self) -> str:
+        """That a limit was reached, and how much it left."""
+        return limit_note(self.client.max_cost, self.sheet.missing(), self.sheet.expected)
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
@@ -260,6 +261,12 @@ class Run:
     def _read(self, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
         floor, answer = self.judge.noise_floor, call.prompt.answer
         return extract(choice, call.scale, answer, logprobs=call.logprobs, floor=floor, continued=more)
+
+
+def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
+    """What a run says that was not to cost more."""
+    left = f"{missing} of {wanted} draws were not asked for"
+    return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
 
 def _worth_continuing(reading: Reading, known: Container[str]) -> list[OpenLabel]:

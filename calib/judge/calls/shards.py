@@ -20,10 +20,10 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.extras import needed
 from calib.judge.calls.cost import DryRun
-from calib.judge.calls.run import Run
+from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.session import finished
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows
-from calib.judge.prompt import Prompt
+from calib.judge.prompt import Prompt, is_empty
 from calib.scale.executor import as_done, workers_of
 from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import TableError, check_items, read_frame, write
@@ -107,6 +107,8 @@ class _Done(NamedTuple):
     shard: int
     spent: float
     notes: tuple[str, ...]
+    missing: int  # draws that were not asked for, as the limit was reached
+    wanted: int
 
 
 def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None) -> Any:
@@ -120,13 +122,15 @@ def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None
     work = partial(_rate_shard, asked._replace(judge=shared), settled)
     budget = _Budget(max_cost, spent, sizes)
     tasks = ((shard, budget.share(shard)) for shard in sizes)
-    notes = Counter[str]()
+    notes, missing, wanted = Counter[str](), 0, 0
     for done in as_done(work, tasks, executor, at_once, f"shards rated with {asked.judge.model}", total=len(sizes)):
         budget.back(done.shard, done.spent)
         notes.update(done.notes)
+        missing, wanted = missing + done.missing, wanted + done.wanted
     for name in ("items", "ratings"):
         _only(asked.folder / name, sizes)
-    said = [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
+    said = [limit_note(max_cost, missing, wanted)] * bool(missing)
+    said += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
     said += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
     return Partitions(asked.folder / "ratings"), said
 
@@ -186,8 +190,8 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
 def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
     """Of the items what the prompts show, as they show it, and the design."""
     names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
-    held = items[[name for name in names if name in items]].astype(object)
-    return held.apply(lambda column: column.map(str, na_action="ignore"))
+    columns = {name: [None if is_empty(one) else str(one) for one in items[name]] for name in names if name in items}
+    return pd.DataFrame(columns, dtype=object)
 
 
 def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
@@ -308,4 +312,5 @@ def _rate_shard(asked: Asked, settled: Manifest, shard: int, max_cost: float | N
         run = Run(client, texts=asked.replies)
         plan = finished(run.rate(prompts, rows, settled.plan), client.transport)
         write(run.sheet.frame(asked.judge, plan.run), _part(asked.folder / "ratings", shard))
-        return _Done(shard, client.spent, tuple(run.notes))
+        notes = tuple(note for note in run.notes if note != run.limit_note())
+        return _Done(shard, client.spent, notes, run.sheet.missing(), run.sheet.expected)

@@ -58,6 +58,11 @@ class Sheet:
         """The row of a draw that came to nothing."""
         self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
 
+    @property
+    def expected(self) -> int:
+        """All draws of the run."""
+        return len(self._calls)
+
     def missing(self) -> int:
         """Draws that were expected and have no row."""
         return len(self._calls) - len(set(self._call))
