@@ -22,6 +22,7 @@ def in_memory(
     groups: str | None = None,
     *,
     names: Sequence[str] = ("scores", "gold"),
+    ids: bool = False,
 ) -> tuple[Any, bool]:
     """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
 
@@ -38,14 +39,14 @@ def in_memory(
         came = "is not given" if beside is None else "is a file of your own"
         raise ArgumentError(names[1], rule, came, mentions=names[:1])
     frame = beside.frame if isinstance(beside, Source | Checked) else beside
-    return condensed(Partitions(scores), frame["item"], columns, groups)
+    return condensed(Partitions(scores), frame["item"], columns, groups, ids=ids)
 
 
 def two_in_memory(first: Any, second: Any, human: Any, said: Columns) -> tuple[Checked, Checked, Checked, int]:
     """Two judges and people, and how many items either judge has that are none of these rows."""
     names = ("scores_a", "scores_b", "human")
     sides = zip((first, second), names, strict=False)
-    one, two = (in_memory(side, human, said, names=(name, "human"))[0] for side, name in sides)
+    one, two = (in_memory(side, human, said, names=(name, "human"), ids=True)[0] for side, name in sides)
     judged = [scores_in(side, name) for side, name in zip(two_judges(one, two, human, said), names, strict=True)]
     people = judged[-1]
     one, two, beyond = unlabelled_beside(judged[0], judged[1], people)

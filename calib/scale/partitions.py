@@ -248,7 +248,8 @@ def refuse_shared(hashed: Sequence[Any], names: Callable[[int], pd.Series], tabl
     calib.table.schema.TableError: scores: column `item`: all rows of an item must stand in one part, but 'a' is in \
 parts 0 and 1.
     """
-    everything = np.sort(np.concatenate([*hashed, np.empty(0, dtype=np.uint64)]))
+    everything = np.concatenate([*hashed, np.empty(0, dtype=np.uint64)])
+    everything.sort()
     again = everything[1:][everything[1:] == everything[:-1]]
     for number in again:
         first, second = [k for k, part in enumerate(hashed) if number in part][:2]

@@ -37,19 +37,28 @@ class _Half(NamedTuple):
 
 
 def condensed(
-    parts: Partitions, labelled: pd.Series, columns: Sequence[str | None] = (), groups: str | None = None
+    parts: Partitions,
+    labelled: pd.Series,
+    columns: Sequence[str | None] = (),
+    groups: str | None = None,
+    *,
+    ids: bool = False,
 ) -> tuple[Checked, bool]:
     """Scores of the labelled items, with rows that stand for the rest; and whether any of the groups repeats.
 
     `columns` are those that results (the first), strata or weights are made by. Where groups repeat within a result
-    each has its own rows: the parts are then gone through once more.
+    each has its own rows: the parts are then gone through once more. `ids` keeps hashes of the items without a label.
     """
     names = frozenset(labelled.astype(str))
     keys = [name for name in columns if name is not None]
     within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
     halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
-    refuse_shared([half.items for half in halves], lambda k: scores_of(parts.part(k))["item"], "scores")
-    repeat = groups is not None and _any_shared([half.shared for half in halves])
+    items, shared = [half.items for half in halves], [half.shared for half in halves]
+    halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
+    refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
+    known = items_hashed(pd.Series(sorted(names), dtype=object))
+    unlabelled = np.concatenate([part[~np.isin(part, known)] for part in items]) if ids else None
+    repeat = groups is not None and _any_shared(shared)
     if repeat:
         if not parts.again:
             raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
@@ -62,8 +71,6 @@ def condensed(
     others = others.assign(**own)  # a label that rows of their own would each have
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     found = Checked(check_scores(pd.concat([one for one in plain if len(one)], ignore_index=True)), "scores", "scores")
-    there = np.unique(np.concatenate([half.items for half in halves]))
-    unlabelled = np.setdiff1d(there, items_hashed(pd.Series(sorted(names), dtype=object)), assume_unique=True)
     replies = [half.replies for half in halves if half.replies is not None]
     kept = together(replies) if replies else None
     return said_of_mass(replace(found, unlabelled=unlabelled, replies=kept)), repeat
@@ -169,8 +176,10 @@ def _hashed(values: pd.Series) -> Any:
     return pd.util.hash_array(plain, categorize=False)
 
 
-def _any_shared(found: Sequence[Any]) -> bool:
+def _any_shared(found: list[Any]) -> bool:
     if any(one is True for one in found):
         return True
-    everything = np.sort(np.concatenate(found))
+    everything = np.concatenate(found)
+    found.clear()
+    everything.sort()
     return bool((everything[1:] == everything[:-1]).any())
