@@ -30,7 +30,9 @@ def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
             whole = pd.factorize(whole)[0]
             width = int(whole.max(initial=0)) + 1
         whole, width = whole * n + codes, width * n
-    number = pd.factorize(whole)[0]
+    # rows that are alike mostly stand together: only the first of each run is looked at
+    runs = np.flatnonzero(np.append(True, whole[1:] != whole[:-1])) if len(whole) else np.empty(0, dtype=np.intp)
+    number = pd.factorize(whole[runs])[0]
     begins = np.empty(int(number.max(initial=-1)) + 1, dtype=np.intp)
-    begins[number[::-1]] = np.arange(len(number))[::-1]
-    return number, begins
+    begins[number[::-1]] = runs[::-1]
+    return np.repeat(number, np.diff(np.append(runs, len(whole)))), begins

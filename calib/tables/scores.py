@@ -18,6 +18,7 @@ from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, 
 from calib.table.places import first_places
 from calib.table.schema import ORDERS
 
+_DENSE = 4  # cells that are counted for each rating, at most; beyond it only those that occur
 _ASKED = ["criterion", "rater", "prompt", "method", "temperature", "scale"]
 _BY_ORDER = {f"score_{order}_first": order for order in ORDERS}
 
@@ -112,6 +113,8 @@ def summarized(ratings: Any, items: Any, pool: str | None, asked: pd.DataFrame |
         _one_scale(asked, pool)
     scores = _scores(table)
     alone = _orders(table, scores)
+    if pool:
+        scores = scores.astype(dict.fromkeys(scores.select_dtypes("category"), object))
     scores = _over_prompts(scores, asked) if pool == "prompt" else _over_raters(scores, asked) if pool else scores
     if items is not None:
         scores = _with_design(scores, check_items(items))
@@ -177,7 +180,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     reply, begins = first_places(table.assign(key=key), ("key", "run", "draw"))
     owner = key[begins]  # the key that each reply belongs to
     heads = table[[*SCORE_KEY, "scale"]].iloc[first].reset_index(drop=True)
-    heads = heads.astype({name: object for name in heads if name != "temperature"})
+    heads = heads.astype({name: object for name in heads if name != "temperature" and not _all_used(heads[name])})
     ok = (table["status"] == "ok").to_numpy()
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
@@ -207,6 +210,15 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
         **({"n_cannot_say": silent} if silent.any() else {}),
         **(by_order if "shown_first" in table else {}),
     )
+
+
+def _all_used(labels: pd.Series) -> bool:
+    """Whether these are categories in their order, each of them there: then they can stay."""
+    if not isinstance(labels.dtype, pd.CategoricalDtype):
+        return False
+    names = labels.cat.categories
+    used = np.bincount(labels.cat.codes, minlength=len(names))
+    return bool(used.all()) and names.is_monotonic_increasing
 
 
 def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
@@ -266,13 +278,21 @@ def _chains(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]
 
 def by_slot(key: Any, score: Any, share: Any, n: int) -> tuple[Any, Any]:
     """Shares and levels as (n, most distinct scores of any key); empty slots have share 0."""
-    frame = pd.DataFrame({"key": key, "score": score, "share": share})
-    cells = frame.groupby(["key", "score"])["share"].sum().reset_index()
-    slot = cells.groupby("key").cumcount().to_numpy()
+    code, values = pd.factorize(score, sort=True)
+    whole = key * max(len(values), 1) + code
+    if n * len(values) <= _DENSE * len(key):
+        cell = np.flatnonzero(np.bincount(whole, minlength=n * len(values)))
+        total = np.bincount(whole, share, n * len(values))[cell]
+    else:
+        number, cell = pd.factorize(whole, sort=True)
+        total = np.bincount(number, share)
+    owner, level = cell // max(len(values), 1), cell % max(len(values), 1)
+    ends = np.cumsum(np.bincount(owner, minlength=n))
+    slot = np.arange(len(cell)) - np.append(0, ends[:-1])[owner]
     # numpy adds eight by eight: rows that are filled up to eights have the same sums however wide the table is
     shape = (n, 8 << max(int(slot.max(initial=0)) // 8, 0).bit_length())
     shares, levels = np.zeros(shape), np.zeros(shape)
-    shares[cells["key"], slot], levels[cells["key"], slot] = cells["share"], cells["score"]
+    shares[owner, slot], levels[owner, slot] = total, values[level]
     return shares, levels
 
 

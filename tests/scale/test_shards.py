@@ -137,7 +137,7 @@ def test_a_folder_is_asked_for_where_there_are_shards(tmp_path):
     with pytest.raises(ArgumentError, match="must not be empty"):
         asked(tmp_path / "s", items=[ITEMS[:0]])
     with pytest.raises(TableError, match="half characters"):
-        asked(tmp_path / "s", items=ITEMS.head(3).assign(source="\ud800"))
+        asked(tmp_path / "s", items=ITEMS.head(1).assign(source=pd.Series(["\ud800"], dtype=object)))
 
 
 # --- network disks ------------------------------------------------------------------------------------------------
