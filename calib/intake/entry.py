@@ -188,15 +188,15 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
         both = one.taken is not None and two.taken is not None
         return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
     files = given(first, second if human is None else human, columns, names=names)
-    both = scores_in(files.scores, "scores_a")
-    table = both.frame
+    whole = scores_in(files.scores, "scores_a")
+    table = whole.frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:
         rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
         raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
-    if both.unlabelled is not None:  # came in parts: what is known of the rest goes with each
-        return replace(both, frame=mine), replace(both, frame=others), files.gold
+    if whole.unlabelled is not None:  # came in parts: what is known of the rest goes with each
+        return replace(whole, frame=mine), replace(whole, frame=others), files.gold
     return mine, others, files.gold
 
 

@@ -93,7 +93,7 @@ def _refuse_crossed(both: Sequence[Sequence[Any]], names: Sequence[Any]) -> None
     """Refuse an item whose scores stand in another part than its labels."""
     everything = [np.concatenate([*hashed, np.empty(0, dtype=np.uint64)]) for hashed in both]
     part = [np.repeat(np.arange(len(hashed)), [len(one) for one in hashed]) for hashed in both]
-    _, mine, theirs = np.intersect1d(*everything, return_indices=True)
+    _, mine, theirs = np.intersect1d(everything[0], everything[1], return_indices=True)
     for first, second in {*zip(part[0][mine].tolist(), part[1][theirs].tolist(), strict=True)}:
         if first != second and (shared := set(names[0](first).astype(str)) & set(names[1](second).astype(str))):
             rule = "partitions that go together must be cut by the same items"
@@ -194,6 +194,6 @@ def unlabelled_beside(
 
     def beyond(one: Mapping[str, Any], two: Mapping[str, Any]) -> int:
         found = (rest.get(Who.of(label), none) for rest, label in zip(others, (one, two), strict=True))
-        return len(np.union1d(*found))
+        return len(reduce(np.union1d, found))
 
     return kept[0], kept[1], beyond
