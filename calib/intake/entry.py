@@ -157,12 +157,19 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
     strangers = len(labels.difference(frames[0]["item"].tolist()))
     if not 0 < strangers < len(labels):
         return
-    known = frames[0]["item"].nunique()
+    known = _items_known(scores, frames[0])
     if len(labels) > known or 2 * strangers > len(labels):
         check.warn(
             f"{len(labels)} items are labelled, {strangers} of them without a score, and {known} are scored: what has "
             "no score is left out. Are the two the wrong way round?"
         )
+
+
+def _items_known(scores: Any, frame: pd.DataFrame) -> int:
+    """How many items have scores, also where those without a label came in parts and have no rows of their own."""
+    own = frame["item"][frame["stands"].isna()] if "stands" in frame else frame["item"]
+    beyond = None if not isinstance(scores, Checked) else scores.unlabelled
+    return int(own.nunique()) + (0 if beyond is None else len(beyond))
 
 
 _SIDE = {
@@ -188,12 +195,15 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
         both = one.taken is not None and two.taken is not None
         return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
     files = given(first, second if human is None else human, columns, names=names)
-    table = scores_in(files.scores, "scores_a").frame
+    whole = scores_in(files.scores, "scores_a")
+    table = whole.frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:
         rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
         raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
+    if whole.unlabelled is not None:  # came in parts: what is known of the rest goes with each
+        return replace(whole, frame=mine), replace(whole, frame=others), files.gold
     return mine, others, files.gold
 
 

@@ -18,7 +18,7 @@ from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared
 from calib.stats import Moments
 from calib.table import TableError, check_ratings, check_scores, has_replies
 from calib.table.places import first_places
-from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass
+from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass, slices
 from calib.tables.pairs import DESIGN, FOLDED
 from calib.tables.scores import summarize
 
@@ -34,6 +34,8 @@ class _Half(NamedTuple):
     items: Any
     shared: Any
     replies: pd.DataFrame | None
+    seen: pd.DataFrame  # who scores, in the order in which they come
+    apart: dict[Who, Any]  # items without a label of each of these, where asked for
 
 
 def condensed(
@@ -42,38 +44,57 @@ def condensed(
     columns: Sequence[str | None] = (),
     groups: str | None = None,
     *,
-    ids: bool = False,
+    apart: bool = False,
 ) -> tuple[Checked, bool]:
     """Scores of the labelled items, with rows that stand for the rest; and whether any of the groups repeats.
 
     `columns` are those that results (the first), strata or weights are made by. Where groups repeat within a result
-    each has its own rows: the parts are then gone through once more. `ids` keeps hashes of the items without a label.
+    each has its own rows: the parts are then gone through once more. `apart` keeps the other items of each slice.
     """
     names = frozenset(labelled.astype(str))
     keys = [name for name in columns if name is not None]
     within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
-    halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
+    halves = list(parts.each(_half, names, keys, None if groups is None else within, apart, what="parts read"))
+    if not halves:
+        raise TableError("scores: must come in one part at least, but there is none.")
     items, shared = [half.items for half in halves], [half.shared for half in halves]
     halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
     refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
-    known = items_hashed(pd.Series(sorted(names), dtype=object))
-    unlabelled = np.concatenate([part[~np.isin(part, known)] for part in items]) if ids else None
+    items.clear()
     repeat = groups is not None and _any_shared(shared)
     if repeat:
         if not parts.again:
             raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
-        halves = list(parts.each(_half, names, [*keys, groups], None, what="parts read by group"))
+        halves = list(parts.each(_half, names, [*keys, groups], None, apart, what="parts read by group"))
     elif groups is not None:
         halves = [half._replace(rows=half.rows.drop(columns="group", errors="ignore")) for half in halves]
     others = merged(pd.concat([half.others for half in halves], ignore_index=True))
     rows = together([half.rows for half in halves])
     own = {name: others["item"] for name in ("group", "system_a", "system_b") if name in rows and name not in others}
     others = others.assign(**own)  # a label that rows of their own would each have
+    while others["item"].isin(rows["item"]).any():
+        others = others.assign(item=others["item"] + _AND_MORE)
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
-    found = Checked(check_scores(pd.concat([one for one in plain if len(one)], ignore_index=True)), "scores", "scores")
+    frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
+    seen = pd.concat([half.seen for half in halves], ignore_index=True)
+    found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     replies = [half.replies for half in halves if half.replies is not None]
     kept = together(replies) if replies else None
-    return said_of_mass(replace(found, unlabelled=unlabelled, replies=kept)), repeat
+    beside = _put_together([half.apart for half in halves]) if apart else None
+    return said_of_mass(replace(found, unlabelled=beside, replies=kept)), repeat
+
+
+def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the order in which their judges (and what results are made by) come in the parts, as of one table."""
+    names = [name for name in seen if name in frame]
+    both = pd.concat([seen[names], frame[names]], ignore_index=True).astype(dict.fromkeys(names, object))
+    number = first_places(both.where(both.notna(), None), names)[0][len(seen) :]
+    return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
+
+
+def _put_together(apart: Sequence[dict[Who, Any]]) -> dict[Who, Any]:
+    names = dict.fromkeys(who for part in apart for who in part)
+    return {who: np.unique(np.concatenate([part[who] for part in apart if who in part])) for who in names}
 
 
 def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -81,7 +102,7 @@ def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
     return check_scores(summarize(frame) if has_replies(frame) else frame)
 
 
-def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
+def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any, apart: bool) -> _Half:
     given = load()
     replies = check_ratings(given) if has_replies(given) else None
     scores = check_scores(given) if replies is None else summarize(replies)
@@ -91,7 +112,11 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
     mine = None if replies is None else replies[replies["item"].isin(labelled)]
-    return _Half(scores[there], stand_ins(scores[~there], keys), items_hashed(scores["item"]), shared, mine)
+    others, hashed = scores[~there], items_hashed(scores["item"])
+    names = [name for name in dict.fromkeys([*Who._fields, *keys[:1]]) if name in scores]
+    seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
+    each = {Who.of(label): items_hashed(rows["item"]) for label, rows in slices(others)} if apart else {}
+    return _Half(scores[there], stand_ins(others, keys), hashed, shared, mine, seen, each)
 
 
 def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

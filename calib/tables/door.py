@@ -52,14 +52,14 @@ class Who(NamedTuple):
 class Checked:
     """A frame that keeps the rules of its table, and the argument that it came as.
 
-    Of scores that came in parts `unlabelled` are hashes of the items that have no row of their own, and `replies` the
-    ratings of those that have, if ratings came.
+    Of scores that came in parts `unlabelled` are hashes of the items of each slice that have no row of their own, where
+    these were asked for, and `replies` the ratings of those that have, if ratings came.
     """
 
     frame: pd.DataFrame
     kind: Kind
     argument: str
-    unlabelled: Any = None
+    unlabelled: Mapping[Who, Any] | None = None
     replies: pd.DataFrame | None = None
 
     def only(self, rows: Any) -> Checked:

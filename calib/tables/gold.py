@@ -12,7 +12,7 @@ import pandas as pd
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.tables.door import Checked, by_criterion, slices
+from calib.tables.door import Checked, by_criterion, items_in, slices
 from calib.tables.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import words
@@ -112,7 +112,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     said = []
     if len(made.unique()) > 1:
         names = ", ".join(repr(str(name)) for name in made.dropna().unique()[:5])
-        rest = f", {int(made.isna().sum())} scores by none" if made.isna().any() else ""
+        rest = f", {items_in(part[made.isna()])} scores by none" if made.isna().any() else ""
         said.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest_scale import equal
 from counted_judge import CALLS, calls, complete, made_items

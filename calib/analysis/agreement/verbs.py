@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -234,12 +234,13 @@ def compare(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
     one, two, people, beyond = two_in_memory(scores_a, scores_b, human, columns)
-    for judges, name, against, frame, known, told in _pairs_of_judges(one, two, people, coefficient or method):
+    pairs = _pairs_of_judges(one, two, people, coefficient or method, beyond)
+    for judges, name, frame, known, told, more in pairs:
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        who |= {"versus": judges[1], "against": against, "n_unmatched": len(frame) - len(both) + beyond}
+        who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both) + more}
         answers.append((who, with_warnings(result, told)))
     return Results.of(answers)
 
@@ -318,9 +319,9 @@ def rank_judges(
 
 
 def _pairs_of_judges(
-    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
-) -> Iterator[tuple[tuple[str, str], dict[str, Any], str, pd.DataFrame, bool, tuple[str, ...]]]:
-    """Each judge of the one table with each of the other, on one human's items; whether their scales are known."""
+    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str, beyond: Callable[..., int]
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...], int]]:
+    """Each judge of the one table with each of the other, on one human's items; are scales known, how many more."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
     names = names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
@@ -337,7 +338,7 @@ def _pairs_of_judges(
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[identity(a.label)], names[identity(b.label)]
             known = [_one_scale(pair, coefficient) for pair in (a, b)]
-            yield both, a.label, a.label["against"], frame, all(known), a.fold_doubts or b.fold_doubts
+            yield both, a.label, frame, all(known), a.fold_doubts or b.fold_doubts, beyond(a.label, b.label)
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))

@@ -14,6 +14,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.text import printable
+from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run
 from calib.judge.calls.session import finished, opened_client
 from calib.judge.calls.shards import SHARDS, Asked, dry_run_of_shards, rated_in_shards
@@ -135,8 +136,8 @@ def rate(
     prompts, rows = prompts_and_rows(items, prompt)
     with opened_client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
         run = Run(client, progress=progress, texts=replies)
-        if max_cost is not None and client.price is None:
-            raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
+        if max_cost is not None:
+            _need_price(client, judge)
         if dry_run:
             return run.dry(prompts, rows)
         plan = finished(run.rate(prompts, rows), client.transport)
@@ -145,9 +146,18 @@ def rate(
         return run.sheet.frame(judge, plan.run)
 
 
+def _need_price(client: Client, judge: Judge) -> None:
+    """A limit in dollars is none where nobody knows what a call costs."""
+    if client.price is None:
+        raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
+
+
 def _rate_in_shards(
     asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None, *, dry_run: bool
 ) -> Any:
+    if max_cost is not None:
+        with asked.client(store=None) as client:
+            _need_price(client, asked.judge)
     if dry_run:
         return dry_run_of_shards(asked, items)
     ratings, notes = rated_in_shards(asked, items, executor, workers, max_cost)

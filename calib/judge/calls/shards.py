@@ -24,7 +24,7 @@ from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.session import finished
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows
 from calib.judge.prompt import Prompt, is_empty
-from calib.scale.executor import as_done, workers_of
+from calib.scale.executor import as_done, pool_of, workers_of
 from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import TableError, check_items, read_frame, write
 from calib.table.files import whole_or_not
@@ -184,7 +184,16 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
             writer.close()
     if not sizes:
         raise ArgumentError("items", "must not be empty", "got none")
+    for shard in sizes:  # before the first call is paid
+        _once_in_all(pq.read_table(_part(folder, shard), columns=["item"])["item"].to_pandas())
     return dict(sorted(sizes.items()))
+
+
+def _once_in_all(items: pd.Series) -> None:
+    """An item that stands in two parts goes to one shard, which has it twice."""
+    if (again := items.duplicated()).any():
+        rule, name = "must be unique in all parts", items[again].iloc[0]
+        raise TableError(f"items: column `item`: {rule}, but {name!r} is there more than once.")
 
 
 def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
@@ -265,6 +274,8 @@ def _with_steps_of(asked: Asked, held: Manifest | None) -> list[Prompt]:
 
 
 def _workers(executor: Any, workers: int | None) -> int:
+    if executor is not None:
+        pool_of(executor)
     found = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
     if found is None:
         raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")

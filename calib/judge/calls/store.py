@@ -102,7 +102,15 @@ class Store:
             kind = "a new file or a store of calib" if _code(error) not in _UNWRITABLE else "a file that can be written"
             raise ArgumentError("store", f"must be {kind}", f"{path} is not: {error}") from None
 
-        self._others = [_connection(other) for other in others]
+        self._others: list[sqlite3.Connection] = []
+        try:
+            for other in others:
+                path = other
+                self._others.append(_connection(other))
+        except sqlite3.DatabaseError as error:
+            for db in (self._db, *self._others):
+                db.close()
+            raise ArgumentError("store", "must be a store of calib", f"{path} is not: {error}") from None
 
     def marked(self, mark: str) -> str:
         """What the file bears to say whose it is: the first mark that it was given stays."""
