@@ -167,9 +167,8 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
 
 def _items_known(scores: Any, frame: pd.DataFrame) -> int:
     """How many items have scores, also where those without a label came in parts and have no rows of their own."""
-    own = frame["item"][frame["stands"].isna()] if "stands" in frame else frame["item"]
-    beyond = None if not isinstance(scores, Checked) else scores.unlabelled
-    return int(own.nunique()) + (0 if beyond is None else len(beyond))
+    known = scores.n_items if isinstance(scores, Checked) else None
+    return int(frame["item"].nunique()) if known is None else known
 
 
 _SIDE = {

@@ -60,6 +60,7 @@ def condensed(
     items, shared = [half.items for half in halves], [half.shared for half in halves]
     halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
     refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
+    n_items = sum(map(len, items))
     items.clear()
     repeat = groups is not None and _any_shared(shared)
     if repeat:
@@ -81,7 +82,7 @@ def condensed(
     replies = [half.replies for half in halves if half.replies is not None]
     kept = together(replies) if replies else None
     beside = _put_together([half.apart for half in halves]) if apart else None
-    return said_of_mass(replace(found, unlabelled=beside, replies=kept)), repeat
+    return said_of_mass(replace(found, unlabelled=beside, replies=kept, n_items=n_items)), repeat
 
 
 def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:

@@ -53,7 +53,7 @@ class Checked:
     """A frame that keeps the rules of its table, and the argument that it came as.
 
     Of scores that came in parts `unlabelled` are hashes of the items of each slice that have no row of their own, where
-    these were asked for, and `replies` the ratings of those that have, if ratings came.
+    these were asked for, `replies` the ratings of those that have, if ratings came, and `n_items` counts all items.
     """
 
     frame: pd.DataFrame
@@ -61,6 +61,7 @@ class Checked:
     argument: str
     unlabelled: Mapping[Who, Any] | None = None
     replies: pd.DataFrame | None = None
+    n_items: int | None = None
 
     def only(self, rows: Any) -> Checked:
         """Some of its rows, which keep the rules as well."""

@@ -60,7 +60,7 @@ def test_another_process_does_a_shard_and_nothing_is_asked_again(tmp_path):
 def test_items_may_come_in_parts(tmp_path):
     halves = [ITEMS[:23], ITEMS[23:]]
     equal(asked(tmp_path / "s", items=halves).frame(), one_table())
-    with pytest.raises(TableError, match="must be unique, but 'i3'"):
+    with pytest.raises(TableError, match="must be unique in all parts, but 'i3'"):
         asked(tmp_path / "t", items=[ITEMS[:5], ITEMS[3:5]], shards=1)
 
 
@@ -68,7 +68,7 @@ def test_steps_are_written_once_for_all_shards(tmp_path):
     bare = calib.Prompt.from_criteria("politeness", "It is courteous.", inputs=("source", "output"))
     found = asked(tmp_path / "s", prompt=bare)
     assert calls() == 1 + len(ITEMS)
-    assert found.frame()["prompt"].nunique() == 1
+    assert len(found.frame()["prompt"].unique()) == 1
     asked(tmp_path / "s", 3, prompt=bare)
     assert calls() == 1 + len(ITEMS)
     assert json.loads((tmp_path / "s" / "manifest.json").read_text())["steps"] == [["Read it.", "Judge it."]]

@@ -128,7 +128,7 @@ def test_results_come_in_the_order_of_one_table():
     """A judge whose first items have no label comes first all the same."""
     scores, gold = study(raters=("g", "h"))
     labelled = scores["item"].isin(gold["item"])
-    parts = cut(scores[~labelled & (scores["rater"] == "h")], 2) + [scores[labelled]]
+    parts = [*cut(scores[~labelled & (scores["rater"] == "h")], 2), scores[labelled]]
     parts.append(scores[~labelled & (scores["rater"] == "g")].assign(item=lambda rows: "z" + rows["item"]))
     found = [same(work, parts) for work in verbs(gold)]
     assert found[0].labels[0]["rater"] == "h"
