@@ -258,10 +258,10 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
     print(f"runs of each, in turn: {options.repeats}; load average {load:.1f} before, {os.getloadavg()[0]:.1f} after\n")
     heads = ("client", "items", "CPU ms/item, median", "least", f"times {RAW_CLIENT}")
     heads += ("items/s, median", "best", f"share of {RAW_CLIENT}", "peak MB")
-    rows, raw = [], {name: median(one[name] for one in found[RAW_CLIENT]) for name in ("cpu_ms_item", "items_s")}
+    rows = []
     for client, runs in found.items():
         cpu, speed = ([one[name] for one in runs] for name in ("cpu_ms_item", "items_s"))
-        ratio, share = median(cpu) / raw["cpu_ms_item"], median(speed) / raw["items_s"]
+        ratio, share = (beside_raw(found, client, name) for name in ("cpu_ms_item", "items_s"))
         peak = median(one["rss_peak_mb"] - one["rss_before_mb"] for one in runs)
         errors = sum(one["errors"] for one in runs)
         name = client + (f" ({errors} errors)" if errors else "")
@@ -271,6 +271,11 @@ def beside(cell: Cell, options: argparse.Namespace, folder: str) -> None:
     show(heads, rows)
     if options.bench and (absent := [client for client in cell.peers if client not in found]):
         print(f"\nin none of the environments given: {', '.join(absent)}")
+
+
+def beside_raw(found: dict[str, list[dict]], client: str, name: str) -> float:
+    """The median of the ratios to the bare client's runs in the same turn: a busy machine disturbs both."""
+    return median(one[name] / raw[name] for one, raw in zip(found[client], found[RAW_CLIENT], strict=True))
 
 
 def peaks(options: argparse.Namespace, folder: str) -> None:

@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "judge"))
 import mock_server
 
 CONCURRENCY = 48
-USED = 0.57  # of the calls that may be under way: how many are, where the server refuses some
+USED = 0.5  # of the calls that may be under way: how many are, where the server refuses some
 SAMPLE_EVERY = 3.0  # seconds
 MOST_RUNS = 6  # with the same store, until no item is failed
 TIMEOUT, DEADLINE = 10.0, 120.0  # seconds

@@ -19,7 +19,7 @@ import calib
 from calib.judge import offline
 from calib.judge.calls import run
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import JudgeError, LogprobsError
+from calib.judge.calls.transport import JudgeError, LogprobsError, UnavailableError
 from calib.judge.prompt import Prompt, geval_prompt
 from calib.judge.replies.extract import RatingRow, Reading
 from calib.judge.replies.reply import decode
@@ -680,3 +680,28 @@ def test_garbage_is_looked_for_less_often_only_while_calls_are_under_way():
     rated(complete)
     assert {interval[0] for interval in seen} == {max(own[0], 10_000)}
     assert gc.get_threshold() == own
+
+
+@pytest.mark.parametrize("trouble", [ConnectionError, UnavailableError])
+def test_calls_that_failed_leave_nothing_behind(trouble):
+    def left_after(fails: bool) -> int:
+        """Objects that only a search for garbage finds, of a run of which every second attempt may fail."""
+        attempts, left = [], []
+
+        async def complete(request: dict) -> dict:
+            attempts.append(0)
+            if fails and len(attempts) % 2:
+                raise trouble("the line is down")
+            if len(attempts) == 40:
+                left.append(gc.collect())
+            return await offline.complete(request)
+
+        gc.collect()
+        gc.disable()
+        try:
+            rated(complete, n=60, draws=1, concurrency=1)
+        finally:
+            gc.enable()
+        return left[0]
+
+    assert left_after(fails=True) < left_after(fails=False) + 20  # one for each failure

@@ -65,8 +65,9 @@ class Client:
         try:
             tokens = input_tokens(body) + most_output_tokens(body)
             raw, reply = await self.pace.call(lambda: self._attempt(body), tokens)
+            await _others()
         except JudgeError as error:
-            kind, reason = type(error), str(error)
+            kind, reason = type(error), str(error.with_traceback(None))  # as in `Pace.call`
         else:
             # a server that does not say what it took may have taken the most
             self.spent += self.money(reply.prompt_tokens, reply.completion_tokens) or worst
@@ -92,6 +93,7 @@ class Client:
         else:
             if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
                 raise too_long(self.judge.max_reply_bytes)
+            await _others()
             try:
                 return raw, decode_json(raw)
             except ValueError as error:
@@ -161,3 +163,12 @@ class Client:
     def money(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens; 0 where the price is not known."""
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
+
+
+async def _others() -> None:
+    """Let all whose replies came in the same turn of the event loop get as far as here.
+
+    They then take the next step one right after the other, which is faster by a quarter
+    than all steps of one reply before the next.
+    """
+    await asyncio.sleep(0)

@@ -66,7 +66,7 @@ class Pace:
                 end = min(end, now + self.deadline)
                 return await self._once(attempt)
             except UnavailableError as error:
-                troubles.append(error)
+                troubles.append(error.with_traceback(None))  # or its frames, with all that came, keep it and each other
             finally:
                 self._leave()
             wait = self._wait(troubles)

@@ -181,7 +181,7 @@ class Round:
         if silent or served == self.served:
             self.in_a_row = [*(self.in_a_row if self.seen == served else []), error]
             self.seen = served
-        self.lost.append(error)
+        self.lost.append(error.with_traceback(None))  # its frames hold what was asked
         for call in group:
             self.sheet.fail(call)
             self.bar.update()

@@ -249,7 +249,8 @@ class _Direct:
         except aiohttp.InvalidURL:
             failure: JudgeError = JudgeError(_NO_URL)
         except (aiohttp.ClientError, OSError) as error:
-            failure = UnavailableError(f"{type(error).__name__}: {excerpt(str(error))}")
+            # the connection keeps the error, and by its frames the error keeps what came
+            failure = UnavailableError(f"{type(error).__name__}: {excerpt(str(error.with_traceback(None)))}")
         else:
             if status == 200:
                 return raw
