@@ -57,6 +57,7 @@ def condensed(
     halves = list(parts.each(_half, names, keys, None if groups is None else within, apart, what="parts read"))
     if not halves:
         raise TableError("scores: must come in one part at least, but there is none.")
+    _refuse_some_with(halves)
     items, shared = [half.items for half in halves], [half.shared for half in halves]
     halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
     refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
@@ -85,6 +86,14 @@ def condensed(
     return said_of_mass(replace(found, unlabelled=beside, replies=kept, n_items=n_items)), repeat
 
 
+def _refuse_some_with(halves: Sequence[_Half]) -> None:
+    """Of one table the rows of a part without such a column would lack it."""
+    for name in ("group", "system"):
+        lack = [number for number, half in enumerate(halves) if name not in half.rows]
+        if 0 < len(lack) < len(halves):
+            raise TableError(f"scores: column `{name}` must be in all parts or in none, but part {lack[0]} lacks it.")
+
+
 def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     """Rows in the order in which their judges (and what results are made by) come in the parts, as of one table."""
     names = [name for name in seen if name in frame]
@@ -108,7 +117,7 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
     replies = check_ratings(given) if has_replies(given) else None
     scores = check_scores(given) if replies is None else summarize(replies)
     for name in (*keys, *(within or ())):
-        if name not in scores and name not in ("group", "system"):
+        if name not in scores and name != "group":
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)

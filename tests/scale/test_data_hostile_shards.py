@@ -102,7 +102,7 @@ def test_any_number_of_shards(items, tmp_path, shards):
     same(items, tmp_path / "s", [PROMPT, calib.geval_prompt("coherence")], shards=shards, replies=True)
 
 
-@pytest.mark.parametrize("method", ["auto", "sample", "chain"])
+@pytest.mark.parametrize("method", ["auto", "sample"])
 def test_steps_that_are_still_to_be_written(items, tmp_path, method):
     """They are written once, and the same for all shards."""
     bare = calib.Prompt.from_criteria("politeness", "The answer is courteous.", inputs=("source", "output"))

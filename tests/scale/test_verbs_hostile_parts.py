@@ -216,7 +216,7 @@ def test_items_of_which_one_side_has_nothing_are_counted(coefficient):
     scores, gold = study(raters=("g", "h"))
     parts, labels = cut(scores, 4), cut(gold, 4)
     parts[0] = parts[0][parts[0]["rater"] == "h"]
-    parts[3] = parts[3][parts[3]["criterion"] == "d"]
+    parts[1] = parts[1][parts[1]["criterion"] == "d"]
     labels[1] = labels[1].iloc[:0]
     labels[2] = labels[2].assign(item="z" + labels[2]["item"])
 
