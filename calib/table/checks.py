@@ -164,8 +164,10 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
     read = out["score"].notna()
     if (unstated := out["status"] == "").any():
-        stated = out["status"].astype(object).where(~unstated, np.where(read, "ok", "unread"))
-        out["status"] = _convert(stated, "ratings", "status", "label")
+        named = out["status"].cat.add_categories([n for n in ("ok", "unread") if n not in out["status"].cat.categories])
+        ok, unread = (named.cat.categories.get_loc(name) for name in ("ok", "unread"))
+        codes = np.where(unstated, np.where(read, ok, unread), named.cat.codes)
+        out["status"] = pd.Categorical.from_codes(codes, categories=named.cat.categories)
     used = out["status"].cat.remove_unused_categories()
     out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
     _member(out, "ratings", "method", METHODS)
