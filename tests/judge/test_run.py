@@ -1,6 +1,7 @@
 """Runs as a whole: what is lost and kept, what is paid twice, and what servers can do."""
 
 import asyncio
+import gc
 import hashlib
 import json
 import math
@@ -26,7 +27,13 @@ from mock_server import serve
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge.calls import client as client_module, pace, round as round_module, store as store_module
+from calib.judge.calls import (
+    client as client_module,
+    pace,
+    round as round_module,
+    run as run_module,
+    store as store_module,
+)
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, RejectedError, Transport, UnavailableError
 from calib.judge.prompt import Prompt
@@ -957,3 +964,29 @@ def test_the_bar_is_closed_when_the_run_breaks_off(capsys, watched):
     with pytest.raises(JudgeError):
         rated(Splits(TRUTH, fails_at=5), n=20, progress=True, concurrency=1)
     assert capsys.readouterr().err.endswith("\n")
+
+
+@pytest.mark.parametrize("fault", ["p429", "p400", "ptruncate", "pgarble"])
+def test_what_a_server_does_wrong_leaves_nothing_behind(fault, monkeypatch):
+    """No error, and none of the frames that it came through, is left for the collector of garbage."""
+    rate, left = run_module.Run._rate, []
+
+    async def counted(self: run_module.Run, *given: object) -> None:
+        gc.collect()
+        gc.disable()
+        try:
+            await rate(self, *given)
+            left.append(gc.collect())
+        finally:
+            gc.enable()
+
+    monkeypatch.setattr(run_module.Run, "_rate", counted)
+    texts = [f"Text {k}." for k in range(60)]
+    items = pd.DataFrame({"item": texts, "output": texts})
+    with serve(mode="json", retry_after="0.01", **{fault: 0.3}) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        judge = calib.Judge("openai/mock", method="logprob", base_url=server.base_url)
+        calib.rate(items, JSON, judge, progress=False)
+        faults = sum(server.stats()["faults"].values())
+    assert faults > 8
+    assert left[0] < faults
