@@ -22,7 +22,7 @@ def names(requirements: list[str]) -> set[str]:
     return {name.replace("-", "_") for name in found - {"calib-judge"}}
 
 
-FOR_WORK = {"test", "docs"}  # on calib itself
+FOR_WORK = {"test", "docs", "dask"}  # on calib itself; the last brings an engine that calib does not know
 HARNESSES = {"inspect", "deepeval", "opik"}  # each brings a whole tool, and is tested with it: .ci/harness
 CORE = names(PROJECT["dependencies"])
 OPTIONAL = names([one for extra, requirements in EXTRAS.items() if extra not in FOR_WORK for one in requirements])
