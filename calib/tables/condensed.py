@@ -82,7 +82,7 @@ def condensed(
     found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     replies = [half.replies for half in halves if half.replies is not None]
     kept = together(replies) if replies else None
-    beside = _put_together([half.apart for half in halves]) if apart else None
+    beside = _by_slice([half.apart for half in halves]) if apart else None
     return said_of_mass(replace(found, unlabelled=beside, replies=kept, n_items=n_items)), repeat
 
 
@@ -102,7 +102,7 @@ def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
 
 
-def _put_together(apart: Sequence[dict[Who, Any]]) -> dict[Who, Any]:
+def _by_slice(apart: Sequence[dict[Who, Any]]) -> dict[Who, Any]:
     names = dict.fromkeys(who for part in apart for who in part)
     return {who: np.unique(np.concatenate([part[who] for part in apart if who in part])) for who in names}
 
