@@ -135,3 +135,8 @@ def test_orders_of_pairs_are_counted_over_all_parts(cut):
 def test_other_verbs_say_who_takes_partitions(ratings, cut):
     with pytest.raises(ArgumentError, match="must be one table here, but got partitions, which summarize"):
         calib.labels_needed(cut(ratings, 2), ratings, half_width=0.1)
+
+
+def test_a_function_that_names_calib_can_be_sent_to_another_process():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    assert cloudpickle.loads(cloudpickle.dumps(lambda: calib.Partitions))() is Partitions

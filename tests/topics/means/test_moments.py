@@ -314,3 +314,54 @@ def test_yes_or_no_with_a_judge_of_probabilities_is_that_of_one_system():
     for k in range(6):
         one = ppi_mean(y[gold == k], f[gold == k], u[others == k], bounds=(0, 1), step=1, min_gold=2)
         assert_allclose([found.low[k], found.high[k]], one.interval, rtol=1e-8)
+
+
+# --- sets of one population -------------------------------------------------------------------------------------------
+
+
+def test_sets_put_together_in_one_step_are_those_of_all():
+    rng = np.random.default_rng(6)
+    scores, group = rng.normal(3, 1, 5000), rng.integers(0, 700, 5000)
+    sets = Moments.from_chunks([(scores, group)], n_systems=700)
+    halves = sets.within(np.arange(700) % 2, 2)
+    assert halves == Moments.from_chunks([(scores, group % 2)], n_systems=2)
+    assert sets.whole() == Moments.from_chunks([scores])
+    assert Moments.from_chunks([([2.1] * 9, [0, 1, 2] * 3)], n_systems=3).whole().variance == 0
+
+
+@pytest.mark.parametrize("estimator", ["auto", "ppi++", "ppi", "classical"])
+@pytest.mark.parametrize("bounds", [None, (1, 5)])
+@pytest.mark.parametrize("design", ["groups", "strata", "weights", "groups and weights"])
+def test_moments_of_sets_do_for_scores_one_by_one(design, bounds, estimator):
+    if estimator in ("ppi++", "ppi") and design != "groups":
+        return  # they take no other design
+    rng = np.random.default_rng(12)
+    f = np.clip(rng.normal(3, 1, 3060), 1, 5)
+    y = np.clip(np.round(f[:60] + rng.normal(0, 0.6, 60)), 1, 5)
+    columns = {"groups": rng.integers(0, 90, 3060), "strata": rng.integers(0, 3, 3060)}
+    columns["weights"] = rng.choice([0.5, 1.0, 2.0], 3060)
+    used = {name: columns[name] for name in design.split(" and ")}
+    asked = {"bounds": bounds, "estimator": estimator}
+    beside = {f"{name}_unlabeled": values[60:] for name, values in used.items()}
+    gold = {name: values[:60] for name, values in used.items()}
+    arrays = ppi_mean(y, f[:60], f[60:], **gold, **beside, **asked)
+    kinds, code = np.unique(np.column_stack([*used.values()])[60:], axis=0, return_inverse=True)
+    sets = Moments.from_chunks([(f[60:], code.ravel())], n_systems=len(kinds))
+    found = ppi_mean(y, f[:60], sets, **gold, **{name: kinds[:, k] for k, name in enumerate(beside)}, **asked)
+    for name in ("estimate", "std_error", "lam", "width_ratio"):
+        assert getattr(found, name) == pytest.approx(getattr(arrays, name), rel=1e-10)
+    assert tuple(found.interval) == pytest.approx(tuple(arrays.interval), rel=1e-10)
+    assert (found.n, found.n_gold, found.n_groups, found.warnings) == (
+        *(arrays.n, arrays.n_gold, arrays.n_groups, arrays.warnings),
+    )
+
+
+def test_moments_of_sets_come_with_what_the_sets_are():
+    sets = Moments.from_chunks([([3.0, 4.0], [0, 1])], n_systems=2)
+    y = f = np.arange(12.0) % 5
+    with pytest.raises(ValueError, match="must be the moments of one set"):
+        ppi_mean(y, f, sets)
+    with pytest.raises(ValueError, match="moments of a set for each"):
+        ppi_mean(y, f, sets.whole(), groups=np.arange(12) % 4, groups_unlabeled=[1, 2])
+    with pytest.raises(ValueError, match="length"):
+        ppi_mean(y, f, sets, groups=np.arange(12) % 4, groups_unlabeled=[1, 2, 3])
