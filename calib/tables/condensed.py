@@ -89,8 +89,9 @@ def condensed(
 def _refuse_some_with(halves: Sequence[_Half]) -> None:
     """Of one table the rows of a part without such a column would lack it."""
     for name in ("group", "system"):
-        lack = [number for number, half in enumerate(halves) if name not in half.rows]
-        if 0 < len(lack) < len(halves):
+        some = [number for number, half in enumerate(halves) if len(half.items)]
+        lack = [number for number in some if name not in halves[number].rows]
+        if 0 < len(lack) < len(some):
             raise TableError(f"scores: column `{name}` must be in all parts or in none, but part {lack[0]} lacks it.")
 
 
