@@ -57,6 +57,8 @@ def condensed(
     if not halves:
         raise TableError("scores: must come in one part at least, but there is none.")
     refuse_shared([half.items for half in halves], lambda k: scores_of(parts.part(k))["item"], "scores")
+    if groups is not None:
+        _in_all(groups, halves)
     repeat = groups is not None and _any_shared([half.shared for half in halves])
     if repeat:
         if not parts.again:
@@ -80,6 +82,13 @@ def condensed(
     kept = together(replies) if replies else None
     beside = _put_together([half.apart for half in halves]) if apart else None
     return said_of_mass(replace(found, unlabelled=unlabelled, unlabelled_of=beside, replies=kept)), repeat
+
+
+def _in_all(column: str, halves: Sequence[_Half]) -> None:
+    """Refuse what items share if only some parts say so."""
+    lacking = [k for k, half in enumerate(halves) if len(half.items) and column not in half.rows]
+    if lacking and len(lacking) < sum(len(half.items) > 0 for half in halves):
+        raise TableError(f"scores: column `{column}` must be in every part or in none, but part {lacking[0]} lacks it.")
 
 
 def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:

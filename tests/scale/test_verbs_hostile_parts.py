@@ -128,7 +128,7 @@ def test_results_come_in_the_order_of_one_table():
     """A judge whose first items have no label comes first all the same."""
     scores, gold = study(raters=("g", "h"))
     labelled = scores["item"].isin(gold["item"])
-    parts = cut(scores[~labelled & (scores["rater"] == "h")], 2) + [scores[labelled]]
+    parts = [*cut(scores[~labelled & (scores["rater"] == "h")], 2), scores[labelled]]
     parts.append(scores[~labelled & (scores["rater"] == "g")].assign(item=lambda rows: "z" + rows["item"]))
     found = [same(work, parts) for work in verbs(gold)]
     assert found[0].labels[0]["rater"] == "h"
@@ -214,7 +214,7 @@ def test_a_column_that_one_part_lacks_is_refused():
 def test_items_of_which_one_side_has_nothing_are_counted(coefficient):
     """A judge, or all people, may be missing from a part: its items are unmatched, not lost."""
     scores, gold = study(raters=("g", "h"))
-    parts, labels = cut(scores, 4), cut(gold, 4)
+    parts, labels = cut(scores, 6), cut(gold, 6)
     parts[0] = parts[0][parts[0]["rater"] == "h"]
     parts[3] = parts[3][parts[3]["criterion"] == "d"]
     labels[1] = labels[1].iloc[:0]

@@ -196,7 +196,12 @@ def _shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
     """Of the items what the prompts show, as they show it, and the design."""
     names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
     held = items[[name for name in names if name in items]].astype(object)
-    return held.apply(lambda column: column.map(str, na_action="ignore"))
+    missing = held.isna()
+    texts = {
+        name: [text if gap else str(text) for text, gap in zip(held[name], missing[name], strict=True)] for name in held
+    }
+    # as Python's, as Arrow refuses half characters before they can be told of
+    return pd.DataFrame({name: pd.Series(column, dtype=object, index=held.index) for name, column in texts.items()})
 
 
 def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
