@@ -102,11 +102,11 @@ def test_any_number_of_shards(items, tmp_path, shards):
     same(items, tmp_path / "s", [PROMPT, calib.geval_prompt("coherence")], shards=shards, replies=True)
 
 
-@pytest.mark.parametrize("method", ["auto", "sample"])
+@pytest.mark.parametrize("method", ["auto", "logprob", "sample"])
 def test_steps_that_are_still_to_be_written(items, tmp_path, method):
     """They are written once, and the same for all shards."""
     bare = calib.Prompt.from_criteria("politeness", "The answer is courteous.", inputs=("source", "output"))
-    asked = calib.Judge("offline", method=method, **({} if method == "auto" else {"draws": 2}))
+    asked = calib.Judge("offline", method=method, **({"draws": 2} if method == "sample" else {}))
     same(items.head(5), tmp_path / "s", [bare, PROMPT], asked)
 
 
@@ -118,8 +118,8 @@ def test_an_item_in_two_parts_is_refused_before_a_call(items, tmp_path):
     with pytest.raises(TableError, match="all parts must have the same columns"):
         rate([items.head(6), items.iloc[6:].drop(columns="group")], PROMPT, judge())
     with pytest.raises(TableError, match="half characters"):
-        half = pd.DataFrame({"item": ["a"], "source": ["x"], "output": pd.array(["x"], dtype=object)}, dtype=object)
-        half.loc[0, "output"] = "\ud800"
+        texts = {"item": "a", "source": "x", "output": "\ud800"}
+        half = pd.DataFrame({name: pd.Series([text], dtype=object) for name, text in texts.items()})
         rate(half, PROMPT, judge())
     assert paid(log) == 0
 

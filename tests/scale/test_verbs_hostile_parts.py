@@ -214,7 +214,7 @@ def test_a_column_that_one_part_lacks_is_refused():
 def test_items_of_which_one_side_has_nothing_are_counted(coefficient):
     """A judge, or all people, may be missing from a part: its items are unmatched, not lost."""
     scores, gold = study(raters=("g", "h"))
-    parts, labels = cut(scores, 4), cut(gold, 4)
+    parts, labels = cut(scores, 6), cut(gold, 6)
     parts[0] = parts[0][parts[0]["rater"] == "h"]
     parts[1] = parts[1][parts[1]["criterion"] == "d"]
     labels[1] = labels[1].iloc[:0]
