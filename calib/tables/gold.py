@@ -46,13 +46,11 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
 
     `apart` lets the judge have a scale of its own, such as 0 to 1: the ends are then those of people's.
     """
-    sides = [{str(text) for text in judged[name].dropna().unique()} for name in ("scale", "scale_y") if name in judged]
+    sides = [_texts_in(judged[name]) for name in ("scale", "scale_y") if name in judged]
     if apart and len(sides) > 1 and len({_ends_in(text) for text in set().union(*sides)} - {None}) > 1:
         theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
         return ends_of(theirs, label) | {"same_scale": False}
-    columns = [judged[name] for name in ("scale", "scale_y") if name in judged]
-    texts = {str(text) for column in columns for text in column.dropna().unique()}
-    known = [scale for text in sorted(texts) if (scale := parse_scale(text))]
+    known = [scale for text in sorted(set().union(*sides)) if (scale := parse_scale(text))]
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
@@ -60,6 +58,11 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
         return {}
     values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
     return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
+
+
+def _texts_in(column: pd.Series) -> set[str]:
+    """The different texts; to look for gaps among these alone is a fraction of the work."""
+    return {str(text) for text in pd.Series(column.unique(), dtype=object).dropna()}
 
 
 def _ends_in(text: str) -> tuple[float, float] | None:
