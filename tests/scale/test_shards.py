@@ -114,7 +114,8 @@ def test_a_number_in_a_cell_is_shown_as_in_one_process(tmp_path):
 def test_what_is_not_of_this_run_is_refused(tmp_path):
     asked(tmp_path / "s")
     with pytest.raises(ArgumentError, match=r"`store` holds shards of fluency.*give another folder"):
-        asked(tmp_path / "s", prompt=calib.geval_prompt("coherence"))
+        asked(tmp_path / "s", prompt=calib.geval_prompt("coherence"), items=ITEMS.head(2))
+    assert len(calib.Partitions(tmp_path / "s" / "items").frame()) == len(ITEMS)  # as it was
     with pytest.raises(ArgumentError, match=r"`store` holds shards of a run with temperature 1\.0"):
         asked(tmp_path / "s", judge=calib.Judge("m", base_url="http://localhost/v1", temperature=0.5))
     asked(tmp_path / "t", prompt=calib.geval_prompt("coherence"))

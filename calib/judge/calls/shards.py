@@ -116,6 +116,7 @@ def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None
     needed("pyarrow", extra="parquet", use="ratings in shards")
     asked.folder.mkdir(parents=True, exist_ok=True)
     held, at_once = Manifest.read(asked.folder), _workers(executor, workers)
+    _with_steps_of(asked, held)  # which refuses another run, before anything of this one is changed
     sizes = _deal(items, asked)
     settled, spent = _settle(asked, held, min(sizes), at_once, max_cost)
     shared = replace(asked.judge, **_shared_limits(asked.judge, at_once))
