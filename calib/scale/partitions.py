@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -112,7 +113,7 @@ class Partitions:
             (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(given)))
             for number, load in enumerate(self.loads)
         )
-        return in_order(work, parts, self.executor, what, total=len(self) if self.again else None)
+        return in_order(partial(_in_part, work), parts, self.executor, what, total=len(self) if self.again else None)
 
     def _cut_alike(self, other: Partitions) -> Any:
         if self.again and other.again and len(self) == len(other):
@@ -143,6 +144,15 @@ class Partitions:
 
     def __repr__(self) -> str:
         return f"Partitions({self.name})"
+
+
+def _in_part(work: Callable[..., Made], number: int, *given: Any) -> Made:
+    """Of what a part breaks, rows are counted within it."""
+    try:
+        return work(number, *given)
+    except TableError as error:
+        error.add_note(f"This is said of part {number}.")
+        raise
 
 
 def _loads_of(parts: Any) -> tuple[Any, str]:

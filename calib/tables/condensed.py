@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from calib.core import check
 from calib.core.check import ArgumentError
 from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
 from calib.stats import Moments
@@ -20,7 +21,7 @@ from calib.table import TableError, check_ratings, check_scores, has_replies
 from calib.table.places import first_places
 from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass, slices
 from calib.tables.pairs import DESIGN, FOLDED
-from calib.tables.scores import summarize
+from calib.tables.scores import one_order_alone, summarized
 
 _ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
 _AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
@@ -36,6 +37,7 @@ class _Half(NamedTuple):
     replies: pd.DataFrame | None
     seen: pd.DataFrame  # who scores, in the order in which they come
     apart: dict[Who, Any]  # items without a label of each of these, where asked for
+    alone: tuple[int, int]  # pairs of outputs as `summarized` counts them
 
 
 def condensed(
@@ -80,6 +82,8 @@ def condensed(
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
     found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
+        check.warn(note)
     replies = [half.replies for half in halves if half.replies is not None]
     kept = together(replies) if replies else None
     beside = _by_slice([half.apart for half in halves]) if apart else None
@@ -110,13 +114,13 @@ def _by_slice(apart: Sequence[dict[Who, Any]]) -> dict[Who, Any]:
 
 def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
     """One part as scores; of ratings they are summarised on the way."""
-    return check_scores(summarize(frame) if has_replies(frame) else frame)
+    return summarized(frame, None, None)[0] if has_replies(frame) else check_scores(frame)
 
 
 def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any, apart: bool) -> _Half:
     given = load()
     replies = check_ratings(given) if has_replies(given) else None
-    scores = check_scores(given) if replies is None else summarize(replies)
+    scores, alone = (check_scores(given), (0, 0)) if replies is None else summarized(replies, None, None)
     for name in (*keys, *(within or ())):
         if name not in scores and name != "group":
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
@@ -127,7 +131,7 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
     names = [name for name in dict.fromkeys([*Who._fields, *keys[:1]]) if name in scores]
     seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
     each = {Who.of(label): items_hashed(rows["item"]) for label, rows in slices(others)} if apart else {}
-    return _Half(scores[there], stand_ins(others, keys), hashed, shared, mine, seen, each)
+    return _Half(scores[there], stand_ins(others, keys), hashed, shared, mine, seen, each, alone)
 
 
 def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -97,7 +97,7 @@ def summarize(
             if given is not None:
                 raise TableArgumentError(name, "goes with ratings in partitions", "they came as one table")
         scores, alone = summarized(ratings, items, pool)
-    if note := _one_order_alone(*alone):
+    if note := one_order_alone(*alone):
         warnings.warn(printable(note), stacklevel=2)
     return scores
 
@@ -255,7 +255,7 @@ def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
     return int((both & (scores[[*_BY_ORDER]].notna().sum(axis=1) == 1)).sum()), int(both.sum())
 
 
-def _one_order_alone(alone: int, both: int) -> str:
+def one_order_alone(alone: int, both: int) -> str:
     """What to know where a judge was asked in both orders and a score rests on one of them."""
     what = "have a verdict in one order alone, and their scores lean to where the judge leans"
     drop = f"leave them out by scores.dropna(subset={[*_BY_ORDER]})"

@@ -78,9 +78,11 @@ def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
     close(calib.interval(cut(judge, 6), label, groups=None), whole)
 
 
-def test_scores_of_choose_items_keep_their_design(scores, people, cut):
+@pytest.mark.parametrize("design", ["simple", "groups", "strata", "active"])
+def test_scores_of_choose_items_keep_their_design(scores, people, cut, design):
     some = scores[scores["rater"] == "few"].dropna(subset="score")
-    drawn = calib.choose_items(some, 120, rng=1)
+    on = "entropy" if design == "active" else "score"
+    drawn = calib.choose_items(some, 120, rng=1, design=design, on=on)
     label = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
     close(calib.interval(cut(drawn, 5), label, groups=None), calib.interval(drawn, label, groups=None))
 
@@ -185,3 +187,24 @@ def test_sensitivity_of_parts_is_that_of_the_whole(cut, method):
     halves = cut(ratings, 2)
     with pytest.raises(TableError, match="all prompts must have one scale"):
         calib.sensitivity([halves[0], halves[1].assign(scale="0..100")], items)
+
+
+def test_orders_of_pairs_are_counted_once_for_all_parts(cut):
+    rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
+    pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])
+    pairs = pairs.assign(criterion="better", rater="j", scale="0|1", method="sample", draw=pairs["shown_first"] == "b")
+    lost = pairs["item"].isin(["i3", "i30"]) & (pairs["shown_first"] == "b")
+    pairs.loc[lost, ["score", "status"]] = [np.nan, "unread"]
+    human = pd.DataFrame({"item": [f"i{k}" for k in range(0, 40, 2)], "score": [float(k % 3 == 0) for k in range(20)]})
+    human = calib.table.check_scores(human.assign(criterion="better", rater="ann", scale="0|1"))
+    with pytest.warns(UserWarning, match="one_order") as said:
+        calib.agreement(cut(pairs, 6), human)
+    assert [str(one.message)[:28] for one in said] == ["one_order: 2 of 40 pairs hav"]
+
+
+def test_an_error_says_in_which_part_it_is(scores, gold, cut):
+    parts = cut(scores, 3)
+    parts[1] = parts[1].assign(score=9.0)
+    with pytest.raises(TableError, match="must lie on the scale") as caught:
+        calib.interval(parts, gold)
+    assert caught.value.__notes__ == ["This is said of part 1."]

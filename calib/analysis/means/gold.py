@@ -169,6 +169,8 @@ class Gold:
         """The rest as sets, of one item each where its scores came one by one."""
         if self.sets is not None:
             return self.sets
+        if self.scores_rest is None:
+            return Moments(*(np.atleast_1d(getattr(self.rest, name)) for name in Moments.__slots__))
         scores = np.asarray(self.loose(), dtype=float)
         return Moments(np.ones(len(scores)), scores, np.zeros(len(scores)), scores, scores)
 

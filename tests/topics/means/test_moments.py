@@ -252,7 +252,6 @@ def test_what_moments_cannot_do_is_said():
     for name in ("groups", "strata", "weights"):
         values = {name: np.arange(25) % 5 + 1, f"{name}_unlabeled": np.arange(5000) % 5 + 1}
         assert f"`{name}_unlabeled` must come with an array `f_unlabeled`" in message(ppi_mean, y, f, parts, **values)
-    assert "`f_unlabeled` must be an array" in message(ppi_mean, y, f, parts, inclusion=np.full(25, 0.1))
     many = Moments.from_chunks([(u, np.arange(5000) % 2)], n_systems=2)
     assert "must be the moments of one set, but holds 2 systems" in message(ppi_mean, y, f, many)
 
@@ -365,3 +364,11 @@ def test_moments_of_sets_come_with_what_the_sets_are():
         ppi_mean(y, f, sets.whole(), groups=np.arange(12) % 4, groups_unlabeled=[1, 2])
     with pytest.raises(ValueError, match="length"):
         ppi_mean(y, f, sets, groups=np.arange(12) % 4, groups_unlabeled=[1, 2, 3])
+
+
+def test_moments_do_where_labels_were_drawn_with_unequal_chances():
+    y, f, u = world(6)
+    chance = np.linspace(0.01, 0.3, 25)
+    arrays, found = (ppi_mean(y, f, rest, inclusion=chance) for rest in (u, Moments.from_chunks([u])))
+    assert found.estimate == pytest.approx(arrays.estimate, rel=1e-12)
+    assert tuple(found.interval) == pytest.approx(tuple(arrays.interval), rel=1e-12)
