@@ -209,7 +209,7 @@ def _columns(sets: list[Part]) -> tuple[list[tuple[Part, Floats]], list[tuple[Pa
 def _of_documents(one: Part, document: NDArray[np.intp], rule: Rule) -> Parts:
     rest = one.f[~one.known] if one.f.any() else np.empty(0)
     other, n = document[~one.known][: len(rest)], int(one.known.sum())
-    sample = (one.y[one.known], one.f[one.known], rest, document[one.known], other)
+    sample = (one.y[one.known], one.f[one.known], Moments.one_by_one(rest), document[one.known], other)
     return clustered(Sample(*sample, np.ones(n), np.ones(n + len(rest))), rule)
 
 

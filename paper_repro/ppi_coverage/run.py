@@ -398,7 +398,9 @@ def of_groups(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
 def _sample(y: Floats, f: Floats, mask: NDArray[np.bool_]) -> Sample:
     group = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     gold, rest = int(mask.sum()), int(mask.size - mask.sum())
-    return Sample(y[mask], f[mask], f[~mask], group[mask], group[~mask], np.ones(gold), np.ones(gold + rest))
+    return Sample(
+        y[mask], f[mask], Moments.one_by_one(f[~mask]), group[mask], group[~mask], np.ones(gold), np.ones(gold + rest)
+    )
 
 
 def _grouped_peers(y: Floats, f: Floats, mask: NDArray[np.bool_], *, whole: bool) -> dict[str, Ends]:

@@ -264,8 +264,10 @@ def _of_documents(
     group = np.repeat(np.arange(len(f)), f.shape[1])
     n, rule = y.size, rule_of(population.bounds)
     scores = f.ravel()
-    both = Sample(y.ravel(), scores[:n], scores[n:], group[:n], group[n:], np.ones(n), np.ones(len(scores)))
-    alone = Sample(y.ravel(), np.zeros(n), np.empty(0), group[:n], group[:0], np.ones(n), np.ones(n))
+    both = Sample(
+        y.ravel(), scores[:n], Moments.one_by_one(scores[n:]), group[:n], group[n:], np.ones(n), np.ones(len(scores))
+    )
+    alone = Sample(y.ravel(), np.zeros(n), Moments.one_by_one([]), group[:n], group[:0], np.ones(n), np.ones(n))
     samples = {"calib": both, "labels, calib": alone}
     ends = {name: ours(clustered(each, rule), population.bounds, exact=exact) for name, each in samples.items()}
     # documents are equally large: sums over groups are the means of documents

@@ -171,8 +171,7 @@ class Gold:
             return self.sets
         if self.scores_rest is None:
             return Moments(*(np.atleast_1d(getattr(self.rest, name)) for name in Moments.__slots__))
-        scores = np.asarray(self.loose(), dtype=float)
-        return Moments(np.ones(len(scores)), scores, np.zeros(len(scores)), scores, scores)
+        return Moments.one_by_one(self.loose())
 
     def rest_above(self, low: float, high: float, cut: float) -> int:
         """Items without a label that the judge puts at the cut or above; of moments all are at one end or the other."""

@@ -75,6 +75,18 @@ class Moments:
         parts = (_by_system(scores, systems, count) for scores, systems in chunks)
         return reduce(Moments.merge, parts, _nothing((count,)))
 
+    @classmethod
+    def one_by_one(cls, scores: ArrayLike) -> Moments:
+        """A set for each score.
+
+        Examples
+        --------
+        >>> Moments.one_by_one([3.0, 4.0])
+        Moments of 2 systems (2 scores)
+        """
+        each = np.asarray(scores, dtype=float)
+        return cls(np.ones(len(each)), each, np.zeros(len(each)), each, each)
+
     def merge(self, other: Moments) -> Moments:
         """The moments of both sets together."""
         if np.shape(self.n) != np.shape(other.n):

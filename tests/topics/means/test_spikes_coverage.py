@@ -153,7 +153,8 @@ def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
         y = np.where(rng.random(len(group)) < 0.5, alike, rng.choice(at, len(group), p=shares))
         f = noisy(rng, y, 1, 5, 0.6)
         gold = group < groups
-        sample = Sample(y[gold], f[gold], f[~gold], group[gold], group[~gold], np.ones(gold.sum()), np.ones(len(group)))
+        rest, weight = Moments.one_by_one(f[~gold]), np.ones(len(group))
+        sample = Sample(y[gold], f[gold], rest, group[gold], group[~gold], weight[: gold.sum()], weight)
         parts = clustered(sample, Rule.on((1, 5), same_scale=True))
         _, law = bounded(parts.point, parts.judge, parts.seen, (1, 5))
         hits += bool(law.low(0.025)[0] <= at @ shares <= law.high(0.025)[0])
