@@ -125,7 +125,7 @@ COMMANDS = {
     "compare": "compare two.csv human.csv --n-resamples 99",
     "reliability": "reliability people.csv",
     "profile": "profile ratings.csv --human human.csv --items items.csv",
-    "converge": "converge one.csv scores.csv --human human.csv --seed 0",
+    "converge": "converge one.csv scores.csv --human human.csv --rng 0",
     "sensitivity": "sensitivity sampled.csv --items items.csv",
     "interval": "interval scores.csv gold.csv",
     "interval, own file": f"interval results.csv {ROLES} --by system --min-gold 4",
