@@ -23,7 +23,7 @@ all at once, for a reader                        `report`; `conclusions` are sen
 the human mean, from few labels and the judge    `interval`; one system against others: `difference`
 what people would say of one item                `calibrate`; how good that is: `forecast_quality`, `score_sets`
 the same for other items of that judge           `Calibration.read` of what `save` wrote, and its `apply`
-which items the judge may decide alone           `escalate`; before any label: `escalation_power`
+which items the judge may decide alone           `escalate`
 a judge that says pass or fail: is it right      `pass_fail`, with the pass rate that may be reported
 what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
 which of two is better, and which system         `leaderboard`; `pairwise_agreement`, `position_bias`
@@ -44,7 +44,7 @@ your own become tables by `scores_from`, other tools' logs by `read_log`, replie
 sets and their `load_...`, `calib.plot` the pictures, `calib.table` the columns of the tables and their files,
 `calib.stats` the same statistics on arrays. A wrong argument is an `ArgumentError`, a failed call a
 `JudgeError`. On the command line: ``calib look results.csv``, ``calib --help``. Rarer functions,
-such as `rank_stability`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
+such as `transport_test`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
 """
 
 import copyreg
@@ -59,39 +59,20 @@ from calib._version import __version__ as __version__
 # a public name stands in `__init__.pyi`, where editors and type checkers see it
 __getattr__, _all_names, _names = lazy_loader.attach_stub(__name__, __file__)
 
-# sets that are downloaded stand in `calib.datasets`, and `chain_components` is a former name; here they resolve, too
-_elsewhere = {name for name in _names if name.startswith("load_")} - {"load_planted"} | {"chain_components"}
+# sets that are downloaded stand in `calib.datasets`; here they resolve, too
+_elsewhere = {name for name in _names if name.startswith("load_")} - {"load_planted"}
 __all__ = [name for name in _names if name not in _elsewhere]
 
 # what is rare is public, but not what someone who looks for a start should find
-_RARE = {
-    *("ArgumentError", "Calibration", "JudgeError", "Labels", "LogprobsError", "Scale"),
-    *("alternative_annotator_test", "averaging", "board_agreement", "compare", "distribution_fit", "escalation_power"),
-    *("fit_temperature", "forecast_quality", "from_jsonl", "length_controlled", "load_planted", "pair_items"),
-    *("pairwise_agreement", "point_scores", "position_bias", "profile", "prompt_difference", "prompt_mean"),
-    *(
-        "Baseline",
-        "conclusions",
-        "GateFailed",
-        "GateInconclusive",
-        "Verdict",
-        "Partitions",
-        "gate_plan",
-        "read_log",
-        "transport_test",
-    ),
-    *(
-        "rank_stability",
-        "rater_effects",
-        "score_sets",
-        "temperature_curve",
-        "to_batch",
-        "to_deepeval_metric",
-        "to_inspect_scorer",
-        "to_opik_metric",
-    ),
-    *("variance_components", "write_steps", "write_variants"),
-}
+_RARE = set(
+    """
+    alternative_annotator_test ArgumentError Baseline Calibration compare conclusions forecast_quality
+    from_jsonl gate_plan GateFailed GateInconclusive JudgeError Labels length_controlled load_planted
+    LogprobsError pair_items pairwise_agreement Partitions position_bias profile prompt_mean rater_effects
+    read_log Scale score_sets temperature_curve to_batch to_deepeval_metric to_inspect_scorer to_opik_metric
+    transport_test variance_components Verdict write_steps write_variants
+    """.split()
+)
 
 
 # a function that is sent to another process may name `calib`, whose class knows no way of its own

@@ -17,19 +17,14 @@ from .analysis.bias.verbs import bias as bias, rater_effects as rater_effects
 from .analysis.calibration.verbs import (
     calibrate as calibrate,
     escalate as escalate,
-    escalation_power as escalation_power,
     forecast_quality as forecast_quality,
     score_sets as score_sets,
 )
 from .analysis.distributions.verbs import (
-    distribution_fit as distribution_fit,
-    fit_temperature as fit_temperature,
-    point_scores as point_scores,
     profile as profile,
     temperature_curve as temperature_curve,
 )
 from .analysis.draws.verbs import (
-    chain_components as chain_components,
     convergence as convergence,
     variance_components as variance_components,
 )
@@ -37,7 +32,6 @@ from .analysis.drift.verbs import drift as drift
 from .analysis.gate.verbs import gate as gate, gate_plan as gate_plan
 from .analysis.means.verbs import difference as difference, interval as interval
 from .analysis.pairs.verbs import (
-    board_agreement as board_agreement,
     leaderboard as leaderboard,
     length_controlled as length_controlled,
     pairwise_agreement as pairwise_agreement,
@@ -51,10 +45,7 @@ from .analysis.planning.verbs import (
     will_it_help as will_it_help,
 )
 from .analysis.prompts.verbs import (
-    averaging as averaging,
-    prompt_difference as prompt_difference,
     prompt_mean as prompt_mean,
-    rank_stability as rank_stability,
     sensitivity as sensitivity,
 )
 from .analysis.verdicts.verbs import pass_fail as pass_fail

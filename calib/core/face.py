@@ -25,7 +25,7 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
     AttributeError: module 'calib.stats' has no attribute 'short'
     """
     found = homes(face, file)
-    names = sorted(name for name, home in found.items() if not home.endswith(".former"))
+    names = sorted(found)
 
     def load(name: str) -> Any:
         if name not in found:

@@ -53,8 +53,7 @@ def as_text(verdict: Verdict) -> str:
 
 def _line(label: dict[str, Any], one: GateCheck) -> str:
     counts = f"({one.n_gold} labels, {one.n} judge scores)"
-    marked = " [transported]" * (one.evidence == "transported")
-    return f"{label['criterion']}: {one.numbers} {counts}{marked}{': ' * bool(one.reason)}{one.reason}"
+    return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
 def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:

@@ -14,23 +14,14 @@ from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling a
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
 from calib.analysis.agreement.counts import Counts as Counts
 from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
-from calib.analysis.agreement.fleiss_kappa import fleiss_kappa as fleiss_kappa
 from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
 from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
-from calib.analysis.agreement.sitting import Sitting as Sitting, sitting as sitting
-from calib.analysis.agreement.ties import TieCalibration as TieCalibration, tie_calibration as tie_calibration
 from calib.analysis.bias.instrumented import (
     Effect as Effect,
     Instrumented as Instrumented,
     instrumented as instrumented,
-)
-from calib.analysis.bias.mantel_haenszel import (
-    Mantel as Mantel,
-    MantelHaenszel as MantelHaenszel,
-    mantel as mantel,
-    mantel_haenszel as mantel_haenszel,
 )
 from calib.analysis.bias.rater_effects import (
     RaterEffect as RaterEffect,
@@ -55,11 +46,6 @@ from calib.analysis.calibration.calibration_map import (
 from calib.analysis.calibration.cascade import Escalation as Escalation
 from calib.analysis.calibration.conformal import full_conformal as full_conformal, split_conformal as split_conformal
 from calib.analysis.calibration.corp import Corp as Corp, corp as corp
-from calib.analysis.calibration.escalation_power import (
-    EscalationPower as EscalationPower,
-    PowerPoint as PowerPoint,
-    escalation_power as escalation_power,
-)
 from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
@@ -81,8 +67,6 @@ from calib.analysis.distributions.entropy import (
     expected_entropy as expected_entropy,
     sampled_entropy as sampled_entropy,
 )
-from calib.analysis.distributions.fit import DistributionFit as DistributionFit, distribution_fit as distribution_fit
-from calib.analysis.distributions.point_scores import PointScores as PointScores, point_scores as point_scores
 from calib.analysis.distributions.profile import (
     FlaggedItem as FlaggedItem,
     Histogram as Histogram,
@@ -93,11 +77,9 @@ from calib.analysis.distributions.profile import (
 from calib.analysis.distributions.temperature import (
     Forecast as Forecast,
     Temperature as Temperature,
-    fit_temperature as fit_temperature,
     ranked_probability_score as ranked_probability_score,
     temperature_curve as temperature_curve,
 )
-from calib.analysis.draws.chains import ChainPlan as ChainPlan, chain_plan as chain_plan
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
     variance_components as variance_components,
@@ -110,18 +92,12 @@ from calib.analysis.draws.spearman_brown import (
     spearman_brown as spearman_brown,
 )
 from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
-from calib.analysis.drift.sign_e_process import SignEProcess as SignEProcess, sign_e_process as sign_e_process
 from calib.analysis.gate.gate_outcomes import (
     GateCheck as GateCheck,
     GateOutcomes as GateOutcomes,
     gate_outcomes as gate_outcomes,
 )
 from calib.analysis.gate.gate_plan import GatePlan as GatePlan, gate_plan as gate_plan
-from calib.analysis.gate.spent_error import spent_error as spent_error
-from calib.analysis.gate.transported_mean import (
-    TransportedMean as TransportedMean,
-    transported_mean as transported_mean,
-)
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.contrast import (
     DifferenceEstimate as DifferenceEstimate,
@@ -140,8 +116,6 @@ from calib.analysis.means.sequence import (
     ConfidenceSequence as ConfidenceSequence,
     confidence_sequence as confidence_sequence,
 )
-from calib.analysis.means.systems import MeanEstimates as MeanEstimates, ppi_means as ppi_means
-from calib.analysis.pairs.board_agreement import BoardAgreement as BoardAgreement, board_agreement as board_agreement
 from calib.analysis.pairs.bradley_terry import BradleyTerry as BradleyTerry, bradley_terry as bradley_terry
 from calib.analysis.pairs.length_controlled import (
     LengthControlled as LengthControlled,
@@ -164,9 +138,7 @@ from calib.analysis.planning.judge_correlation import (
     will_it_help as will_it_help,
 )
 from calib.analysis.planning.labels import (
-    DetectableDifference as DetectableDifference,
     LabelsNeeded as LabelsNeeded,
-    detectable_difference as detectable_difference,
     labels_needed as labels_needed,
 )
 from calib.analysis.planning.transport import (
@@ -174,28 +146,15 @@ from calib.analysis.planning.transport import (
     shift_weights as shift_weights,
     transport_test as transport_test,
 )
-from calib.analysis.prompts.averaging import Averaging as Averaging, averaging as averaging
 from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import (
     PromptMean as PromptMean,
-    prompt_difference as prompt_difference,
     prompt_mean as prompt_mean,
 )
-from calib.analysis.prompts.rank_stability import RankStability as RankStability, rank_stability as rank_stability
-from calib.analysis.verdicts.class_report import ClassReport as ClassReport, class_report as class_report
 from calib.analysis.verdicts.confusion import Figure as Figure
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
 from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
-from calib.stats.former import (
-    ChainComponents as ChainComponents,
-    CostOptimal as CostOptimal,
-    TemperatureCurve as TemperatureCurve,
-    chain_components as chain_components,
-    cost_optimal as cost_optimal,
-    exact_components as exact_components,
-    retemper as retemper,
-)

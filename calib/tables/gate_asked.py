@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.analysis.gate.gate_outcomes import error_of
-from calib.analysis.gate.spent_error import spent_error
 from calib.core.check import ArgumentError
 from calib.table import TableArgumentError, TableError
 from calib.tables.baseline import Baseline, refuse_other_judge
 from calib.tables.door import Checked, scores_in
 from calib.tables.gold import gold_pairs
-from calib.tables.ledger import Ledger
 from calib.tables.pairs import Pair
 
 ERROR = 0.05
@@ -125,14 +122,3 @@ def pairs_of_gate(judged: Checked, people: Checked | None, criteria: Sequence[st
 def _unlabelled(label: dict[str, Any], rows: pd.DataFrame) -> Pair:
     frame = rows.astype({"item": object}).rename(columns={"score": "x"})
     return Pair(label | {"against": ""}, frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True))
-
-
-def error_asked(error: float | str, book: Ledger | None, name: str) -> float:
-    if not isinstance(error, str):
-        return error_of(error)
-    if error != "spend":
-        raise ArgumentError("error", "must be a number below .5, or 'spend'", f"got {error!r}")
-    if book is None:
-        raise ArgumentError("error", "must be a number without a {0}, which counts the builds", "got 'spend'",
-                            mentions=("ledger",))  # fmt: skip
-    return spent_error(ERROR, book.place(name))

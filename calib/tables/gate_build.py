@@ -11,7 +11,6 @@ import pandas as pd
 
 from calib.analysis.gate.gate_outcomes import INCONCLUSIVE, GateCheck
 from calib.core.result import Interval
-from calib.tables.calibration import Calibration
 from calib.tables.gold import ends_of
 from calib.tables.pairs import Pair
 
@@ -23,7 +22,6 @@ class AskedOfGate(NamedTuple):
     looks: str
     min_gold: int
     max_unread: float
-    transport: Calibration | None
 
     @property
     def confidence(self) -> float:

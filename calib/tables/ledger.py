@@ -1,4 +1,4 @@
-"""The ledger of a gate: one line for each verdict, so that one sees how often the same labels were asked."""
+"""The ledger of a gate: one line for each verdict."""
 
 from __future__ import annotations
 
@@ -62,24 +62,11 @@ class Ledger:
                 lines.append(_line(line, f"{printable(here.name)}, line {number}"))
         return cls(here, tuple(lines))
 
-    def uses(self, gold: str, scores: str) -> int:
-        """Other scores that had a verdict with these labels; the same scores again are no further use."""
-        return len({line["scores"] for line in self.lines if line["gold"] == gold} - {scores})
-
     def looked(self, system: str, n_gold: Mapping[str, int]) -> bool:
         """Whether a verdict on this build was made with fewer labels than it has now."""
         mine = [line for line in self.lines if line["system"] == system]
         counts = [(check["criterion"], check["n_gold"]) for line in mine for check in line["checks"]]
         return any(before < n_gold.get(criterion, 0) for criterion, before in counts)
-
-    def builds(self) -> int:
-        """Builds that had a verdict."""
-        return len({line["system"] for line in self.lines})
-
-    def place(self, system: str) -> int:
-        """The place of a build among those that had a verdict, from 1; that of a new one is the next."""
-        known = list(dict.fromkeys(line["system"] for line in self.lines))
-        return known.index(system) + 1 if system in known else len(known) + 1
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""

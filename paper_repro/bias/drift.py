@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from composo_readings import BASE, CHANGED, complete, draws, then_and_now
+from sign_e_process import sign_e_process
 
 from calib.analysis.drift.within_items import dealt_anew
-from calib.stats import sign_e_process
 
 Row = dict[str, Any]
 RUNS, PERMUTATIONS = 300, 199

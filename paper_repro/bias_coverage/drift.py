@@ -15,9 +15,10 @@ import numpy as np
 from composo_readings import BASE, CHANGED, complete, then_and_now
 from numpy.typing import NDArray
 from scipy import stats
+from sign_e_process import sign_e_process
 
 from calib.analysis.drift.within_items import dealt_anew
-from calib.stats import CalibWarning, ReadingChange, mean_interval, reading_change, sign_e_process
+from calib.stats import CalibWarning, ReadingChange, mean_interval, reading_change
 
 Row = dict[str, Any]
 PERMUTATIONS = 499

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from rates import differing
 from scipy import special
+from transported_mean import transported_mean
 
 from calib.stats import (
     CalibWarning,
@@ -26,8 +27,6 @@ from calib.stats import (
     gate_outcomes,
     ppi_difference,
     ppi_mean,
-    spent_error,
-    transported_mean,
 )
 
 FOLDER = Path(__file__).parent
@@ -154,7 +153,7 @@ def looks(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     """False fails at the line with fresh labels at every look, and with labels that add up."""
     z = rng.normal(size=(runs * 5, 60))
     fresh, summed = special.ndtr(z), special.ndtr(np.cumsum(z, axis=1) / np.sqrt(np.arange(1, 61)))
-    spent = np.array([spent_error(0.05, t) for t in range(1, 61)])
+    spent = np.array([0.05 * 6 / (np.pi * t) ** 2 for t in range(1, 61)])
     for k in (5, 20, 60):
         yield _row("looks", "fresh labels, 5 % each", k, "fail", (fresh[:, :k] <= 0.05).any(axis=1))
         yield _row("looks", "labels that add up, 5 % each", k, "fail", (summed[:, :k] <= 0.05).any(axis=1))

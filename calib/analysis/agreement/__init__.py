@@ -19,7 +19,6 @@ TOPIC = Topic(
             light="against_one_person",
         ),
         "AltTest": Shown(conclusions="verdicts", speaks=True),
-        "TieCalibration": Shown(plots=("ties",), apart=True),
     },
     heads={
         "n_skipped": "constant groups", "estimate_other": "other rule",

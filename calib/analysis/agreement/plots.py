@@ -13,7 +13,7 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHA
 from calib.analysis.agreement.rank import CORRECTIONS
 from calib.analysis.agreement.words import agreement_fact, comparison_fact, ranking_fact, reliability_fact
 from calib.core.check import ArgumentError, Floats
-from calib.stats import Agreement, Comparison, Ranking, Reliability, Result, TieCalibration
+from calib.stats import Agreement, Comparison, Ranking, Reliability, Result
 from calib.tables import figure
 from calib.tables.results import Results
 from calib.tables.text import (
@@ -424,24 +424,19 @@ def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 # --- ties -------------------------------------------------------------------------------------------------------
 
 
-def ties(results: Results[Any] | Agreement | TieCalibration, *, ax: Axes | None = None) -> Axes:
+def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """The share of tied pairs of each judge and of the human it is compared with.
 
     Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
-    order. A tie calibration is drawn as the accuracy at every epsilon.
+    order.
 
     Examples
     --------
-    >>> from calib.stats import agreement, tie_calibration
-    >>> x, y = [2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4]
-    >>> print(ties(agreement(x, y)).get_xlabel())
+    >>> from calib.stats import agreement
+    >>> print(ties(agreement([2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4])).get_xlabel())
     share of tied pairs, over items
     n = 5 items
-    >>> ties(tie_calibration(x, y)).get_xlabel()
-    'scores of the judge within epsilon are ties'
     """
-    if isinstance(results[0] if isinstance(results, Results) and len(results) else results, TieCalibration):
-        return _tie_curve(figure.axes_of(ax), *figure.single_pair(results, TieCalibration))
     pairs = figure.checked_pairs([results], Agreement)
     facts, found = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
     styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
@@ -462,15 +457,6 @@ def ties(results: Results[Any] | Agreement | TieCalibration, *, ax: Axes | None 
     return figure.finished(drawn, ax)
 
 
-def _tie_curve(ax: Axes, label: Mapping[str, Any], result: TieCalibration) -> Axes:
-    epsilons, accuracies = result.curve
-    ax.step(epsilons, accuracies, where="post", color=figure.COLOURS[0], linewidth=1.4)
-    ax.plot([result.epsilon], [result.accuracy], "o", color=figure.COLOURS[1], markersize=6)
-    ax.set_xlabel("scores of the judge within epsilon are ties")
-    ax.set_ylabel("pairwise accuracy")
-    figure.plain_frame(ax)
-    _say_above(ax, label, result)
-    return ax
 
 
 def agreement_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

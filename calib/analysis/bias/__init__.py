@@ -13,8 +13,6 @@ TOPIC = Topic(
             name="habits of the judge beside people's", plots=("rater_effects",), fact="rater_fact",
             conclusions="rater_sentences", speaks=True,
         ),
-        "MantelHaenszel": Shown(name="odds of yes within people's verdicts"),
-        "Mantel": Shown(name="scores within people's labels"),
     },
     heads={
         "effect": "habit", "inside": "within people's range", "people_low": "lowest person",

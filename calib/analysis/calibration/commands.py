@@ -151,24 +151,6 @@ def escalate(
     write(_of_items(results, "people"), out)
 
 
-@options_from("escalation_power", called={**_CALLED, "n_labels": "N"})
-def escalation_power(
-    file: Scores,
-    n: Annotated[int, typer.Argument(help="Labels in all that the test shall have, at random among the items.")],
-    files: Files,
-    labels: Human = None,
-    apply: Annotated[Path | None, _APPLY] = None,
-    **options: Any,
-) -> None:
-    """Before labels are bought: what share of the items a judge could be allowed to decide with so many."""
-    if apply is None:
-        judged, people = files.taken(file, labels)
-        show_lines(calib.escalation_power(judged, n, people, **options))
-        return
-    if labels is not None:
-        raise typer.BadParameter("--apply takes no labels: leave out LABELS.")
-    judged, _ = files.taken(file, names=("scores",))
-    show_lines(calib.escalation_power(calib.Calibration.read(apply).apply(judged), n, **options))
 
 
 def _priced(text: str) -> tuple[str, float]:

@@ -61,11 +61,3 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
     return out
 
 
-def isotonic_distribution(at: Ordered, place: Codes, n_levels: int, weight: Floats) -> Floats:
-    """For each value of an input the chance of a label up to each level but the last, shape (u, K - 1).
-
-    An antitonic regression of 1{y <= k} for each k (isotonic distributional regression); on one input these cannot
-    cross. Henzi, Ziegel and Gneiting (2021), JRSS B 83.
-    """
-    upto = (at.mean((place <= k).astype(float), weight) for k in range(n_levels - 1))
-    return np.stack([monotone(mean, at.weight, increasing=False) for mean in upto], axis=1)

@@ -31,7 +31,6 @@ from calib.tables.calibration_inputs import (
 )
 from calib.tables.door import Checked, Who, checked, in_the_names_of, items_in, scores_in
 from calib.tables.escalation import Decider, aligned_deciders, check_escalation, deciders_of, stages_of
-from calib.tables.escalation_plan import told_by_labels, told_by_scores
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import parts_of, with_warnings
 from calib.tables.label_sets import labelled_sets
@@ -415,76 +414,3 @@ def _escalated(
     return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
 
 
-def escalation_power(
-    scores: Data,
-    n_labels: int,
-    gold: Data = None,
-    *,
-    risk: float = 0.1,
-    confidence_level: float = 0.9,
-    cut: float | None = None,
-    within: float | None = None,
-    confidence: str | None = None,
-    probabilities: bool = False,
-    inputs: str = "score",
-    groups: str | None = "group",
-    **columns: Unpack[Columns],
-) -> Results[stats.EscalationPower]:
-    """What share of the items a judge could be allowed to decide with so many labels, before these are bought.
-
-    How often the judge errs is learned from some labels that there are already, from calibrated scores
-    (``calibration.apply(scores)``), or from confidences that are chances. Without any of these the answer depends on
-    the number of labels alone.
-
-    Parameters
-    ----------
-    scores : table, path or frame
-        A judge's scores of all items; or a file of your own, which may hold the labels, too.
-    n_labels : int
-        Labels in all that the test shall have, at random among the items.
-    gold : table, path or frame, optional
-        People's labels of some items, of a pilot.
-    risk, confidence_level, cut, within, inputs, groups
-        As for `escalate`.
-    confidence : str, optional
-        With labels as for `escalate`; without the column that says how sure the judge is of each item.
-    probabilities : bool, default False
-        That column has the chance that the verdict is right.
-    **columns
-        As for `calibrate`.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError, ValueError
-        As `calib.stats.escalation_power`, or if there is no such column.
-
-    Examples
-    --------
-    >>> import calib
-    >>> files = {"judge": [1, 2, 4, 5] * 75, "people": [1, 3, 5, 4, 2, 2, 3, 5] * 5 + [None] * 260}
-    >>> print(calib.escalation_power(files, 100, scale="1|2|3|4|5", cut=4, risk=0.2).one())
-    100 labels: 76.2 % of 300 items accepted on the average at a risk of 0.2 with 90 % confidence, something in 98 % \
-of the drawings of labels, judging by 40 labels; with many labels 100 %, at best 100 %; no share below 11 % can be shown
-    """
-    as_typed(escalation_power, locals())
-    check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, cut, within, None, None, inputs)
-    files = given(scores, gold, columns, needs=("judge",), any_scale=True)
-    rule: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence)}
-    if files.people is None:
-        slices = scores_in(files.scores, "scores").slices()
-        found = [(label, told_by_scores(rows, label, **rule, probabilities=probabilities)) for label, rows in slices]
-    else:
-        rule |= {"inputs": inputs, "group": files.named(groups), "pairwise": files.pairwise}
-        pilot = deciders_of(files.scores, files.people, **rule)
-        found = [(one.label, told_by_labels(one, probabilities=probabilities)) for one in pilot]
-    answers = []
-    for label, (sure, errors, said) in found:
-        with in_the_names_of(label, errors="confidence"):
-            asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "errors": errors}
-            answers.append((label, replace(stats.escalation_power(sure, n_labels, **asked), assumed=said)))
-    return Results.of(answers)

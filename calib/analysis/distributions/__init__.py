@@ -5,7 +5,6 @@ from calib.core.topic import Shown, Topic
 TOPIC = Topic(
     home=__name__,
     results={
-        "PointScores": Shown(speaks=True),
         "Temperature": Shown(speaks=True),
         "Profile": Shown(
             name="the judge's own page", plots=("profile",), pictures="profile_pictures",

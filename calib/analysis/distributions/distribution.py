@@ -324,13 +324,3 @@ def ascending(p: Floats, levels: ArrayLike) -> Floats:
     return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
 
 
-def tallied(places: Codes, k: int) -> Floats:
-    """How often each of k places came in each row; -1 is no place.
-
-    Examples
-    --------
-    >>> tallied(np.array([[2, -1, 0], [0, 0, 0]]), 3)
-    array([[1., 0., 1.],
-           [3., 0., 0.]])
-    """
-    return np.asarray((places[..., None] == np.arange(k)).sum(axis=-2), dtype=float)

@@ -11,7 +11,6 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.distributions.verbs import SAMPLED, Found, draws_by_item, each_slice, weights_by_level
-from calib.core import check
 from calib.core.check import as_typed
 from calib.table import TableArgumentError
 from calib.tables.door import Checked, in_the_names_of, scores_in
@@ -160,7 +159,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     -------
     Results
         Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are
-        enough; of chains `calib.stats.chain_plan` says how many, and how many labels after each.
+        enough.
 
     Raises
     ------
@@ -175,10 +174,6 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     >>> found = calib.variance_components(ratings).one()
     >>> found.estimator, calib.stats.draws_needed(found.r, 0.95) <= 5
     ('logprob', True)
-    >>> prompt, judge = calib.geval_prompt("fluency", reasoning="think"), calib.Judge("offline", draws=4)
-    >>> found = calib.variance_components(calib.rate(items.head(50), prompt, judge, progress=False)).one()
-    >>> print(calib.stats.chain_plan(found, tokens_chain=200, tokens_label=3, budget=800))
-    3 chains with 22 labels each: standard error 0.1522 for 798 tokens per item
     """
     as_typed(variance_components, locals())
 
@@ -202,8 +197,3 @@ def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
     return [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
 
 
-def chain_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
-    """The name of `variance_components` in the release before."""
-    as_typed(chain_components, locals())
-    check.warn("`chain_components` is `variance_components` now, and goes with the next release.", FutureWarning)
-    return variance_components(ratings, confidence_level=confidence_level)

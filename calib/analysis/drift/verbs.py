@@ -86,7 +86,7 @@ def drift(
     Notes
     -----
     A change is no verdict on quality: whether labels of then still correct the judge is for `calib.transport_test`, on
-    fresh labels of a few items. `calib.stats.sign_e_process` watches one reading after the other.
+    fresh labels of a few items.
 
     Examples
     --------

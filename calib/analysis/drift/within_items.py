@@ -22,10 +22,6 @@ class Dealt(NamedTuple):
     shifted_as_far: int  # of the sum over items of now less then, up or down
 
 
-def energies(then: Floats, now: Floats) -> Floats:
-    """Energy distance of each row's readings: 2 E|a - b| - E|a - a'| - E|b - b'|, NaN left out."""
-    gaps, sides, _ = _sorted(then, now)
-    return _apart(gaps, sides)[1]
 
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:

@@ -11,14 +11,12 @@ TOPIC = Topic(
         ),
         "GatePlan": Shown(name="what a gate can tell", plots=("gate_plan",), apart=True, conclusions="plan_sentences",
                           speaks=True),
-        "TransportedMean": Shown(name="a mean from labels of other builds"),
     },
     heads={
         "line": "line", "outcome": "outcome", "p_below": "p of not below",
         "labels_to_decide": "labels that would decide", "evidence": "rests on", "reason": "why not known",
         "passes_at": "passes 4 times in 5 at", "fails_at": "fails 4 times in 5 at", "best_low": "best lower end",
-        "error": "error", "power": "power", "between_builds_sd": "spread between builds",
-        "n_builds": "labelled builds",
+        "error": "error", "power": "power",
     },
     commands=("gate",),
 )  # fmt: skip

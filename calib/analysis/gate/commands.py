@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,12 +21,12 @@ _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own;
 _ABOVE = typer.Option(help="The line, or CRITERION=LINE; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
-_ERROR = typer.Option(help="Of a false pass and of a false fail; 'spend' makes .05 last for all builds of the ledger.")
+_ERROR = typer.Option(help="Of a false pass and of a false fail.")
 
 
 @options_from(
     "gate",
-    only=("looks", "groups", "min_gold", "max_unread", "max_uses"),
+    only=("looks", "groups", "min_gold", "max_unread"),
     called={"scores": "FILE", "gold": "LABELS", "labels": "--labels"},
 )
 def gate(
@@ -39,8 +38,7 @@ def gate(
     baseline: Annotated[str | None, _BASELINE] = None,
     margin: Annotated[list[str] | None, _MARGIN] = None,
     criterion: Annotated[list[str] | None, typer.Option(help="Check only this criterion; repeatable.")] = None,
-    error: Annotated[str, _ERROR] = "0.05",
-    calibration: Annotated[Path | None, typer.Option(help="A saved calibration, for builds without labels.")] = None,
+    error: Annotated[float, _ERROR] = 0.05,
     ledger: Annotated[Path | None, typer.Option(help="File of verdicts, to which this one is added.")] = None,
     allow_inconclusive: Annotated[
         bool, typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
@@ -61,7 +59,7 @@ def gate(
     """Whether people would rate a build above a line, or not worse than a baseline: pass, fail, or not known."""
     asked = {"above": _lines(above, criterion, "--above"), "margin": _lines(margin, criterion, "--margin")}
     if plan:
-        _show_plan(file and files.taken(file, labelled), asked, labels, n_items, rho, sd, _number(error))
+        _show_plan(file and files.taken(file, labelled), asked, labels, n_items, rho, sd, error)
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
@@ -69,19 +67,14 @@ def gate(
         scores, gold = files.taken(file, labelled)
         texts = _texts(files)
         verdict = calib.gate(
-            scores, gold, system=system, **asked, baseline=baseline, error=_number(error), calibration=calibration,
-            ledger=ledger, items=texts, **options,
+            scores, gold, system=system, **asked, baseline=baseline, error=error, ledger=ledger, items=texts, **options,
         )  # fmt: skip
     except Exception as problem:
         _tell_unmeasured(system or "the build", str(problem), junit)
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
-    for note in (
-        *verdict.notes,
-        *_aged(calibration),
-        *dict.fromkeys(text for one in verdict.checks for text in one.warnings),
-    ):
+    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
         say(note)
     _write_all(verdict, junit, summary, json, skipped=allow_inconclusive)
     if save_baseline is not None:
@@ -112,13 +105,6 @@ def _of_criteria(values: dict[str, float], criteria: Sequence[str] | None, optio
     return {name: values[name] for name in criteria} if criteria else values
 
 
-def _number(error: str) -> float | str:
-    try:
-        return float(error)
-    except ValueError:
-        return error
-
-
 def _texts(files: Files) -> pd.DataFrame | None:
     """The items, where these hold the outputs."""
     items = None if files.items is None else calib.table.read(files.items, "items")
@@ -136,17 +122,6 @@ def _show_plan(taken: Any, asked: Any, labels: int | None, n_items: int | None, 
     if not all(plan.can_pass for plan in plans):
         say("this gate cannot pass at any result: take more labels, or another line.")
         raise typer.Exit(2)
-
-
-def _aged(path: Path | None) -> list[str]:
-    """What a calendar says of a calibration; the verdict itself knows no clock."""
-    if path is None:
-        return []
-    records = [found.record for found in calib.Calibration.read(path)]
-    today = datetime.now(UTC).date()
-    ages = [(today - date.fromisoformat(one["created"])).days for one in records]
-    over = [(age, one["valid"]["days"]) for age, one in zip(ages, records, strict=True) if age > one["valid"]["days"]]
-    return [f"old_calibration: made {age} days ago, to be valid for {days}" for age, days in over[:1]]
 
 
 def _write_all(

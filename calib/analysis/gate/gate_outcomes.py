@@ -44,7 +44,7 @@ class GateCheck(Result):
         number (the outcome is known, or all items together would not do).
     evidence : str
         "own labels"; "own and carried labels" where labels of unchanged outputs count; "unchanged outputs";
-        "transported" from labels of other builds; "none".
+        "none".
     estimand : str
         "human mean" or "human mean difference".
     looks : {"once", "any"}

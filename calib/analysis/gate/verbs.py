@@ -13,8 +13,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.gate.changed_share import largest_share, share_reach
-from calib.analysis.gate.gate_outcomes import LOOKS, GateCheck
-from calib.analysis.gate.transported_mean import LEAST_BUILDS
+from calib.analysis.gate.gate_outcomes import LOOKS, GateCheck, error_of
 from calib.analysis.means.verbs import difference_of, mean_of
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
@@ -23,15 +22,11 @@ from calib.intake.entry import given
 from calib.intake.taken import Columns, Data
 from calib.table import TableError
 from calib.tables.baseline import Baseline
-from calib.tables.calibration import Calibration
-from calib.tables.calibration_file import inputs_in
-from calib.tables.calibration_inputs import Input, unlike
 from calib.tables.door import scores_in
 from calib.tables.gate_asked import (
     ERROR,
     Line,
     build_of,
-    error_asked,
     lines_of_gate,
     pairs_of_gate,
     read_baseline,
@@ -47,8 +42,8 @@ from calib.tables.results import Results
 from calib.tables.unchanged import CHANGED, UNCHANGED, alike_throughout, text_prints, unchanged_groups, with_carried
 from calib.tables.verdict import Verdict
 
+_LOOKED_BEFORE = "looked_before: this build had a verdict with fewer labels, so its interval holds at every look"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
-_FEW_OF_MAP = 50  # labels of a calibration
 
 
 def gate(
@@ -59,15 +54,13 @@ def gate(
     above: Line | None = None,
     baseline: str | Path | Baseline | None = None,
     margin: Line | None = None,
-    error: float | str = ERROR,
+    error: float = ERROR,
     looks: str = "once",
     items: pd.DataFrame | None = None,
-    calibration: str | Path | Calibration | None = None,
     groups: str | None = "group",
     min_gold: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
-    max_uses: int = 20,
     **columns: Any,
 ) -> Verdict:
     r"""Whether people would rate a build above a line, or not worse than a baseline: pass, fail, or not known.
@@ -92,18 +85,14 @@ def gate(
         Instead: the build to hold it against, a system of the scores or a file of `calib gate --save-baseline`.
     margin : float or dict of float, optional
         How much worse than the baseline it may be, score points; with `baseline`. 0 asks for better.
-    error : float or "spend", default .05
-        Of a false pass, and of a false fail. "spend" makes .05 last for all builds of the ledger together:
-        the t-th has :math:`6 / (\pi t)^2` of it.
+    error : float, default .05
+        Of a false pass, and of a false fail.
     looks : {"once", "any"}
         "any" where labels are bought until the gate decides: an interval that holds at every look, with about twice
         the labels. A ledger that holds a verdict on this build with fewer labels makes it so.
     items : DataFrame, optional
         Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
         in the scores, in a stratum of their own, and in a difference they count 0.
-    calibration : path or Calibration, optional
-        For a build with too few labels of its own: the judge's errors on the labelled builds that a saved calibration
-        knows, three at least, with what they differ by. Such evidence is marked "transported" and is wide.
     groups : str or None, default "group"
         As for `calib.interval`.
     min_gold : int, default 10
@@ -111,9 +100,7 @@ def gate(
     max_unread : float, default .05
         Share of replies without a score above which a check is inconclusive.
     ledger : path, optional
-        A file of verdicts, one a line, to which this one is added. It counts how often the labels were asked.
-    max_uses : int, default 20
-        Builds for which the same labels may be used without a warning.
+        A file of verdicts, one a line, to which this one is added.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
@@ -128,8 +115,8 @@ def gate(
     ArgumentError
         If neither or both of `above` and `baseline` come, `margin` is missing, or several judges are in the scores.
     TableError
-        If the system is unknown, nothing matches, the baseline was judged otherwise or has fewer than 80 % of the
-        inputs in common, or the calibration is of another judge.
+        If the system is unknown, nothing matches, or the baseline was judged otherwise or has fewer than 80 % of the
+        inputs in common.
 
     Notes
     -----
@@ -151,8 +138,7 @@ def gate(
     """
     as_typed(gate, locals())
     held = baseline if isinstance(baseline, Baseline) else read_baseline(baseline)
-    needs = ("judge",) if calibration is not None else ("judge", "label")
-    files = given(scores, gold, cast(Columns, columns), needs=needs)
+    files = given(scores, gold, cast(Columns, columns), needs=("judge", "label"))
     judged, people, other = with_baseline(files.scores, files.gold, held, baseline)
     lines = lines_of_gate(judged, above, margin, other)
     name = build_of(judged, system, other)
@@ -166,11 +152,10 @@ def gate(
     counts = {build.criterion: build.n_gold for build in builds}
     again = book is not None and book.looked(name, counts)
     asked = AskedOfGate(
-        error=error_asked(error, book, name),
+        error=error_of(error),
         looks="any" if again else check.choice(looks, "looks", LOOKS),
         min_gold=check.whole(min_gold, "min_gold", least=2),
         max_unread=_share(max_unread),
-        transport=calibration if isinstance(calibration, Calibration | None) else Calibration.read(calibration),
     )
     found = [_evidence(build, lines[build.criterion], asked) for build in builds]
     checks = Results.of(settled(builds, found, asked.error))
@@ -185,7 +170,7 @@ def gate(
             "error": asked.error, "looks": asked.looks, "min_gold": min_gold, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "gold": of_gold},
-        notes=(*_guessed(files.guessed), *_notes(book, of_gold, of_scores, max_uses, again=again)),
+        notes=(*_guessed(files.guessed), *(_LOOKED_BEFORE,) * again),
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
@@ -245,7 +230,9 @@ def _mean_evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
     if not len(read):
         return Found(build.check(line, asked), f"none of {len(rows)} replies could be read")
     if n_gold < asked.min_gold:
-        return _transported(build, line, asked, read, n_gold)
+        few = f"needs {asked.min_gold} labels, has {n_gold}"
+        ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
+        return Found(build.check(line, asked, n_gold=n_gold), few, ends=ends)
     strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
@@ -275,36 +262,6 @@ def _known_of(result: stats.MeanEstimate) -> dict[str, Any]:
     below = half if result.estimate < result.null else 1 - half
     return {"estimate": result.estimate, "std_error": result.std_error, "interval": result.interval,
             "p_below": float(below), "warnings": result.warnings}  # fmt: skip
-
-
-def _transported(build: Build, line: float, asked: AskedOfGate, read: pd.DataFrame, n_gold: int) -> Found:
-    """Without labels of its own: the judge, and how it erred on other builds."""
-    few = f"needs {asked.min_gold} labels, has {n_gold}"
-    ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
-    if asked.transport is None:
-        return Found(build.check(line, asked, n_gold=n_gold), few, ends=ends)
-    maps = [one for one in asked.transport if inputs_in(one.record)[0].who.criterion == build.criterion]
-    if not maps:
-        return Found(build.check(line, asked, n_gold=n_gold), f"{few}; the calibration is not of this criterion")
-    record = maps[0].record
-    rows = read.rename(columns={"x": "score"}).assign(
-        **{name: build.label[name] for name in build.label if name != "n"}
-    )
-    if differs := unlike(inputs_in(record)[0], Input.of(rows.assign(scale=rows.get("scale", "")))):
-        raise TableError(f"{build.criterion}: the calibration is stale: {'; '.join(differs)}.")
-    biases = [one["bias"] for one in record["builds"] if one["system"] != build.name]
-    if len(biases) < LEAST_BUILDS:
-        told = f"{few}; labels of {len(biases)} other builds do not say how the judge's error moves ({LEAST_BUILDS} do)"
-        return Found(build.check(line, asked, n_gold=n_gold), told)
-    found = stats.transported_mean(
-        read["x"].astype(float), biases, bounds=ends.get("bounds"), null=line, confidence_level=asked.confidence
-    )
-    said = [f"transported: no label is of this build; {len(biases)} other builds say how the judge errs"]
-    if (n := record["labels"]["n"]) < _FEW_OF_MAP:
-        said.append(f"few_labels: the calibration has {n} labels")
-    known = {"estimate": found.estimate, "std_error": found.std_error, "interval": found.interval}
-    known |= {"p_below": found.p_value, "evidence": "transported", "warnings": tuple(said), "n_gold": n_gold}
-    return Found(build.check(line, asked, **known))
 
 
 def _difference_evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
@@ -381,21 +338,6 @@ def _overall(checks: Results[GateCheck]) -> str:
 def _guessed(scale: str) -> tuple[str, ...]:
     """A gate is not to hang on a guess."""
     return (f"scale_guessed: the scale, {scale}, was guessed from the scores: say it (scale=)",) * bool(scale)
-
-
-def _notes(book: Ledger | None, gold: str, scores: str, max_uses: int, *, again: bool) -> tuple[str, ...]:
-    """What the ledger says of these labels."""
-    if book is None:
-        return ()
-    said = []
-    if again:
-        said.append("looked_before: this build had a verdict with fewer labels, so its interval holds at every look")
-    uses, tuned = book.uses(gold, scores), "people who tune on a red gate tune on these labels"
-    if uses >= max_uses:
-        said.append(f"labels_used_up: gate {uses + 1} with these labels; {tuned}: draw new items")
-    elif uses:
-        said.append(f"labels_used: gate {uses + 1} with these labels; {tuned}")
-    return tuple(said)
 
 
 # --- before there are labels ------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ _RESTS = {
     "sample each; a label belongs to the text, whichever build wrote it.",
     "unchanged outputs": "Outputs that are the same to the letter are worth the same; of those that changed the "
     "labelled ones are a random sample.",
-    "transported": "The judge errs on this build as on one more drawn from those that were labelled.",
 }
 
 

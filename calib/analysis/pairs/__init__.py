@@ -20,7 +20,6 @@ TOPIC = Topic(
         "BradleyTerry": Shown(
             name="leaderboard", plots=("leaderboard",), fact="board_fact", conclusions="board_sentences", speaks=True,
         ),
-        "BoardAgreement": Shown(name="agreement of two boards"),
     },
     heads={
         "consistency": "same in both orders", "consistency_low": "lower end", "consistency_high": "upper end",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError, as_typed, choice
+from calib.core.check import as_typed, choice
 from calib.intake.entry import given, opened
 from calib.intake.preferences import preferences_in
 from calib.intake.taken import Columns, Data
@@ -441,52 +441,3 @@ def _with_people(
         yield label | {"n_unmatched": strangers}, found
 
 
-def board_agreement(
-    board: Results[Any] | stats.BradleyTerry,
-    reference: Results[Any] | stats.BradleyTerry,
-    *,
-    confidence_level: float = 0.95,
-    rng: np.random.Generator | int | None = 0,
-) -> stats.BoardAgreement:
-    """How far a leaderboard agrees with a reference: rank correlations, separability, agreement with confidence, Brier.
-
-    Parameters
-    ----------
-    board, reference : Results or BradleyTerry
-        Of `leaderboard`, each of one judge (or of people) on one criterion. Systems on both count.
-    confidence_level : float, default 0.95
-    rng : Generator or int, optional
-
-    Returns
-    -------
-    BoardAgreement
-
-    Raises
-    ------
-    ValueError
-        If fewer than three systems are on both.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> scores = calib.summarize(people, items)
-    >>> boards = calib.leaderboard(scores[scores["criterion"] == "fluency"])
-    >>> print(calib.board_agreement(boards["simulated-1"], boards["simulated-2"]))
-    Kendall 0.6154, 95 % CI [0.3979, 0.8328]; Spearman 0.7637, 95 % CI [0.5354, 0.992]; agreement with confidence \
-0.4231, 95 % CI [0.364, 0.4821]; separability 0.4231, Brier 0.1487 (13 systems)
-    """
-    boards = [found.one() if isinstance(found, Results) else found for found in (board, reference)]
-    for found, name in zip(boards, ("board", "reference"), strict=True):
-        if not isinstance(found, stats.BradleyTerry):
-            raise ArgumentError(name, "must be a leaderboard", f"got a {type(found).__name__}")
-    shared = [name for name in boards[0].system if name in boards[1].system]
-    if len(shared) < 3:
-        raise ArgumentError(
-            "reference", "must have three systems of {0} or more", f"has {len(shared)}", mentions=("board",)
-        )
-    sides = []
-    for found in boards:
-        at = [found.system.index(name) for name in shared]
-        sides += [found.strength[at], found.covariance[np.ix_(at, at)]]
-    return stats.board_agreement(*sides, confidence_level=confidence_level, rng=rng)

@@ -173,89 +173,8 @@ def labels_needed(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetectableDifference(Result):
-    """Smallest difference that a design finds with a given power.
-
-    Attributes
-    ----------
-    difference, difference_alone : float
-        With the judge, and with the labels alone, score points.
-    power, confidence_level : float
-    n_gold, n_items : int
-    rho, sd : float
-    """
-
-    _cells = "difference difference_alone power n_gold n_items rho sd"
-    difference: float
-    difference_alone: float
-    power: float
-    confidence_level: float
-    n_gold: int
-    n_items: int
-    rho: float
-    sd: float
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"detectable": True, "t": True, "power": self.power, "cl": self.confidence_level}
-        return terms | {"gold": self.n_gold, "n": self.n_items, "rho": self.rho, "sd": self.sd}
-
-    def __str__(self) -> str:
-        return (
-            f"{self.n_gold} labels and {self.n_items} judge scores find a difference of {short(self.difference)} "
-            f"with power {self.power:g}, labels alone one of {short(self.difference_alone)}"
-        )
 
 
-def detectable_difference(
-    n_gold: int, n_items: int, *, rho: float, sd: float, power: float = 0.8, confidence_level: float = 0.95
-) -> DetectableDifference:
-    r"""Smallest distance from the null value that a two-sided test finds with this power.
-
-    The delta with :math:`P(|T| > t_{n-2}) = power`, T noncentral t with n - 2 degrees of
-    freedom and noncentrality :math:`\delta / \sqrt{V(n)}`, V(n) as in `labels_needed`.
-
-    Parameters
-    ----------
-    n_gold, n_items : int
-        Items with a label; items with a judge score, the labelled ones included.
-    rho, sd : float
-        Correlation of judge and labels, and standard deviation of the labels; of paired
-        differences where two systems are compared on the same items.
-    power : float, default 0.8
-    confidence_level : float, default 0.95
-        How often the interval is to hold.
-
-    Returns
-    -------
-    DetectableDifference
-
-    Raises
-    ------
-    ValueError
-        If fewer than ten labels are planned, or more than items.
-
-    Examples
-    --------
-    >>> print(detectable_difference(50, 1000, rho=0.7, sd=1.0))
-    50 labels and 1000 judge scores find a difference of 0.2985 with power 0.8, labels alone one of 0.4042
-    """
-    confidence = check.probability(confidence_level, "confidence_level")
-    check_power(power, confidence)
-    checked_rho(rho)
-    positive(sd, "sd")
-    check.whole(n_gold, "n_gold", least=LEAST)
-    check.whole(n_items, "n_items", least=n_gold)
-    return DetectableDifference(
-        difference=detectable(error_with_judge(n_gold, n_items, rho, sd), n_gold - 2, power, confidence),
-        difference_alone=detectable(sd / math.sqrt(n_gold), n_gold - 1, power, confidence),
-        power=power,
-        confidence_level=confidence,
-        n_gold=n_gold,
-        n_items=n_items,
-        rho=rho,
-        sd=sd,
-    )
 
 
 def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:

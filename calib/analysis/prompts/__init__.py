@@ -7,8 +7,6 @@ TOPIC = Topic(
     results={
         "GStudy": Shown(plots=("components", "d_study"), fact="variance_fact", speaks=True),
         "PromptMean": Shown(plots=("prompt_means",), fact="prompts_fact"),
-        "Averaging": Shown(speaks=True),
-        "RankStability": Shown(speaks=True),
     },
     heads={
         "items_low": "these prompts, low", "items_high": "these prompts, high", "s2_prompt": "prompt variance",

@@ -14,16 +14,13 @@ from calib.console.files import By, Items, Out
 from calib.console.show import paragraphs, show_lines, show_results
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 @options_from("sensitivity")
 def sensitivity(
     ratings: Annotated[Path, typer.Argument(help="Ratings of the same items under several prompts.")],
     items: Items = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="People's scores of some items: does averaging prompts help?")
-    ] = None,
     by: By = None,
     calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
     target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
@@ -34,7 +31,6 @@ def sensitivity(
     """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
     table = calib.table.read(ratings, "ratings")
     texts = None if items is None else calib.table.read(items, "items")
-    people = None if gold is None else calib.table.read(gold, "scores")
     judges, groups = options.pop("judges"), options.pop("groups")
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
@@ -44,21 +40,12 @@ def sensitivity(
     if not judges:
         scores = calib.summarize(table, texts)
         answers.append(calib.prompt_mean(scores, by=by, **shared))
-        if _paired_systems(scores):
-            answers.append(calib.rank_stability(scores))
-        if people is not None:
-            answers.append(calib.averaging(scores, people, **shared))
     show_results(studies, out)
     paragraphs(*designs)
     for answer in answers:
         show_lines(answer)
 
 
-def _paired_systems(scores: pd.DataFrame) -> bool:
-    """Whether several systems have one item each in a group, so that their order can be asked for."""
-    if not {"group", "system"} <= set(scores) or len(scores["system"].unique()) < 2:
-        return False
-    return not scores.duplicated(["criterion", "rater", "prompt", "method", "temperature", "group", "system"]).any()
 
 
 def _designs(studies: calib.Results[Any], calls: int, target: float | None, price_prompt: float) -> list[str]:

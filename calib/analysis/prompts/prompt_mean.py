@@ -212,7 +212,7 @@ def prompt_mean(
     Notes
     -----
     The prompts stand for others that would have done as well. It is the judge's mean, whatever people
-    would say: for that see `averaging`.
+    would say.
 
     References
     ----------
@@ -236,49 +236,6 @@ def prompt_mean(
     return _over_prompts(check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
 
 
-def prompt_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    groups: Labels | None = None,
-    names: Labels | None = None,
-    confidence_level: float = 0.95,
-) -> PromptMean:
-    r"""Difference of two systems' mean scores, a - b, over the same items and the same prompts.
-
-    Differences d = a - b are taken item by item and prompt by prompt, and then `prompt_mean` of
-    these. A prompt that is harsh to both systems cancels; one that favours one of them does not (it
-    is the prompt variance of the differences), nor does item x prompt.
-
-    Parameters
-    ----------
-    a, b : array_like, shape (n, P)
-        Row i of both is the same document (or question), column p the same prompt.
-    groups, names, confidence_level
-        As for `prompt_mean`.
-
-    Returns
-    -------
-    PromptMean
-
-    Raises
-    ------
-    ValueError
-        As `prompt_mean`, or if the shapes differ.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> harsh, document = rng.normal(0, 1, 6), rng.normal(0, 0.5, (100, 1))
-    >>> a, b = (mean + harsh + document + rng.normal(0, 0.4, (100, 6)) for mean in (3.5, 3.2))
-    >>> print(prompt_difference(a, b))
-    difference of judge means over 6 prompts = 0.2811, 95 % CI [0.1845, 0.3778], from 100 items; the
-    prompts' means span 0.2583, the interval of one is 0.2333 wide
-    """
-    first, second = check.array(a, "a", ndim=2), check.array(b, "b", ndim=2)
-    if first.shape != second.shape:
-        raise ArgumentError("b", f"must have the shape of {{0}} {first.shape}", f"got {second.shape}", mentions=("a",))
-    return _over_prompts(first - second, groups, names, confidence_level, "a", "difference of judge means")
 
 
 def _over_prompts(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from calib import stats
@@ -14,7 +13,7 @@ from calib.core.check import as_typed, was_called
 from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
-from calib.tables.gold import NAMES, ends_of, groups_of, parts_of
+from calib.tables.gold import ends_of, groups_of, parts_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
 from calib.tables.studies import over_prompts, studies_in_parts, studies_of
@@ -157,108 +156,8 @@ def prompt_mean(
     return Results.of(answers)
 
 
-def prompt_difference(
-    scores: pd.DataFrame, a: str, b: str, *, confidence_level: float = 0.95
-) -> Results[stats.PromptMean]:
-    """Mean score of system `a` less that of `b` by a judge, paired by group, with the choice of the prompt inside.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        As for `prompt_mean`, with columns `group` and `system`.
-    a, b : str
-        Names of systems.
-    confidence_level : float
-
-    Returns
-    -------
-    Results
-        With `n_unmatched` (groups) and `n_prompts_unmatched`, which only one of the two has.
-
-    Raises
-    ------
-    TableError
-        If a system or a column is not there.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
-    >>> calib.prompt_difference(calib.summarize(ratings, items), "clean", "fluency-2").one().interval.low > 0
-    True
-    """
-    as_typed(prompt_difference, locals())
-    answers = []
-    for label, rows in _judged(scores):
-        sides = [_of_system(rows, name) for name in (a, b)]
-        shared = sides[0].index.intersection(sides[1].index, sort=False)
-        prompts = sides[0].columns.intersection(sides[1].columns, sort=False)
-        first, second = (side.loc[shared, prompts] for side in sides)
-        counts = {"n_unmatched": max(map(len, sides)) - len(shared)}
-        counts |= {"n_prompts_unmatched": max(side.shape[1] for side in sides) - len(prompts)}
-        options = {"names": first.columns, "confidence_level": confidence_level}
-        whole = label | {"system": f"{a} - {b}"} | counts
-        with in_the_names_of(whole, x="scores"):
-            answers.append((whole, stats.prompt_difference(first, second, **options)))
-    return Results.of(answers)
 
 
-def averaging(
-    scores: pd.DataFrame,
-    gold: pd.DataFrame,
-    *,
-    groups: str | None = "group",
-    min_gold: int = 10,
-    confidence_level: float = 0.95,
-) -> Results[stats.Averaging]:
-    """Whether the mean over prompts serves a gold-corrected interval better than one prompt.
-
-    Where all items have all prompts, the interval itself is also that of
-    ``calib.interval(calib.summarize(ratings, items, pool="prompt"), gold)``.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        As for `prompt_mean`, of all items.
-    gold : DataFrame
-        Human scores of a random sample of these items, one rater.
-    groups, confidence_level
-        As for `prompt_mean`.
-    min_gold : int, default 10
-        Refuse fewer labels.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError
-        If there is one prompt only, or nothing matches.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> gold = calib.summarize(people, items, pool="rater").query("criterion == 'fluency'").sample(60, random_state=1)
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
-    >>> len(calib.averaging(calib.summarize(ratings, items), gold).one().alone)
-    4
-    """
-    as_typed(averaging, locals())
-    people = scores_in(gold, "gold")
-    answers = []
-    for label, rows, theirs in with_gold(_judged(scores), people):
-        _several(label, rows["prompt"])
-        wide = wide_of(rows)
-        y, ends, unmatched = beside(rows, theirs, wide.index, label)
-        options = ends | {"groups": shared_groups(rows, groups, wide.index), "min_gold": min_gold}
-        label |= {"n_unmatched": unmatched}
-        with in_the_names_of(label, x="scores", **NAMES):
-            found = stats.averaging(y, wide, names=wide.columns, confidence_level=confidence_level, **options)
-            answers.append((label, found))
-    return Results.of(answers)
 
 
 def with_gold(
@@ -287,46 +186,6 @@ def beside(
     return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
 
 
-def rank_stability(scores: pd.DataFrame) -> Results[stats.RankStability]:
-    """How often two systems swap over prompts, and how well the prompts' orders agree (Kendall's W).
-
-    Parameters
-    ----------
-    scores : DataFrame
-        As for `prompt_mean`, with columns `group` and `system`: every system answers the same groups.
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError
-        If a column is not there, or a system has several items in a group.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, _ = calib.load_planted()
-    >>> ratings = calib.rate(items, calib.geval_prompt("fluency").variants(4), calib.Judge("offline"), progress=False)
-    >>> result = calib.rank_stability(calib.summarize(ratings, items)).one()
-    >>> result.n_systems, result.n_prompts
-    (13, 4)
-    """
-    answers = []
-    for label, rows in _judged(scores):
-        _need_systems(rows)
-        _several(label, rows["prompt"])
-        names = pd.unique(rows["system"].astype(object)).tolist()
-        tables = [_of_system(rows, name) for name in names]
-        index = tables[0].index
-        for table in tables[1:]:
-            index = index.union(table.index, sort=False)
-        columns = pd.unique(rows["prompt"].astype(object))
-        x = np.stack([table.reindex(index=index, columns=columns).to_numpy() for table in tables])
-        with in_the_names_of(label, x="scores"):
-            answers.append((label, stats.rank_stability(x, names=names)))
-    return Results.of(answers)
 
 
 def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -349,16 +208,6 @@ def shared_groups(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> An
     return group if group is not None and len(set(group)) < len(group) else None
 
 
-def _of_system(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """One system's scores, one row per group and one column per prompt."""
-    _need_systems(rows)
-    part = rows[rows["system"] == name]
-    if not len(part):
-        there = ", ".join(sorted(map(repr, rows["system"].unique())))
-        raise TableError(f"no scores of system {name!r}; there are {there}.")
-    if part.duplicated(["group", "prompt"]).any():
-        raise TableError(f"system {name!r} must have one item per group, but has several in some.")
-    return wide_of(part.assign(item=part["group"]))
 
 
 def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> None:
@@ -370,8 +219,3 @@ def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> N
         raise TableArgumentError(argument, rule, given, about=words(label))
 
 
-def _need_systems(rows: pd.DataFrame) -> None:
-    for column in ("group", "system"):
-        if column not in rows or rows[column].isna().any():
-            raise TableError(f"systems are compared by `group` and `system`, but the scores have no whole `{column}`: "
-                             f"give the items to `summarize` (--items).")  # fmt: skip

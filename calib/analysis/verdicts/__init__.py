@@ -9,7 +9,6 @@ TOPIC = Topic(
             name="pass and fail", plots=("confusion", "roc"), pictures="verdict_pictures", fact="pass_fact",
             conclusions="pass_sentences", speaks=True, notes="pass_notes",
         ),
-        "ClassReport": Shown(name="labels, one by one", conclusions="class_sentences", speaks=True),
     },
     heads={},
     frame="figures_in_words",

@@ -36,10 +36,8 @@ def pass_fail(
     groups: str | None = "group",
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
-) -> Results[stats.PassFail | stats.ClassReport]:
+) -> Results[stats.PassFail]:
     """How often a judge's pass and fail are people's, and what share of the items people would pass.
-
-    Of labels with more than two values and without a pass mark: how often the judge's label is people's.
 
     Parameters
     ----------
@@ -68,13 +66,12 @@ def pass_fail(
     Returns
     -------
     Results
-        Of `calib.stats.pass_fail`, or of `calib.stats.class_report`; labelled by criterion, rater, prompt, method,
-        temperature, `by`, `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
+        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
 
     Raises
     ------
     TableError
-        If nothing matches, or labels have several values that the judge does not use and no pass mark is given.
+        If nothing matches, or labels have more than two values and no pass mark is given.
 
     Warns
     -----
@@ -101,7 +98,7 @@ def pass_fail(
     options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
     answers, refused = [], []
     for judged in labelled_pairs(judges, labels, (by, groups)):
-        asked = _Judged(judged, _passing(judged, pass_mark), labels.argument, groups)
+        asked = _Judged(judged, _passing(judged, pass_mark, labels.argument), groups)
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
@@ -123,20 +120,14 @@ def pass_fail(
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One judge on one criterion, and the share of people who pass each item; no share where labels are no verdicts."""
+    """One judge on one criterion, and the share of people who pass each item."""
 
     judged: Labelled
-    shares: Floats | None
-    people: str
+    shares: Floats
     groups: str | None
 
     def found(self, part: pd.DataFrame, production: Floats | None, options: dict[str, Any]) -> Any:
         shared = None if self.groups is None else groups_of(part, self.groups)
-        if self.shares is None:
-            _same_labels(self.judged, self.people)
-            confidence = options["confidence_level"]
-            levels = self.judged.levels
-            return stats.class_report(part["x"], part["y"], levels=levels, groups=shared, confidence_level=confidence)
         shares = self.shares[part.index]
         yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
         said = _unit(part["x"], self.judged, options["cut"])
@@ -152,10 +143,11 @@ def _only_scores(production: Data, columns: Columns) -> Any:
     return given(production, None, said, names=("scores",), needs=("judge",), any_scale=True).scores
 
 
-def _passing(judged: Labelled, pass_mark: float | None) -> Floats | None:
-    """The share of people who pass each item; None where labels are neither pass nor fail."""
+def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats:
+    """The share of people who pass each item."""
     if pass_mark is None and len(judged.levels) > 2:
-        return None
+        rule = "must be pass and fail, or {0} must say what passes (in a shell --pass-mark)"
+        raise TableArgumentError(argument, rule, f"have {len(judged.levels)} values", mentions=("pass_mark",))
     mark = judged.levels[-1] if pass_mark is None else pass_mark
     if not judged.levels[0] < mark <= judged.levels[-1]:
         ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"
@@ -164,13 +156,6 @@ def _passing(judged: Labelled, pass_mark: float | None) -> Floats | None:
     return np.asarray(told.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
 
 
-def _same_labels(judged: Labelled, argument: str) -> None:
-    odd = judged.frame["x"].dropna()
-    odd = odd[~odd.isin(judged.levels)]
-    if len(odd):
-        rule = "must be pass and fail, or labels of the judge's (say what passes: pass_mark=, in a shell --pass-mark)"
-        named = f"have {len(judged.levels)} values and the judge says {odd.iloc[0]:g}"
-        raise TableArgumentError(argument, rule, named)
 
 
 def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
@@ -198,7 +183,7 @@ def _production(elsewhere: Checked | None, label: dict[str, Any], judged: Labell
 def _drawn(found: Any, part: pd.DataFrame) -> Any:
     """Without PPI's rate where the labelled items are no plain random part."""
     chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
-    if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max() or not isinstance(found, stats.PassFail):
+    if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
         return found
     text = (
         "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not those"
@@ -207,7 +192,7 @@ def _drawn(found: Any, part: pd.DataFrame) -> Any:
     return with_warnings(replace(found, ppi=none), [f"{text} of all items; `interval` takes the chances into account."])
 
 
-def _even(shares: Floats | None, part: pd.DataFrame) -> list[str]:
-    n = 0 if shares is None else int((np.abs(shares[part.index] - 0.5) < 1e-9).sum())
+def _even(shares: Floats, part: pd.DataFrame) -> list[str]:
+    n = int((np.abs(shares[part.index] - 0.5) < 1e-9).sum())
     said = f"even_split: on {n} items as many people say pass as fail; they are taken to fail."
     return [said] if n else []

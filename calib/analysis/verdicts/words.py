@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from calib.analysis.verdicts.class_report import ClassReport
 from calib.analysis.verdicts.confusion import Figure
 from calib.analysis.verdicts.pass_fail import PassFail
 from calib.core.result import bracket, short
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
-    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "ac2": "Gwet's AC2", "fleiss_kappa": "Fleiss' kappa",
+    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "ac2": "Gwet's AC2",
     "auc": "area below ROC",
     "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
@@ -90,20 +89,8 @@ def pass_fact(results: Results[PassFail]) -> str:
     return ", ".join(f"{name.upper()} {number_span(v)}" for name, v in spans.items())
 
 
-def class_sentences(labels: Sequence[Mapping[str, object]], results: Sequence[ClassReport]) -> list[str]:
-    """For each judge how often its label is people's, and which label it finds least often."""
-    return each_once(labels, results, lambda one: [_of_classes(one)])
 
 
-def _of_classes(one: ClassReport) -> str:
-    level = one.confidence_level
-    known = [(k, of) for k, of in zip(one.levels, one.classes, strict=True) if not math.isnan(of["recall"].estimate)]
-    worst, of = min(known, key=lambda pair: pair[1]["recall"].estimate)
-    return (
-        f"The judge's label is people's on {_in_full(one.accuracy, level)} of {one.n} items; beyond chance: kappa "
-        f"{_in_full(one.kappa, level)}, AC1 {_in_full(one.ac1, level)}. Least often it finds {worst:g}: "
-        f"{_in_full(of['recall'], level)}."
-    )
 
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from calib.analysis.gate.changed_share import largest_share, share_reach
-from calib.stats import gate_outcomes, spent_error, transported_mean
+from calib.stats import gate_outcomes
 
 try:
     from statsmodels.stats.multitest import multipletests
@@ -56,8 +56,6 @@ def test_an_error_that_is_none_is_refused(error):
         gate_outcomes([1.0], [2.0], [0.5], line=0, error=error)
 
 
-def test_spent_error_adds_up():
-    assert sum(spent_error(0.05, t) for t in range(1, 20000)) == pytest.approx(0.05, abs=3e-6)
 
 
 def test_shares_as_statsmodels_has_them():
@@ -69,39 +67,11 @@ def test_shares_as_statsmodels_has_them():
             assert share_reach(k / n, n, 0.9) == pytest.approx((high - low) / 2)
 
 
-# --- transported ------------------------------------------------------------------------------------------------
 
 
-def test_transported_by_hand():
-    from scipy import stats
-
-    f, b = np.array([3.1, 4.2, 3.7, 4.0]), np.array([-0.41, -0.35, -0.5])
-    found = transported_mean(f, b, null=3.0, confidence_level=0.9)
-    error = np.sqrt(b.var(ddof=1) * (1 + 1 / 3) + f.var(ddof=1) / 4)
-    low, high = stats.t.interval(0.9, 2, f.mean() + b.mean(), error)
-    assert found.interval == pytest.approx((low, high))
-    assert found.p_value == pytest.approx(stats.t.sf((3.0 - found.estimate) / error, 2))
 
 
-@pytest.mark.parametrize("biases", [[], [-0.4], [-0.4, -0.3], [-0.4, np.nan, 0.1]])
-def test_few_builds_say_nothing(biases):
-    with pytest.raises(ValueError, match="`biases` must have 3 values or more"):
-        transported_mean([3, 4, 5], biases)
 
 
-def test_ends_of_the_scale_hold():
-    assert transported_mean([4.9, 5, 5], [0.5, -0.4, 0.1], bounds=(1, 5)).interval.high == 5
 
 
-@pytest.mark.slow
-def test_transported_holds_where_builds_differ():
-    """K labelled builds and the new one are draws of one law: coverage is the nominal one, two-sided verdict."""
-    rng = np.random.default_rng(7)
-    hits = []
-    for _ in range(3000):
-        biases = rng.normal(-0.4, 0.3, 5)
-        truth, bias = 3.5, biases[-1]
-        f = truth - bias + rng.normal(0, 0.8, 100)
-        found = transported_mean(f, biases[:4] + rng.normal(0, 0.05, 4), confidence_level=0.9)
-        hits.append(found.interval.low <= truth <= found.interval.high)
-    assert abs(np.mean(hits) - 0.9) < 4 * np.sqrt(0.09 / 3000)

@@ -39,7 +39,7 @@ def test_a_damaged_line_of_the_ledger_is_named(tmp_path, damaged):
     ledger = tmp_path / "gates.jsonl"
     ledger.write_text(json.dumps(_LINE | damaged) + "\n", "utf-8")
     with pytest.raises(TableError, match=r"line 1.*damaged"):
-        calib.gate(*tables(), system="a", above=3, ledger=ledger, error="spend")
+        calib.gate(*tables(), system="a", above=3, ledger=ledger)
 
 
 def test_a_ledger_that_is_no_text_or_no_file_is_refused(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from refusal import message
 
-from calib.stats import Moments, ppi_difference, ppi_mean, ppi_means
+from calib.stats import Moments, ppi_difference, ppi_mean
 
 quick = settings(deadline=None, derandomize=True, max_examples=100)
 NAN = math.nan
@@ -268,51 +268,12 @@ def systems(seed, count=6, n=14, rest=60):
     return y[order], f[order], gold[order], u, others
 
 
-@pytest.mark.parametrize("options", [{}, {"bounds": (1, 5)}, {"bounds": (1, 5), "step": 1, "confidence_level": 0.8}])
-@pytest.mark.parametrize("shift", [0, 0.9])
-def test_each_of_many_systems_is_its_mean(options, shift):
-    y, f, gold, u, others = systems(1)
-    f, u = f + shift, u + shift  # beyond the scale for some
-    rest = Moments.from_chunks([(u[:100], others[:100]), (u[100:], others[100:])], n_systems=6)
-    many = ppi_means(y, f, gold, rest, same_scale=shift == 0, **options)
-    for k in range(6):
-        one = ppi_mean(y[gold == k], f[gold == k], u[others == k], same_scale=shift == 0, **options)
-        found = [many.estimate[k], many.std_error[k], many.low[k], many.high[k], many.lam[k], many.n_gold[k], many.n[k]]
-        assert_allclose(found, [one.estimate, one.std_error, *one.interval, one.lam, one.n_gold, one.n], rtol=1e-10)
-        assert one.estimator == many.estimator
 
 
-def test_proportions_of_many_systems():
-    y, f, gold, u, others = systems(2)
-    y, f, u = y > 3.5, f > 3.5, u > 3.5
-    many = ppi_means(y, f, gold, Moments.from_chunks([(u, others)], n_systems=6))
-    for k in range(6):
-        one = ppi_mean(y[gold == k], f[gold == k], u[others == k])
-        found = [many.estimate[k], many.std_error[k], many.low[k], many.high[k]]
-        assert_allclose(found, [one.estimate, one.std_error, *one.interval], rtol=1e-10)
-        assert one.estimator == many.estimator
 
 
-def test_a_system_with_nothing_unlabelled_has_its_labels_alone():
-    y, f, gold, u, others = systems(3)
-    keep = others != 2
-    rest = Moments.from_chunks([(u[keep], others[keep])], n_systems=6)
-    for options in ({}, {"bounds": (1, 5)}):
-        many = ppi_means(y, f, gold, rest, **options)
-        one = ppi_mean(y[gold == 2], f[gold == 2], [], **options)
-        found = [many.estimate[2], many.std_error[2], many.low[2], many.high[2]]
-        assert_allclose(found, [one.estimate, one.std_error, *one.interval], rtol=1e-10)
 
 
-def test_yes_or_no_with_a_judge_of_probabilities_is_that_of_one_system():
-    y, f, gold, u, others = systems(4)
-    y, f, u = (y > 3).astype(float), (f - 1) / 4, (u - 1) / 4
-    rest = Moments.from_chunks([(u, others)], n_systems=6)
-    found = ppi_means(y, f, gold, rest, bounds=(0, 1), step=1)
-    assert found.estimator == "gaffke-ppi"
-    for k in range(6):
-        one = ppi_mean(y[gold == k], f[gold == k], u[others == k], bounds=(0, 1), step=1, min_gold=2)
-        assert_allclose([found.low[k], found.high[k]], one.interval, rtol=1e-8)
 
 
 # --- sets of one population -------------------------------------------------------------------------------------------
