@@ -20,14 +20,8 @@ from .analysis.calibration.verbs import (
     forecast_quality as forecast_quality,
     score_sets as score_sets,
 )
-from .analysis.distributions.verbs import (
-    profile as profile,
-    temperature_curve as temperature_curve,
-)
-from .analysis.draws.verbs import (
-    convergence as convergence,
-    variance_components as variance_components,
-)
+from .analysis.distributions.verbs import profile as profile, temperature_curve as temperature_curve
+from .analysis.draws.verbs import convergence as convergence, variance_components as variance_components
 from .analysis.drift.verbs import drift as drift
 from .analysis.gate.verbs import gate as gate, gate_plan as gate_plan
 from .analysis.means.verbs import difference as difference, interval as interval
@@ -44,10 +38,7 @@ from .analysis.planning.verbs import (
     transport_test as transport_test,
     will_it_help as will_it_help,
 )
-from .analysis.prompts.verbs import (
-    prompt_mean as prompt_mean,
-    sensitivity as sensitivity,
-)
+from .analysis.prompts.verbs import prompt_mean as prompt_mean, sensitivity as sensitivity
 from .analysis.verdicts.verbs import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo

@@ -62,7 +62,7 @@ class Files:
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
-            return first, second if is_partitioned(second) else opened(second)
+            return first, opened(second)
         found = as_given(opened(first), opened(second), self.said, names=names)
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(found, tuple):

@@ -97,10 +97,8 @@ def as_given(
     columns = checked_words(columns)
     for thing, name in zip((first, second), names, strict=False):
         if is_partitioned(thing):
-            given = (
-                "got partitions, which summarize, interval, agreement, compare, sensitivity and forecast_quality take"
-            )
-            raise ArgumentError(name, "must be one table here", given)
+            given = "got partitions, which `summarize` and `interval` take"
+            raise ArgumentError(name, "must be one table (a million scores fit in memory)", given)
     if isinstance(first, Intake):
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
@@ -201,8 +199,6 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
         rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
         raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
-    if whole.unlabelled is not None:  # came in parts: what is known of the rest goes with each
-        return replace(whole, frame=mine), replace(whole, frame=others), files.gold
     return mine, others, files.gold
 
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _YES = ("true", "1", "1.0", "wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "prawda", "истина")
 _NO = ("", "false", "0", "0.0", "falsch", "faux", "falso", "onwaar", "fałsz", "ложь")
 _OURS = {"item", "criterion", "rater", "score"}
-_ARGILLA, _LABEL_STUDIO = {"responses", "fields"}, {"annotations", "annotation_id", "lead_time", "data"}
+_LABEL_STUDIO = {"annotations", "annotation_id", "lead_time", "data"}
 _OWN = 'labels of your own need no such file: calib.interval("scores.csv", "labels.csv")'
 
 
@@ -77,13 +77,9 @@ def _cells_of(path: Path, name: str) -> _Cells:
         return _of_sheet(path)
     text, notes = decoded(path.read_bytes(), name)
     keys = _first_keys(text, name, ending)
-    if keys >= _OURS or not keys & (_ARGILLA | _LABEL_STUDIO):
+    if keys >= _OURS or not keys & _LABEL_STUDIO:
         read = _of_json if ending in (".json", ".jsonl", ".ndjson") else _of_csv
         return read(text, name, notes)
-    if keys & _ARGILLA:
-        from calib.labelling.argilla import argilla_answers
-
-        return _of_frame(argilla_answers(path))
     from calib.labelling.label_studio import label_studio_answers
 
     return _of_frame(label_studio_answers(path))

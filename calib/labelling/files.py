@@ -14,7 +14,7 @@ from calib.labelling.task import Sheet, Task
 from calib.table import TableError
 from calib.table.files import whole_or_not
 
-ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",), "argilla": (".json",)}
+ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
 
 
 def checked_path(path: str | Path, to: str) -> Path:
@@ -55,11 +55,6 @@ def written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) ->
 
         return (write_label_studio(task, path), path.with_suffix(".xml"))
     files = _of_each(task, path)
-    if to == "argilla":
-        from calib.labelling.argilla import settings_beside, write_argilla
-
-        written = [write_argilla(task, sheet, target) for sheet, target in files]
-        return tuple(one for target in written for one in (target, settings_beside(target)))
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 

@@ -1,22 +1,19 @@
-"""What answers say about those who gave them: how many, how fast, whether they drift, where they differ."""
+"""What answers say about those who gave them: how many, how fast, where they differ."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from calib import stats
 from calib.core.numeric import adjusted
 from calib.core.result import short
 from calib.labelling.answers import counted
 from calib.labelling.task import CANNOT_SAY
 from calib.table import parse_scale
 
-_PAUSE = pd.Timedelta(minutes=30)
 _FLAGGED = 0.05
 _FEW = 10  # labels below which the same one each time says nothing
 _COMMON = 5  # items in common below which no difference of annotators can be told
@@ -24,80 +21,33 @@ _LONG = 10  # medians: a page that was left open
 
 
 def annotators_of(answers: pd.DataFrame) -> pd.DataFrame:
-    """A row per annotator and criterion: counts, times, the sitting's numbers; p-values adjusted over all of them."""
-    together = sittings_of(answers)
-    rows = [
-        _row(str(rater), str(criterion), part, together.loc[part.index])
-        for (rater, criterion), part in answers.groupby(["rater", "criterion"], sort=False)
-    ]
-    out = pd.DataFrame(rows)
-    p = adjusted(out[["p_drift", "p_run"]].to_numpy(dtype=float).ravel(), "holm").reshape(-1, 2)
-    out["p_drift"], out["p_run"] = p[:, 0], p[:, 1]
-    out["flags"] = [_flags(row) for row in out.to_dict("records")]
-    return out
+    """A row per annotator and criterion: counts, times of the first and last answer, median seconds, mean."""
+    rows = []
+    for (rater, criterion), part in answers.groupby(["rater", "criterion"], sort=False):
+        labelled = part["score"].notna()
+        rows.append({
+            "annotator": str(rater),
+            "criterion": str(criterion),
+            "n_items": part["item"].nunique(),
+            "n_labels": int(labelled.sum()),
+            "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
+            "n_comments": int((part["comment"].str.strip() != "").sum()),
+            "first": part["when"].min(),
+            "last": part["when"].max(),
+            "seconds": part.loc[labelled, "seconds"].median(),
+            "mean": part["score"].mean(),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
 
 
-def sittings_of(answers: pd.DataFrame) -> pd.Series:
-    """The number of the sitting of each answer, from 0: a pause of more than half an hour begins another."""
-    ordered = answers.sort_values(["rater", "when", "position"], kind="stable", na_position="first")
-    pause = ordered.groupby("rater", sort=False)["when"].diff() > _PAUSE
-    return pause.groupby(ordered["rater"], sort=False).cumsum().astype(int).reindex(answers.index)
-
-
-def _row(rater: str, criterion: str, part: pd.DataFrame, sitting: pd.Series) -> dict[str, Any]:
-    ordered = part.sort_values(["when", "position"], kind="stable", na_position="first")
-    row = {
-        "annotator": rater,
-        "criterion": criterion,
-        "n_items": part["item"].nunique(),
-        "n_labels": int(part["score"].notna().sum()),
-        "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
-        "n_comments": int((part["comment"].str.strip() != "").sum()),
-        "n_sittings": int(sitting.nunique()),
-        "first": part["when"].min(),
-        "last": part["when"].max(),
-    }
-    if not row["n_labels"]:
-        return row | dict.fromkeys(_NUMBERS, math.nan)
-    told = stats.sitting(ordered["score"], seconds=ordered["seconds"], sittings=sitting[ordered.index].to_numpy())
-    # of labels that are all the same no order is more or less likely
-    p_run = told.p_run if math.isfinite(told.p_drift) or told.run < told.n else math.nan
-    numbers = (
-        told.seconds, told.seconds_first, told.seconds_last, told.mean, told.drift, *told.interval, told.tau,
-        told.p_drift, told.run, told.run_value, p_run,
-    )  # fmt: skip
-    return row | dict(zip(_NUMBERS, numbers, strict=True))
-
-
-_NUMBERS = (
-    "seconds", "seconds_first", "seconds_last", "mean", "drift", "conf_low", "conf_high", "tau", "p_drift", "run",
-    "run_value", "p_run",
-)  # fmt: skip
-
-
-def _flags(row: dict[str, Any]) -> str:
-    """What is out of the ordinary, by its name."""
-    same = row["n_labels"] >= _FEW and row["run"] == row["n_labels"]
-    found = {"drift": row["p_drift"] < _FLAGGED, "run": row["p_run"] < _FLAGGED, "all the same": same}
-    return ", ".join(name for name, there in found.items() if there)
-
-
-def flagged(annotators: pd.DataFrame) -> list[str]:
-    """A sentence for each flag, which says what to look at."""
+def all_alike(answers: pd.DataFrame) -> list[str]:
+    """A sentence on each annotator whose labels are all the same."""
     notes = []
-    for row in annotators.to_dict("records"):
-        who, value = f"{row['annotator']!r} on {row['criterion']}", short(row["run_value"])
-        if "drift" in row["flags"]:
-            ends = f"95 % CI {row['conf_low']:+.2g} to {row['conf_high']:+.2g}, p {short(row['p_drift'])}"
-            drift = f"labels drift by {row['drift']:+.2g} from the first to the last of a sitting ({ends})"
-            notes.append(f"{who}: {drift}: have some of the first labelled again.")
-        if "run" in row["flags"]:
-            run = f"{row['run']:.0f} labels of {value} in a row, which the same labels in random order"
-            notes.append(f"{who}: {run} hardly ever have (p {short(row['p_run'])}): look at these again.")
-        if "all the same" in row["flags"]:
-            notes.append(
-                f"{who}: all {row['n_labels']} labels are {value}, which says nothing about agreement or drift."
-            )
+    for (rater, criterion), labels in answers.groupby(["rater", "criterion"], sort=False)["score"]:
+        if labels.count() >= _FEW and labels.nunique() == 1:
+            value = short(labels.dropna().iloc[0])
+            told = f"all {labels.count()} labels are {value}, which says nothing about agreement"
+            notes.append(f"{str(rater)!r} on {criterion}: {told}.")
     return notes
 
 

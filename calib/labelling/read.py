@@ -17,7 +17,7 @@ from calib.intake.entry import given
 from calib.intake.taken import Data
 from calib.labelling.answers import ENDINGS, answers_in
 from calib.labelling.joined import joined_answers
-from calib.labelling.people import annotators_of, disagreements_of, flagged, in_common, price_of, strictness_of
+from calib.labelling.people import all_alike, annotators_of, disagreements_of, in_common, price_of, strictness_of
 from calib.labelling.progress import against_drawn, progress_of
 from calib.table import check_ratings
 from calib.tables.door import Checked, scores_in
@@ -95,7 +95,7 @@ def read_labels(
     gold = mean_of_people(scores_in(ratings, "files"))
     annotators, (price, said) = annotators_of(answers), price_of(answers)
     agreed, why = _reliability(ratings, pool)
-    notes += [*flagged(annotators), *strictness_of(answers), *said, *why]
+    notes += [*all_alike(answers), *strictness_of(answers), *said, *why]
     return Labels(
         ratings=ratings,
         gold=gold.frame,

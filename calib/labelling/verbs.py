@@ -77,7 +77,7 @@ def label_page(
     title : str, optional
     words : mapping, optional
         The words of the page in another language, by those of ``calib/labelling/words.json``.
-    to : {"html", "xlsx", "label-studio", "argilla"}
+    to : {"html", "xlsx", "label-studio"}
         A page, a workbook with drop-downs, or what these tools import.
     seed : int, default 0
         Of orders, common items and shares.

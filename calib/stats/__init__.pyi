@@ -12,7 +12,6 @@ from calib.analysis.agreement.annotator import (
 )
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
-from calib.analysis.agreement.counts import Counts as Counts
 from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
 from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
@@ -137,10 +136,7 @@ from calib.analysis.planning.judge_correlation import (
     label_multiplier as label_multiplier,
     will_it_help as will_it_help,
 )
-from calib.analysis.planning.labels import (
-    LabelsNeeded as LabelsNeeded,
-    labels_needed as labels_needed,
-)
+from calib.analysis.planning.labels import LabelsNeeded as LabelsNeeded, labels_needed as labels_needed
 from calib.analysis.planning.transport import (
     Transport as Transport,
     shift_weights as shift_weights,
@@ -149,10 +145,7 @@ from calib.analysis.planning.transport import (
 from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.d_study import DStudy as DStudy
 from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
-from calib.analysis.prompts.prompt_mean import (
-    PromptMean as PromptMean,
-    prompt_mean as prompt_mean,
-)
+from calib.analysis.prompts.prompt_mean import PromptMean as PromptMean, prompt_mean as prompt_mean
 from calib.analysis.verdicts.confusion import Figure as Figure
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
 from calib.analysis.verdicts.roc import Roc as Roc, roc as roc

@@ -19,7 +19,7 @@ from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared
 from calib.stats import Moments
 from calib.table import TableError, check_ratings, check_scores, has_replies
 from calib.table.places import first_places
-from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass, slices
+from calib.tables.door import LITTLE, STANDS, Checked, Who, said_of_mass
 from calib.tables.pairs import DESIGN, FOLDED
 from calib.tables.scores import one_order_alone, summarized
 
@@ -34,29 +34,22 @@ class _Half(NamedTuple):
     others: pd.DataFrame
     items: Any
     shared: Any
-    replies: pd.DataFrame | None
     seen: pd.DataFrame  # who scores, in the order in which they come
-    apart: dict[Who, Any]  # items without a label of each of these, where asked for
     alone: tuple[int, int]  # pairs of outputs as `summarized` counts them
 
 
 def condensed(
-    parts: Partitions,
-    labelled: pd.Series,
-    columns: Sequence[str | None] = (),
-    groups: str | None = None,
-    *,
-    apart: bool = False,
+    parts: Partitions, labelled: pd.Series, columns: Sequence[str | None] = (), groups: str | None = None
 ) -> tuple[Checked, bool]:
     """Scores of the labelled items, with rows that stand for the rest; and whether any of the groups repeats.
 
     `columns` are those that results (the first), strata or weights are made by. Where groups repeat within a result
-    each has its own rows: the parts are then gone through once more. `apart` keeps the other items of each slice.
+    each has its own rows: the parts are then gone through once more.
     """
     names = frozenset(labelled.astype(str))
     keys = [name for name in columns if name is not None]
     within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
-    halves = list(parts.each(_half, names, keys, None if groups is None else within, apart, what="parts read"))
+    halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
     if not halves:
         raise TableError("scores: must come in one part at least, but there is none.")
     _refuse_some_with(halves)
@@ -69,7 +62,7 @@ def condensed(
     if repeat:
         if not parts.again:
             raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
-        halves = list(parts.each(_half, names, [*keys, groups], None, apart, what="parts read by group"))
+        halves = list(parts.each(_half, names, [*keys, groups], None, what="parts read by group"))
     elif groups is not None:
         halves = [half._replace(rows=half.rows.drop(columns="group", errors="ignore")) for half in halves]
     others = merged(pd.concat([half.others for half in halves], ignore_index=True))
@@ -84,10 +77,7 @@ def condensed(
     found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
-    replies = [half.replies for half in halves if half.replies is not None]
-    kept = together(replies) if replies else None
-    beside = _by_slice([half.apart for half in halves]) if apart else None
-    return said_of_mass(replace(found, unlabelled=beside, replies=kept, n_items=n_items)), repeat
+    return said_of_mass(replace(found, n_items=n_items)), repeat
 
 
 def _refuse_some_with(halves: Sequence[_Half]) -> None:
@@ -107,17 +97,12 @@ def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
 
 
-def _by_slice(apart: Sequence[dict[Who, Any]]) -> dict[Who, Any]:
-    names = dict.fromkeys(who for part in apart for who in part)
-    return {who: np.unique(np.concatenate([part[who] for part in apart if who in part])) for who in names}
-
-
 def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
     """One part as scores; of ratings they are summarised on the way."""
     return summarized(frame, None, None)[0] if has_replies(frame) else check_scores(frame)
 
 
-def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any, apart: bool) -> _Half:
+def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
     given = load()
     replies = check_ratings(given) if has_replies(given) else None
     scores, alone = (check_scores(given), (0, 0)) if replies is None else summarized(replies, None, None)
@@ -126,12 +111,10 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
-    mine = None if replies is None else replies[replies["item"].isin(labelled)]
     others, hashed = scores[~there], items_hashed(scores["item"])
     names = [name for name in dict.fromkeys([*Who._fields, *keys[:1]]) if name in scores]
     seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
-    each = {Who.of(label): items_hashed(rows["item"]) for label, rows in slices(others)} if apart else {}
-    return _Half(scores[there], stand_ins(others, keys), hashed, shared, mine, seen, each, alone)
+    return _Half(scores[there], stand_ins(others, keys), hashed, shared, seen, alone)
 
 
 def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:

@@ -52,15 +52,12 @@ class Who(NamedTuple):
 class Checked:
     """A frame that keeps the rules of its table, and the argument that it came as.
 
-    Of scores that came in parts `unlabelled` are hashes of the items of each slice that have no row of their own, where
-    these were asked for, `replies` the ratings of those that have, if ratings came, and `n_items` counts all items.
+    Of scores that came in parts `n_items` counts all items.
     """
 
     frame: pd.DataFrame
     kind: Kind
     argument: str
-    unlabelled: Mapping[Who, Any] | None = None
-    replies: pd.DataFrame | None = None
     n_items: int | None = None
 
     def only(self, rows: Any) -> Checked:

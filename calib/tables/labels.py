@@ -81,11 +81,8 @@ class Labels:
     page : str
         What the files are known by.
     annotators : DataFrame
-        One row per annotator and criterion: items, labels, answers without one, comments, sittings (a pause of more
-        than half an hour begins another), time of the first and last answer, seconds (medians: of all, of the first
-        and last third of a sitting), mean, and what `calib.stats.sitting` says of drift and runs of one label, with
-        p-values that are adjusted (Holm) over all rows and both tests. `flags` names what is below .05, and labels
-        that are all the same.
+        One row per annotator and criterion: items, labels, answers without one, comments, time of the first and last
+        answer, median seconds of an answer with a label, mean.
     disagreements : DataFrame
         Items that two annotators or more score differently, the farthest apart first: item, criterion, spread,
         comments, and a column for each annotator.
@@ -185,21 +182,11 @@ def _agreed(result: Any) -> str:
 
 def _annotators_told(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Heads and rows of the table of annotators."""
-    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "sittings", "mean"]
-    heads += ["drift", "p of drift", "run", "p of run", "flags"]
+    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "mean"]
     rows = []
     for row in annotators.to_dict("records"):
-        run = "" if math.isnan(row["run"]) else f"{row['run']:.0f} times {short(row['run_value'])}"
-        counts = [
-            row["n_labels"],
-            row["n_cannot_say"],
-            _number(row["seconds"]),
-            row["n_sittings"],
-            _number(row["mean"]),
-        ]
-        drift = "" if math.isnan(row["drift"]) else f"{row['drift']:+.2f}"
-        told = [*counts, drift, _number(row["p_drift"]), run, _number(row["p_run"]), row["flags"]]
-        rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, told)])
+        numbers = [row["n_labels"], row["n_cannot_say"], _number(row["seconds"]), _number(row["mean"])]
+        rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, numbers)])
     return heads, rows
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from calib.core.numeric import row_means
-from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared
-from calib.table import TableArgumentError, TableError, check_ratings
+from calib.table import TableArgumentError, TableError
 from calib.table.places import first_places
 from calib.tables.door import Who, in_all_rows, ratings_in
 from calib.tables.results import words
@@ -46,25 +44,6 @@ def studies_of(ratings: Any, judges: bool) -> list[Study]:
     return [study.finished() for study in _studies(ratings_in(ratings).frame, judges=judges)]
 
 
-def studies_in_parts(ratings: Partitions, judges: bool) -> list[Study]:
-    """The same of a table in parts, each of which gives its items."""
-    found, hashed = dict[Any, list[Study]](), []
-    for items, studies in ratings.each(partial(_studies_of_part, judges=judges), what="parts read"):
-        hashed.append(items)
-        for one in studies:
-            found.setdefault(tuple(str(value) for value in one.label.values()), []).append(one)
-    refuse_shared(hashed, lambda k: ratings.part(k)["item"], "ratings")
-    if not found:
-        raise TableArgumentError("ratings", "must hold scores of a judge", "has none")
-    return [_put_together(parts).finished() for parts in found.values()]
-
-
-def _studies_of_part(_number: int, load: Load, *, judges: bool) -> tuple[Any, list[Study]]:
-    table = check_ratings(load())
-    theirs = table["method"] != "human"
-    return items_hashed(table["item"]), [*_studies(table, judges=judges)] if theirs.any() else []
-
-
 def _studies(table: pd.DataFrame, *, judges: bool) -> Iterator[Study]:
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
@@ -76,31 +55,6 @@ def _studies(table: pd.DataFrame, *, judges: bool) -> Iterator[Study]:
         unread = len(begins) - int(np.count_nonzero(np.bincount(reply, good)))
         scales = {str(text) for text in rows["scale"].unique()} - {"", "nan"}
         yield Study(label, items, names, x, variance if label["method"] == "logprob" else None, unread, scales)
-
-
-def _put_together(parts: Sequence[Study]) -> Study:
-    """Items one after the other, under the prompts of all; where a part has fewer of these or of draws, NaN."""
-    first = parts[0]
-    _one_scale_for(first.label, set().union(*(part.scales for part in parts)))
-    names = [list(dict.fromkeys(name for part in parts for name in part.names[k])) for k in range(len(first.names))]
-    draws = max(part.x.shape[-1] for part in parts)
-    shape = [len(part.items) for part in parts], [len(each) for each in names], draws
-    whole = [_filled_up(parts, [part.x for part in parts], names, shape)]
-    if first.variance is not None:
-        whole.append(_filled_up(parts, [part.variance for part in parts], names, shape))
-    items = pd.Index(np.concatenate([np.asarray(part.items, dtype=object) for part in parts]))
-    unread = sum(part.unread for part in parts)
-    return first._replace(items=items, names=names, x=whole[0], variance=[*whole, None][1], unread=unread)
-
-
-def _filled_up(parts: Sequence[Study], values: Sequence[Any], names: list[list[str]], shape: Any) -> Any:
-    sizes, facets, draws = shape
-    whole, begin = np.full((sum(sizes), *facets, draws), np.nan), 0
-    for part, mine, size in zip(parts, values, sizes, strict=True):
-        places = [[each.index(name) for name in known] for each, known in zip(names, part.names, strict=True)]
-        whole[np.ix_(range(begin, begin + size), *places, range(mine.shape[-1]))] = mine
-        begin += size
-    return whole
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.agreement.coefficients import PAIR_SUMS, SHARES, WithCoefficient, named_coefficient
-from calib.analysis.agreement.counts import Counts
 from calib.analysis.agreement.levels import (
-    FEW_CELLS,
     Design,
     average,
     check_level,
@@ -33,7 +31,7 @@ from calib.analysis.agreement.spread import (
     unlike_commonest,
 )
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.check import Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
@@ -201,8 +199,8 @@ class Agreement(AgreementResult):
 
 
 def agreement(
-    x: ArrayLike | Counts,
-    y: ArrayLike | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
     *,
     groups: Labels | None = None,
     systems: Labels | None = None,
@@ -252,8 +250,7 @@ def agreement(
     ----------
     x, y : array_like, shape (n,)
         Scores of the two raters; a pair with a NaN is left out and counted. Names, as
-        strings, for the coefficients that need no order: "kappa_nominal" and "exact". Or `x` alone: the `Counts` of
-        all pairs, with their groups and systems.
+        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
         Which document and which system an item belongs to. They are part of the
         design whatever the level: repeated groups make items dependent.
@@ -322,14 +319,8 @@ def agreement(
     refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    count: Any = None
-    if isinstance(x, Counts):
-        x, y, groups, systems, count = _opened(x, y, groups, systems, rules)
-    elif y is None:
-        raise ArgumentError("y", "must be given beside {0}", "got None", mentions=("x",))
-    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are, "count": count}
-    judged: Any = x
-    first, second = comparable(named, x=judged, y=y)
+    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    first, second = comparable(named, x=x, y=y)
     whole, keep = design_of(first, second, **given)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
@@ -341,7 +332,7 @@ def agreement(
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
     warned += _cautions(design, found, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
     judge, human = check.array(first, "x"), check.array(second, "y")
-    warned += unread_cautions({"the judge": judge}, human, count) if missing == "drop" else ()
+    warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
     reason = no_interval_reason(used, found, interval) if interval != "none" and np.isnan(ends.low) else ""
     other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
     return Agreement(
@@ -353,7 +344,7 @@ def agreement(
         generalises_to=spread.speaks_of,
         reason=reason,
         systems_are=systems_taken_as(design, interval),
-        n_missing=int(items_where(np.isnan(judge + human), count)),
+        n_missing=int(np.isnan(judge + human).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
         estimate_other_missing=_under_other_missing(first, second, given, found),
@@ -363,22 +354,6 @@ def agreement(
         **ties_of(design),
         **spread.made_over(design) | {"n_groups": used.n_groups},
     )
-
-
-def _opened(counts: Counts, y: Any, groups: Any, systems: Any, rules: dict[str, Any]) -> tuple[Any, ...]:
-    """Rows with how many items each is, where that does; else the items one by one."""
-    for name, given in (("y", y), ("groups", groups), ("systems", systems)):
-        if given is not None:
-            raise ArgumentError(name, "is in the counts, and must not be given beside", "it came")
-    few = len(np.unique([counts.x, counts.y], axis=1)[0]) <= FEW_CELLS
-    if counts.groups is None and rules["level"] == "item" and rules["coefficient"] not in SHARES and few:
-        return counts.x, counts.y, None, counts.systems, counts.n.astype(float)
-    return *counts.each(), None
-
-
-def items_where(rows: NDArray[np.bool_], count: Floats | None) -> float:
-    """How many items these rows are."""
-    return float(rows.sum() if count is None else count[rows].sum())
 
 
 def checked_options(constant: str, missing: str, confidence_level: float, n_resamples: int) -> float:
@@ -396,11 +371,11 @@ def systems_taken_as(design: Design, interval: str) -> str:
     return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
 
 
-def unread_cautions(judges: Mapping[str, Floats], human: Floats, count: Floats | None = None) -> tuple[str, ...]:
+def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, ...]:
     """How many of the items that people scored each judge left without a score, if these are many."""
     scored = np.isfinite(human)
-    n = int(items_where(scored, count))
-    lacks = {name: int(items_where(scored & np.isnan(x), count)) for name, x in judges.items()}
+    n = int(scored.sum())
+    lacks = {name: int((scored & np.isnan(x)).sum()) for name, x in judges.items()}
     some = ", ".join(f"{name} has no score for {k} of {n}" for name, k in lacks.items() if k > MANY_LACK * n)
     return (f"items_left_out: {some} that people scored",) if some else ()
 

@@ -128,7 +128,6 @@ def design_of(
     constant: str,
     missing: str = "drop",
     systems_are: str = "random",
-    count: Any = None,
 ) -> tuple[Design, NDArray[np.bool_]]:
     """The design, and which pairs are in it; under ``missing="zero"`` a judge's missing score is 0."""
     first, second = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
@@ -143,7 +142,7 @@ def design_of(
     if missing == "zero":
         first = np.nan_to_num(first)
     keep = np.isfinite(first) & np.isfinite(second)
-    design = Design(first, second, group, system, level, coefficient, constant, count)
+    design = Design(first, second, group, system, level, coefficient, constant)
     design = design if keep.all() else design.only(keep)
     few = systems_are == "auto" and design.n_systems < FEW_SYSTEMS
     return replace(design, fixed=system is not None and (few or systems_are == "fixed")), keep

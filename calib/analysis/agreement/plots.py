@@ -457,8 +457,6 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     return figure.finished(drawn, ax)
 
 
-
-
 def agreement_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """The pairs of a single result, a map of several judges and criteria, or a row each."""
     if len(results) == 1:

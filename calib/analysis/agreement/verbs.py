@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,12 +14,9 @@ from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.conventions import rules_of
 from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import as_typed, choice
-from calib.intake.entry import given
-from calib.intake.parts import in_memory, two_in_memory
+from calib.intake.entry import given, two_judges
 from calib.intake.taken import Columns, Data
-from calib.scale.partitions import is_partitioned
 from calib.table import TableArgumentError, TableError
-from calib.tables.counted import CountedPair, pairs_in_parts
 from calib.tables.door import Checked, Who, in_the_names_of, scores_in, slices
 from calib.tables.gold import with_warnings
 from calib.tables.judges import all_known, identity, names_of_judges, short_names
@@ -50,11 +47,10 @@ def agreement(
 
     Parameters
     ----------
-    scores, human : table, path, frame or partitions
+    scores, human : table, path or frame
         Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
         the same: a rater is not compared with itself. Or files of your own, of which the
-        first may hold both; several annotators are pooled. Partitions (`calib.Partitions`) need not
-        fit in memory: of both sides they are cut by the same items, and pairs of scores are counted.
+        first may hold both; several annotators are pooled.
     level : {"item", "group", "system"}
     systems : {"auto", "fixed", "random"}
         ``"fixed"``: the question is about these systems, and the interval speaks about new
@@ -108,12 +104,8 @@ def agreement(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     all_rules = rules_of(convention, rules)
     answers = []
-    if is_partitioned(human):
-        pairs: Any = pairs_in_parts(scores, human, level, missing)
-    else:
-        files = given(in_memory(scores, human, columns, names=_SIDES)[0], human, columns, names=_SIDES)
-        pairs = pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human"))
-    for pair in pairs:
+    files = given(scores, human, columns, names=_SIDES)
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
         for rule in all_rules:
             name = {} if convention is None else {"convention": convention}
             name |= {"coefficient": rule["coefficient"]} if len(all_rules) > 1 else {}
@@ -126,13 +118,8 @@ _SIDES = ("scores", "human")
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
 
 
-def _agreement_of_pair(pair: Pair | CountedPair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
+def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
     """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
-    if isinstance(pair, CountedPair):
-        plain = {name: value for name, value in rules.items() if name != "missing"}
-        with on_known_scales(_one_scale(pair, rules["coefficient"] or rules["method"])), in_the_names_of(pair.label):
-            found = stats.agreement(pair.counts, **plain, **options)
-        return with_warnings(found, pair.warnings)
     both = pair.both
     design = _factors_at(both, rules["level"])
     choice(rules["missing"], "missing", ("drop", "zero"))
@@ -150,7 +137,7 @@ def _agreement_of_pair(pair: Pair | CountedPair, rules: dict[str, Any], options:
     return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
 
 
-def _one_scale(pair: Pair | CountedPair, coefficient: str) -> bool:
+def _one_scale(pair: Pair, coefficient: str) -> bool:
     """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
     return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
 
@@ -233,14 +220,14 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    one, two, people, beyond = two_in_memory(scores_a, scores_b, human, columns)
-    pairs = _pairs_of_judges(one, two, people, coefficient or method, beyond)
-    for judges, name, frame, known, told, more in pairs:
+    sides = zip(two_judges(scores_a, scores_b, human, columns), ("scores_a", "scores_b", "human"), strict=True)
+    one, two, people = (scores_in(side, name) for side, name in sides)
+    for judges, name, frame, known, told in _pairs_of_judges(one, two, people, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
         with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
-        who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both) + more}
+        who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both)}
         answers.append((who, with_warnings(result, told)))
     return Results.of(answers)
 
@@ -319,9 +306,9 @@ def rank_judges(
 
 
 def _pairs_of_judges(
-    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str, beyond: Callable[..., int]
-) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...], int]]:
-    """Each judge of the one table with each of the other, on one human's items; are scales known, how many more."""
+    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...]]]:
+    """Each judge of the one table with each of the other, on one human's items, and whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
     names = names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
@@ -338,7 +325,7 @@ def _pairs_of_judges(
             frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
             both = names[identity(a.label)], names[identity(b.label)]
             known = [_one_scale(pair, coefficient) for pair in (a, b)]
-            yield both, a.label, frame, all(known), a.fold_doubts or b.fold_doubts, beyond(a.label, b.label)
+            yield both, a.label, frame, all(known), a.fold_doubts or b.fold_doubts
     if not matched:
         rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))

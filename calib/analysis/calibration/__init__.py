@@ -34,10 +34,9 @@ TOPIC = Topic(
         "log_shares": "log score of the shares", "crps_shares": "CRPS of the shares",
         "accepted_share": "share accepted", "n_accepted": "accepted", "n_people": "for people", "n_labels": "labels",
         "n_counting": "independent ones",
-        "cost_of_people": "cost of people for all", "at_best": "accepted at best",
-        "first_labels": "labels for a first acceptance", "confidence_level": "confidence level",
+        "cost_of_people": "cost of people for all", "confidence_level": "confidence level",
     },
     frame="what_readers_want",
     items="said_of_items",
-    commands=("calibrate", "forecast-quality", "sets", "escalate", "escalation-power"),
+    commands=("calibrate", "forecast-quality", "sets", "escalate"),
 )  # fmt: skip

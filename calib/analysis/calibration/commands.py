@@ -1,4 +1,4 @@
-"""The command line's calibration: calibrate, forecast-quality, sets, escalate, escalation-power."""
+"""The command line's calibration: calibrate, forecast-quality, sets, escalate."""
 
 from __future__ import annotations
 
@@ -149,8 +149,6 @@ def escalate(
     paragraphs(*said_of(results, "notes"))
     write(_of_items(results, "accepted"), accepted)
     write(_of_items(results, "people"), out)
-
-
 
 
 def _priced(text: str) -> tuple[str, float]:

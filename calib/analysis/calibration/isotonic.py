@@ -59,5 +59,3 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
         mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[known] / left[known]
         out[own] = np.interp(at.x[row[own]], at.x[known], monotone(mean, left[known]))
     return out
-
-

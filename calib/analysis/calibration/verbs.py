@@ -15,7 +15,6 @@ from calib.analysis.distributions.verbs import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
 from calib.intake.entry import given
-from calib.intake.parts import in_memory
 from calib.intake.taken import Columns, Data
 from calib.table import has_replies
 from calib.tables.calibration import Calibration
@@ -29,7 +28,7 @@ from calib.tables.calibration_inputs import (
     judges_of,
     prompts_of,
 )
-from calib.tables.door import Checked, Who, checked, in_the_names_of, items_in, scores_in
+from calib.tables.door import Who, checked, in_the_names_of, items_in, scores_in
 from calib.tables.escalation import Decider, aligned_deciders, check_escalation, deciders_of, stages_of
 from calib.tables.forecasts import chance_columns, forecasts_of, kept_forecasts, labels_beside
 from calib.tables.gold import parts_of, with_warnings
@@ -158,7 +157,7 @@ def forecast_quality(
 
     Parameters
     ----------
-    scores : table, path, frame, partitions or Calibration
+    scores : table, path, frame or Calibration
         On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
         its own cross-fitted forecasts of the labels that it was fitted to.
     gold : table, path or frame, optional
@@ -202,7 +201,6 @@ def forecast_quality(
         theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
         scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
         columns, groups = {}, groups and "group"
-    scores, _ = in_memory(scores, gold, columns, (by, groups if groups != "group" else None))
     files = given(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
@@ -222,8 +220,6 @@ def forecast_quality(
 
 def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
     """Of ratings how the replies on each item are distributed."""
-    if isinstance(scores, Checked) and scores.replies is not None:
-        scores = scores.replies
     if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
         return {}
     return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
@@ -412,5 +408,3 @@ def _escalated(
     with in_the_names_of(first.label, confidence="scores", errors="gold"):
         result = escalated(names, rows, facts, **asked, **said, warnings=warned)
     return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
-
-

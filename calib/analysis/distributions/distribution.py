@@ -322,5 +322,3 @@ def ascending(p: Floats, levels: ArrayLike) -> Floats:
     """The columns of `p` in ascending order of their levels."""
     expectation(p, levels)  # whose checks of `p` and `levels` are the ones that are wanted
     return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
-
-

@@ -29,14 +29,6 @@ SAMPLED = (["sample"], "ratings of method 'sample'")
 _TOLD = (["logprob"], "token probabilities (method 'logprob')")
 
 
-
-
-
-
-
-
-
-
 def temperature_curve(
     ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)
 ) -> Results[stats.Temperature]:

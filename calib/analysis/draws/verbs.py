@@ -195,5 +195,3 @@ def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
         return moments
     items = weights.index.get_level_values("item")
     return [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
-
-

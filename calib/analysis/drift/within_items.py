@@ -22,8 +22,6 @@ class Dealt(NamedTuple):
     shifted_as_far: int  # of the sum over items of now less then, up or down
 
 
-
-
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
     """Within each item every reading is as likely to be one of then as one of now, whatever the others are."""
     gaps, sides, counts = _sorted(then, now)

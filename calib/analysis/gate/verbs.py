@@ -23,15 +23,7 @@ from calib.intake.taken import Columns, Data
 from calib.table import TableError
 from calib.tables.baseline import Baseline
 from calib.tables.door import scores_in
-from calib.tables.gate_asked import (
-    ERROR,
-    Line,
-    build_of,
-    lines_of_gate,
-    pairs_of_gate,
-    read_baseline,
-    with_baseline,
-)
+from calib.tables.gate_asked import ERROR, Line, build_of, lines_of_gate, pairs_of_gate, read_baseline, with_baseline
 from calib.tables.gate_build import AskedOfGate, Build, Found, differences_of, order_of
 from calib.tables.gate_looks import difference_at_any_look, mean_at_any_look
 from calib.tables.gate_settled import settled

@@ -439,5 +439,3 @@ def _with_people(
             else:
                 found = stats.ppi_bradley_terry(a, b, rows["score"], y.to_numpy(dtype=float), **options)
         yield label | {"n_unmatched": strangers}, found
-
-

@@ -173,10 +173,6 @@ def labels_needed(
     )
 
 
-
-
-
-
 def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:
     """Standard error of the regression estimator with n of the items labelled."""
     slope = 1 + (1 - n / n_items) / (n - 3)

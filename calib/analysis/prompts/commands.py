@@ -46,8 +46,6 @@ def sensitivity(
         show_lines(answer)
 
 
-
-
 def _designs(studies: calib.Results[Any], calls: int, target: float | None, price_prompt: float) -> list[str]:
     """What as many replies, spent otherwise, would give."""
     from calib.tables.results import words

@@ -236,8 +236,6 @@ def prompt_mean(
     return _over_prompts(check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
 
 
-
-
 def _over_prompts(
     x: Floats, groups: Labels | None, names: Labels | None, confidence: float, name: str, estimand: str
 ) -> PromptMean:

@@ -10,13 +10,12 @@ import pandas as pd
 
 from calib import stats
 from calib.core.check import as_typed, was_called
-from calib.scale.partitions import Partitions, is_partitioned
 from calib.table import TableArgumentError, TableError
 from calib.tables.door import Checked, Who, checked, in_the_names_of, scores_in
 from calib.tables.gold import ends_of, groups_of, parts_of
 from calib.tables.pooled import mean_of_people
 from calib.tables.results import Results, words
-from calib.tables.studies import over_prompts, studies_in_parts, studies_of
+from calib.tables.studies import over_prompts, studies_of
 
 _KEY = tuple(name for name in Who._fields if name != "prompt")
 
@@ -38,9 +37,8 @@ def sensitivity(
 
     Parameters
     ----------
-    ratings : DataFrame or partitions
-        One judge's scores of the same items under several prompts. Of partitions (`calib.Partitions`), cut by items, a
-        score of each draw is kept.
+    ratings : DataFrame
+        One judge's scores of the same items under several prompts.
     items : DataFrame, optional
         Gives the groups.
     judges : bool, default False
@@ -80,8 +78,7 @@ def sensitivity(
     options: dict[str, Any] = {"confidence_level": confidence_level}
     options["estimator"] = was_called(method, estimator, name="estimator", default="auto")
     answers = []
-    found = studies_in_parts(Partitions(ratings), judges) if is_partitioned(ratings) else studies_of(ratings, judges)
-    for one in found:
+    for one in studies_of(ratings, judges):
         _several(one.label, one.names[0], "ratings")
         group = None if owners is None else _group_of_each(owners, one.items)
         with in_the_names_of(one.label, x="ratings"):
@@ -156,10 +153,6 @@ def prompt_mean(
     return Results.of(answers)
 
 
-
-
-
-
 def with_gold(
     judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: Checked
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
@@ -186,8 +179,6 @@ def beside(
     return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
 
 
-
-
 def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     frame = scores_in(scores, "scores").frame
     yield from over_prompts(frame[frame["method"] != "human"], "scores")
@@ -208,8 +199,6 @@ def shared_groups(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> An
     return group if group is not None and len(set(group)) < len(group) else None
 
 
-
-
 def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> None:
     if len(pd.unique(pd.Series(prompts))) < 2:
         rule = (
@@ -217,5 +206,3 @@ def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> N
         )
         given = f"are under one, {pd.Series(prompts).iloc[0]!r}"
         raise TableArgumentError(argument, rule, given, about=words(label))
-
-

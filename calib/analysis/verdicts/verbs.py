@@ -156,8 +156,6 @@ def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats
     return np.asarray(told.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
 
 
-
-
 def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
     """Verdicts on a scale of two values as 0 and 1; scores as they are."""
     values, low, high = np.asarray(x, dtype=float), judged.levels[0], judged.levels[-1]

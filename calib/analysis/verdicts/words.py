@@ -89,10 +89,6 @@ def pass_fact(results: Results[PassFail]) -> str:
     return ", ".join(f"{name.upper()} {number_span(v)}" for name, v in spans.items())
 
 
-
-
-
-
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
     return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
