@@ -128,7 +128,7 @@ from calib.analysis.pairs.position_bias import PositionBias as PositionBias, pos
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
 from calib.analysis.pairs.rank_sets import RankSets as RankSets, rank_sets as rank_sets
 from calib.analysis.pairs.shares import PairShare as PairShare
-from calib.analysis.planning.budget import BudgetPlan as BudgetPlan, budget_plan as budget_plan
+from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,

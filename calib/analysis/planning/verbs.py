@@ -287,12 +287,10 @@ def plan(
     Returns
     -------
     Results
-        Of `calib.stats.budget_plan`.
+        Of `calib.stats.budget_plan`; `reached` says whether the target can be had, and `plan` what comes nearest.
 
     Raises
     ------
-    TableError
-        If ratings hold one draw under one prompt only, so that nothing is known about either.
     ValueError
         If both or neither of `half_width` and `budget` are given, or a price is missing.
 
@@ -387,8 +385,8 @@ def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str,
             raise TableError(f"{words(label)}: {rule}, but got {parts['item']!r}.")
         noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
         return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
-    if variance is None and x.shape[2] < 2:
-        raise TableError(f"{words(label)}: a pilot needs two draws or two prompts at least, but has one of each.")
+    if variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws: the score as it is
+        return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
     one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
     draws = _whole_draws(one.n_draws)
     return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
