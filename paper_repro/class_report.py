@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from fleiss_kappa import fleiss_kappa
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.analysis.agreement.fleiss_kappa import fleiss_kappa
 from calib.analysis.agreement.gwet_ac import gwet_ac
 from calib.analysis.verdicts.confusion import Figure, figures_of, proportion
 from calib.core import check

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from board_agreement import board_agreement
 
 import calib
 from calib import datasets
@@ -51,7 +52,7 @@ def _summeval() -> Iterator[tuple[str, str, str, float]]:
         yield "SummEval relevance", name, "mean standard error", float(found.std_error.mean())
         yield "SummEval relevance", name, "systems that may be first", float((found.rank_low == 1).sum())
         if name != "people on all":
-            agreed = calib.board_agreement(board, truth)
+            agreed = board_agreement(board.one(), truth.one())
             for figure in ("kendall", "separability", "agreement_with_confidence", "brier"):
                 yield "SummEval relevance", name, figure, getattr(agreed, figure).estimate
     yield "SummEval relevance", "judge on all, people on 30", "lambda", boards["judge on all, people on 30"].lam

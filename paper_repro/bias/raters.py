@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
+from mantel_haenszel import mantel, mantel_haenszel
 
 import calib
 from calib import datasets
-from calib.stats import mantel, mantel_haenszel
 
 EXPERTS = ["e0", "e1", "e2"]
 FAMILIES = {"Llama-7B": "llama2-7b", "Llama-13B": "llama2-13b", "Mistral-7B": "mistral-7b", "GPT-4": "gpt-4t"}

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+from board_agreement import board_agreement
 from covered import Row, rows
 from numpy.typing import NDArray
 
-from calib.stats import BradleyTerry, board_agreement, bradley_terry, ppi_bradley_terry
+from calib.stats import BradleyTerry, bradley_terry, ppi_bradley_terry
 
 Floats = NDArray[np.float64]
 SYSTEMS = 5

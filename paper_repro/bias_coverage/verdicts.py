@@ -11,11 +11,13 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from class_report import class_report
 from covered import Row, rows
+from fleiss_kappa import fleiss_kappa
 from numpy.typing import NDArray
 from scipy import special
 
-from calib.stats import class_report, fleiss_kappa, gwet_ac, pass_fail, roc
+from calib.stats import gwet_ac, pass_fail, roc
 
 Floats = NDArray[np.float64]
 DESIGNS = ((30, 0.9, 0.9, 0.8), (60, 0.95, 0.9, 0.9), (100, 0.9, 0.8, 0.8), (100, 0.98, 0.95, 0.95))

@@ -21,13 +21,7 @@ from rates import differing
 from scipy import special
 from transported_mean import transported_mean
 
-from calib.stats import (
-    CalibWarning,
-    confidence_sequence,
-    gate_outcomes,
-    ppi_difference,
-    ppi_mean,
-)
+from calib.stats import CalibWarning, confidence_sequence, gate_outcomes, ppi_difference, ppi_mean
 
 FOLDER = Path(__file__).parent
 RUNS, FEW = 4000, 100

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import check
 import numpy as np
 import pandas as pd
+from fit_temperature import fit_temperature
 from scipy.stats import spearmanr
 
 import calib
@@ -19,7 +20,6 @@ from calib.stats import (
     convergence,
     draws_needed,
     expectation,
-    fit_temperature,
     g_study,
     precision_gain,
     prompt_mean,

@@ -502,7 +502,7 @@ def test_all_annotators_get_all_items_unless_said(page):
             {"annotators": [f"n{k}" for k in range(30)], "overlap": 0},
             "`annotators` must be at most the number of items",
         ),
-        ({"to": "pdf"}, "`to` must be one of 'html', 'xlsx', 'label-studio', 'argilla', but got 'pdf'"),
+        ({"to": "pdf"}, "`to` must be one of 'html', 'xlsx', 'label-studio', but got 'pdf'"),
         ({"seed": "x"}, "`seed` must be a whole number"),
         ({"guideline": Path("guide.pdf")}, "`guideline` must be a text, or a file that ends in .md, .markdown, .txt"),
         ({"guideline": "nowhere.md"}, "nowhere.md"),
@@ -680,7 +680,7 @@ def test_folders_are_made_and_what_is_written_is_said(tmp_path):
 
 @pytest.mark.parametrize(
     ("to", "name"),
-    [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv"), ("argilla", "x.html")],
+    [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv")],
 )
 def test_an_ending_that_does_not_fit_is_refused(tmp_path, to, name):
     with pytest.raises(ValueError, match=f"`path` must end in .* for '{to}', but got"):
@@ -711,10 +711,10 @@ def test_a_guideline_is_a_text_or_a_file(page, tmp_path):
         page(guideline=tmp_path / "bad.txt")
 
 
-@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json"), ("argilla", "json")])
+@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json")])
 def test_for_other_tools(tmp_path, to, ending):
     pages = calib.label_page(ITEMS, DRAWN, to=to, annotators=["a", "b"], overlap=4, path=tmp_path / f"label.{ending}")
     assert all(path.exists() for path in pages.paths)
-    assert len(pages.paths) == {"xlsx": 2, "label-studio": 2, "argilla": 4}[to]  # a page, or a file and its settings
+    assert len(pages.paths) == {"xlsx": 2, "label-studio": 2}[to]  # a page, or a file and its settings
     for path in pages.paths:
         assert b"secret" not in path.read_bytes()

@@ -226,7 +226,7 @@ def test_places_of_rows_are_no_ids_where_rows_have_some(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml"), ("argilla", "l.settings.json")]
+    ("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml")]
 )
 def test_every_form_says_what_a_number_of_a_pair_means(to, name, tmp_path):
     items = texts(source="Source", a="This", b="That")

@@ -44,20 +44,11 @@ def of_label_studio(paths, label):
     return paths[:1]
 
 
-def of_argilla(paths, label):
-    found = [path for path in paths if not path.name.endswith(".settings.json")]
-    for path in found:
-        records = json.loads(path.read_text())
-        for record in records:
-            record["responses"] = {"c1": [{"value": str(label[unveiled(record["id"])]), "user_id": USER}]}
-            record["status"] = "completed"
-        path.write_text(json.dumps(records))
-    return found
 
 
 @pytest.mark.parametrize(
     ("to", "ending", "answered"),
-    [("xlsx", ".xlsx", of_workbooks), ("label-studio", ".json", of_label_studio), ("argilla", ".json", of_argilla)],
+    [("xlsx", ".xlsx", of_workbooks), ("label-studio", ".json", of_label_studio)],
 )
 def test_labels_make_the_interval_that_they_make_directly(planted, tmp_path, to, ending, answered):
     items, drawn, label = planted

@@ -150,7 +150,7 @@ def test_pairs(run, folder):
     assert sum(swapped for _, swapped, _ in data["items"]) == 30
 
 
-@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json"), ("argilla", "json")])
+@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json")])
 def test_for_other_tools(run, folder, to, ending):
     run("choose", "results.csv", 20, "--out", "chosen.csv")
     code, out, _ = run("label", "chosen.csv", "results.csv", "--to", to, "--out", f"label.{ending}")

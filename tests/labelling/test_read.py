@@ -431,9 +431,6 @@ def test_places_are_refused_in_words(tmp_path):
         ("e.json", '[{"id": 1, "annotation_id": 2, "lead_time": 3.1, "tone": "4"}]', "label_studio"),
         ("e.csv", "annotation_id,annotator,lead_time,tone\n1,2,3.1,4\n", "label_studio"),
         ("e.tsv", "annotation_id\tannotator\tlead_time\n1\t2\t3.1\n", "label_studio"),
-        ("e.json", '[{"id": "a", "fields": {}, "responses": {"tone": []}}]', "argilla"),
-        ("e.json", '[{"id": "a", "tone.responses": [4], "tone.responses.users": ["u"]}]', "argilla"),
-        ("e.json", '{"records": [{"id": "a", "fields": {}, "responses": {}}]}', "argilla"),
         ("e.xlsx", "", "workbook"),
     ],
 )
@@ -583,22 +580,6 @@ def test_annotators_are_told_one_by_one(saved):
     assert any("took more than ten times the median (the longest 900 s)" in note for note in labels.notes)
 
 
-def test_drift_and_runs_are_flagged_with_p_values_adjusted_over_all(saved):
-    rng = np.random.default_rng(3)
-    items = [f"i{k}" for k in range(60)]
-    drifting = np.clip(np.round(4.5 - 3 * np.arange(60) / 59 + rng.normal(0, 0.8, 60)), 1, 5)
-    lining = np.r_[rng.integers(1, 6, 40), [4] * 20]
-    fine = rng.integers(1, 6, 60)
-    labels = calib.read_labels(
-        saved(*(answers(n, items, y) for n, y in (("ann", drifting), ("bob", lining), ("cy", fine))))
-    )
-    table = labels.annotators.set_index("annotator")
-    assert table["flags"].to_dict() == {"ann": "drift", "bob": "run", "cy": ""}
-    alone = [calib.stats.sitting(y) for y in (drifting, lining, fine)]
-    p = calib.core.numeric.adjusted([p for one in alone for p in (one.p_drift, one.p_run)], "holm").reshape(3, 2)
-    assert table[["p_drift", "p_run"]].to_numpy() == pytest.approx(p)
-    assert labels.notes[0].startswith("'ann' on tone: labels drift by -")
-    assert labels.notes[1].startswith("'bob' on tone: 20 labels of 4 in a row")
 
 
 def test_disagreements_come_by_how_far_apart_they_are(saved):

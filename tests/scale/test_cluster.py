@@ -17,7 +17,6 @@ from conftest_scale import equal
 from counted_judge import CALLS, calls, complete, made_items
 
 import calib
-from calib.stats import Counts, agreement
 
 # what distributed warns of is its own
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -126,29 +125,6 @@ def test_a_worker_killed_costs_at_most_the_calls_on_their_way(cluster, tmp_path)
     equal(table, calib.rate(ITEMS, PROMPT, JUDGE, complete=complete))
 
 
-def test_counts_of_parts_are_counts_of_all():
-    rng = np.random.default_rng(4)
-    x, y = rng.integers(1, 6, (2, 30_000)).astype(float)
-    group, system = rng.integers(0, 500, 30_000), rng.integers(0, 12, 30_000)
-    for design in ([], [None, system], [group, system]):
-        columns = [x, y, *design]
-        chunks = [[None if c is None else c[part] for c in columns] for part in np.array_split(np.arange(30_000), 17)]
-        merged, whole = Counts.from_chunks(chunks), Counts.from_chunks([columns])
-        assert merged == whole
-        named = dict(zip(("groups", "systems"), design, strict=False))
-        for coefficient in ("spearman", "kendall", "kendall_c", "gamma", "pairs", "exact", "adjacent"):
-            found, arrays = (
-                agreement(merged, coefficient=coefficient),
-                agreement(x, y, coefficient=coefficient, **named),
-            )
-            assert found.estimate == arrays.estimate, coefficient
-            assert np.allclose(found.interval, arrays.interval, rtol=1e-9)
-        for coefficient in ("pearson", "kappa"):
-            found, arrays = (
-                agreement(merged, coefficient=coefficient),
-                agreement(x, y, coefficient=coefficient, **named),
-            )
-            assert abs(found.estimate - arrays.estimate) < 1e-15
 
 
 def test_the_memory_of_a_worker_does_not_grow_with_the_parts(tmp_path, monkeypatch):

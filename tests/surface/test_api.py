@@ -13,16 +13,13 @@ WITHOUT_VERB = {
     "`calib.interval` and `calib.difference` choose among them": ("mean_interval", "ppi_difference", "ppi_mean"),
     "`calib.reliability` reports them together": ("disattenuated", "human_ceiling", "icc", "krippendorff_alpha"),
     "`calib.bias` computes it of each claim, `calib.pass_fail` these of each judge": (
-        *("class_report", "instrumented", "roc"),
+        *("instrumented", "roc"),
     ),
     "`calib.leaderboard` reports them together": ("bradley_terry", "ppi_bradley_terry", "rank_sets"),
-    "for arrays: agreement of several raters on names, and items of one kind within each label": (
-        *("fleiss_kappa", "gwet_ac", "mantel", "mantel_haenszel"),
-    ),
-    "`calib.read_labels` asks it of each annotator": ("sitting",),
+    "for arrays: agreement of several raters on names": ("gwet_ac",),
     "the verb has the name of the question: `calib.sensitivity`, `calib.plan`": (*("budget_plan", "g_study"),),
     "numbers in, a number out: there is no table to take": (
-        *("attenuation", "chain_plan", "detectable_difference", "draws_needed", "judge_correlation"),
+        *("attenuation", "draws_needed", "judge_correlation"),
         *("label_multiplier", "precision_gain", "spearman_brown"),
     ),
     "`calib.calibrate` fits them": ("annotator_logit", "calibration_map", "ordered_logit"),
@@ -32,13 +29,12 @@ WITHOUT_VERB = {
         *("expected_entropy", "median", "ranked_probability_score", "sampled_entropy", "temper"),
     ),
     "`calib.drift` asks it of each judge": ("reading_change",),
-    "`calib.gate` puts them together": ("gate_outcomes", "spent_error", "transported_mean"),
+    "`calib.gate` puts them together": ("gate_outcomes",),
     "takes what tables have no column for: covariates, outcomes, a statistic of one's own, an order of arrival": (
         *("confidence_sequence", "ppi_bootstrap", "ppi_logistic", "ppi_ols", "rogan_gladen", "shift_weights"),
-        "sign_e_process",
     ),
-    "another estimand than the mean, or many systems from moments: for arrays so far": (
-        *("ppi_means", "ppi_proportion", "ppi_quantile", "ppi_ratio", "ppi_win_rate", "tie_calibration"),
+    "another estimand than the mean: for arrays so far": (
+        *("ppi_proportion", "ppi_quantile", "ppi_ratio", "ppi_win_rate"),
     ),
 }
 

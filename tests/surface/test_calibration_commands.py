@@ -249,19 +249,6 @@ def test_judges_of_a_cascade_and_their_prices_are_named_as_in_the_file(run, own,
     assert (code, "--price-judge must be a number or NAME=NUMBER, but got 'cheap'" in err) == (2, True)
 
 
-def test_escalation_power_takes_what_labels_there_are_or_a_calibration_or_nothing(run, own, frame, tmp_path):
-    kept, new = tmp_path / "calibration.json", tmp_path / "new.csv"
-    run("calibrate", own, "--save", kept)
-    rest = frame.drop(columns="human")
-    rest.to_csv(new, index=False)
-    applied = calib.Calibration.read(kept).apply(rest)
-    options = {"risk": 0.2, "cut": 4}
-    for path, more, scores in ((own, (), frame), (new, (), rest), (new, ("--apply", kept), applied)):
-        code, said, _ = run("escalation-power", path, "40", "--risk", "0.2", "--cut", "4", *more)
-        assert code == 0
-        assert str(calib.escalation_power(scores, 40, **options).one()) in " ".join(said.split())
-    code, _, err = run("escalation-power", new, "40", own, "--apply", kept)
-    assert (code, "leave out LABELS" in err) == (2, True)
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from calib.stats import (
     ppi_mean,
     rank_judges,
     reliability,
-    tie_calibration,
 )
 from calib.tables.text import visible
 
@@ -424,14 +423,6 @@ def test_ties_draws_judge_and_human_in_one_row(ax):
     assert ax.get_xlim()[0] <= 0
 
 
-def test_ties_draws_the_curve_of_a_calibration(ax):
-    rng = np.random.default_rng(1)
-    found = tie_calibration(rng.uniform(1, 5, 30), rng.integers(1, 6, 30))
-    plot.ties(found, ax=ax)
-    assert curves(ax)[0] == (tuple(found.curve[0]), tuple(found.curve[1]))
-    assert points(ax) == [(found.epsilon, found.accuracy)]
-    assert ax.get_ylabel() == "pairwise accuracy"
-    assert ax.get_title(loc="left").replace("\n", " ") == str(found)
 
 
 # --- one judge against another ----------------------------------------------------------------------------------

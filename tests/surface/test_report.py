@@ -26,7 +26,6 @@ from calib.stats import (
     ppi_mean,
     rank_judges,
     reliability,
-    tie_calibration,
 )
 from calib.tables.results import conclusions
 
@@ -503,13 +502,6 @@ def test_results_have_the_picture_of_their_kind(thing, words, tmp_path):
     assert all(word.removeprefix("judge ").removeprefix("x ") in one for word, one in zip(words, found, strict=True))
 
 
-def test_each_tie_calibration_has_a_curve(tmp_path):
-    ties = tie_calibration([2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4])
-    both = Results(({"criterion": "a"}, {"criterion": "b"}), (ties, ties))
-    assert (
-        alt(both, tmp_path / "r.html")
-        == ["Picture: pairwise accuracy against scores of the judge within epsilon are ties"] * 2
-    )
 
 
 def test_what_may_be_concluded_from_results_and_from_one():

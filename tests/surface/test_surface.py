@@ -66,19 +66,8 @@ def test_another_name_is_an_attribute_error():
         calib.nonsense  # noqa: B018
 
 
-FORMER = {
-    "calib": ("chain_components", *sorted(n for n in dir(calib.datasets) if n[:5] == "load_")),
-    "calib.stats": (
-        *("ChainComponents", "CostOptimal", "TemperatureCurve", "chain_components", "cost_optimal"),
-        *("exact_components", "retemper"),
-    ),
-    "calib.table": ("Column",),
-}
 
 
-@pytest.mark.parametrize(("face", "name"), [(face, name) for face, names in FORMER.items() for name in names])
-def test_names_of_the_release_before_still_resolve(face, name):
-    assert getattr(import_module(face), name) is not None
 
 
 # --- what an import loads ---------------------------------------------------------------------------------------

@@ -153,13 +153,6 @@ def test_number_of_another_program(record):
     assert_allclose(outcome(record), wanted, rtol=0, atol=record["tolerance"], err_msg=record["source"])
 
 
-@pytest.mark.parametrize("record", [r for r in GOLDEN if r["function"] == "pairs_accuracy"], ids=name_of)
-def test_curve_of_another_program(record):
-    arrays, labels = flat(record["inputs"])
-    labels = {"groups": labels["groups"]} if record["options"].get("level") == "group" else {}
-    epsilons, accuracies = calib.stats.tie_calibration(arrays["x"], arrays["y"], **labels).curve
-    found = accuracies[np.searchsorted(epsilons, record["options"]["epsilon"], side="right") - 1]
-    assert_allclose(found, record["expected"], rtol=0, atol=record["tolerance"], err_msg=record["source"])
 
 
 # --- coefficients that scipy does not have ----------------------------------------------------------------------
@@ -250,19 +243,6 @@ def best_epsilon(parts):
     return max(((average(e), -e) for e in candidates), default=(math.nan, 0))
 
 
-@quick
-@given(cells, st.booleans())
-def test_tie_calibration_searches_every_difference(table, grouped):
-    x, y, groups, _ = columns(table)
-    x = x * 0.5  # halves: equal differences are equal in binary too
-    keep = np.isfinite(x)
-    labels = groups if grouped else np.zeros(len(x))
-    members = [keep & (labels == g) for g in np.unique(labels)]
-    parts = [(x[m].tolist(), y[m].tolist()) for m in members if m.sum() > 1]
-    assume(parts)
-    found = calib.stats.tie_calibration(x, y, **({"groups": groups} if grouped else {}))
-    accuracy, epsilon = best_epsilon(parts)
-    close([found.epsilon, found.accuracy], [-epsilon, float(accuracy)])
 
 
 # --- every resample enumerated ----------------------------------------------------------------------------------

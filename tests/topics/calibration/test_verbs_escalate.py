@@ -335,64 +335,12 @@ def test_hostile_names_are_data():
     assert "\u202e" not in found.conclusion
 
 
-def test_power_says_before_any_label_what_can_be_accepted():
-    judge, _ = study()
-    judge["sure"] = np.linspace(0.6, 1, 600)
-    power = calib.escalation_power(judge, 100, confidence="sure", probabilities=True, risk=0.1).one()
-    assert (power.at_best, power.first_labels, power.n) == (1.0, 22, 600)
-    assert power.smallest == 0.22
-    assert power.curve[0].labels_needed == 217  # 22 at the least, of the surest 61 of 600
-    # the mean error from t on is (1 - t) / 2: at most .1 a little above the threshold of half of the items
-    assert power.possible == pytest.approx(0.4, abs=0.01)
-    assert 0 < power.expected < 0.4
-    assert calib.escalation_power(judge, 21, confidence="sure").one().at_best == 0.0
-    with pytest.raises(ArgumentError, match="n_labels"):
-        calib.escalation_power(judge, 700)
-    with pytest.raises(TableError, match="`confidence` must be a column"):
-        calib.escalation_power(judge, 70, confidence="nothing")
 
 
-def test_without_labels_power_depends_on_their_number_alone_and_says_so():
-    judge, _ = study()
-    one, other = (calib.escalation_power(frame, 60).one() for frame in (judge, judge.assign(score=3.0)))
-    assert str(one) == str(other)
-    assert (one.assumed, one.at_best, len(one.curve)) == ("nothing", 1.0, 1)
-    assert np.isnan(one.expected)
-    assert "follows from the number of labels alone [warnings: unknown_errors]" in str(one)
 
 
-def test_labels_of_a_pilot_say_what_to_expect():
-    """A judge that is nearly right and one that guesses; beside the procedure itself, run on other labels."""
-    judge, people = study(spread=0.3)
-    asked = {"risk": 0.15, "cut": 4}
-    power = calib.escalation_power(judge, 150, some(people, 200), **asked).one()
-    assert power.assumed == "200 labels"
-    shares = [calib.escalate(judge, some(people, 150, seed), **asked).one().accepted_share for seed in range(20)]
-    assert abs(power.expected - np.mean(shares)) < 0.15
-    assert abs(power.chance - np.mean(np.array(shares) > 0)) < 0.2
-    assert f"150 labels: {100 * power.expected:.3g} % of 600 items accepted on the average" in str(power)
-    assert "judging by 200 labels; with many labels" in str(power)
-    guesses, truth = study(spread=50.0)
-    assert calib.escalation_power(guesses, 150, some(truth, 200), **asked).one().expected < 0.05
-    strict = [calib.escalation_power(judge, 150, some(people, 200), cut=c, risk=0.03).one().expected for c in (2, 4)]
-    assert strict[0] != strict[1]
 
 
-def test_calibrated_scores_and_confidences_of_ones_own_say_what_to_expect():
-    judge, people = study(spread=0.3)
-    calibrated = calib.calibrate(judge, some(people, 200)).apply(judge)
-    found = calib.escalation_power(calibrated, 150, risk=0.15, cut=4).one()
-    pilot = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4).one()
-    assert found.assumed == "the calibrated scores"
-    assert found.expected == pytest.approx(pilot.expected, abs=0.1)
-    judge["sure"] = np.abs(judge["score"] - 3.5)  # surer of the ends, where it is right
-    learned = calib.escalation_power(judge, 150, some(people, 200), risk=0.15, cut=4, confidence="sure").one()
-    assert learned.assumed == "200 labels"
-    risks = [point.assumed_risk for point in learned.curve]
-    assert risks == sorted(risks)
-    assert risks[0] < risks[-1]
-    with pytest.raises(ArgumentError, match="`probabilities` needs the column of them as `confidence`"):
-        calib.escalation_power(judge, 150, probabilities=True)
 
 
 def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
@@ -409,17 +357,6 @@ def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
     assert calib.escalate(wide, cascade=("small", "large"), risk=0.1).one().n_accepted == found.n_accepted
 
 
-def test_the_expected_share_is_what_is_accepted_on_the_average():
-    """The array function simulates sums of labels; here items are drawn, and the whole procedure is run."""
-    rng = np.random.default_rng(6)
-    sure = np.round(rng.uniform(0.6, 1, 2000), 1)
-    power = calib.stats.escalation_power(sure, 120, errors=1 - sure, risk=0.15)
-    shares = []
-    for _ in range(1000):
-        drawn = rng.choice(2000, 120, replace=False)
-        wrong = rng.random(120) < 1 - sure[drawn]
-        shares.append(calib.stats.accept_threshold(sure[drawn], wrong, pool=sure, risk=0.15).accepted)
-    assert abs(power.expected - np.mean(shares)) < 4 * np.std(shares) * np.sqrt(1 / 1000 + 1 / 2000)
 
 
 def test_the_line_says_what_became_of_every_item():

@@ -122,16 +122,6 @@ def test_ids_of_any_kind_in_any_order(kind):
 # --- which number to read ---------------------------------------------------------------------------------------
 
 
-@QUIET
-def test_point_scores_of_draws_and_of_probabilities():
-    options = {"methods": ["pearson", "spearman"]}
-    results = calib.point_scores(sampled(), people(), rng=1, **options)
-    same(results.one(), stats.point_scores(X, HUMAN, rng=1, **options))
-    counts = (X[:, :, None] == LEVELS).sum(axis=1)
-    assert results.labels[0]["entropy"] == pytest.approx(np.mean(stats.sampled_entropy(counts)))
-    exact = calib.point_scores(told(), people(), rng=1, **options)
-    close(exact.one(), stats.point_scores(P, HUMAN, levels=LEVELS, rng=1, **options))
-    assert exact.labels[0]["entropy"] == pytest.approx(np.mean(-(P * np.log(P)).sum(axis=1)))
 
 
 @QUIET
@@ -142,23 +132,8 @@ def test_items_without_a_label_or_a_reply_are_counted():
     assert (found.n, found.n_missing) == (19, 11)
 
 
-def test_the_label_of_point_scores_is_short():
-    results, _ = warned(calib.point_scores, sampled(), people(), methods=["pearson"], rng=1)
-    head = str(results).partition(": ")[0]
-    assert len(max(head.replace(",", " ").split(), key=len)) <= 8  # no number with all its digits
 
 
-def test_entropies_at_two_temperatures_are_not_compared_in_silence():
-    cold = sampled(np.repeat(X[:, :1], 6, axis=1), temperature=0.0)
-    table = pd.concat([sampled(), cold, sampled(prompt="q"), cold.assign(prompt="q"), told()])
-    results, texts = warned(calib.point_scores, table, people(), methods=["pearson"], rng=1)
-    about = [text for text in texts if "entropies at temperatures 0 and 1" in text]
-    assert len(about) == 1
-    assert "cannot be compared" in about[0]
-    assert len(results) == 5
-    one_temperature, texts = warned(calib.point_scores, pd.concat([sampled(), told()]), people(), rng=1)
-    assert not [text for text in texts if "entropies" in text]
-    assert len(one_temperature) == 2
 
 
 def test_each_warning_comes_once():
@@ -212,60 +187,19 @@ def test_temperature_curve_is_that_of_the_probabilities():
     assert "must hold token probabilities (method 'logprob')" in said(TableError, calib.temperature_curve, sampled())
 
 
-@QUIET
-def test_fit_temperature_is_that_of_the_arrays():
-    labels = people(group=OWNERS)
-    wanted = stats.fit_temperature(P, HUMAN, LEVELS, groups=OWNERS)
-    close(calib.fit_temperature(told(), labels.sample(frac=1, random_state=3)).one(), wanted)
-    alone = calib.fit_temperature(told(), labels, groups=None).one()
-    close(alone, stats.fit_temperature(P, HUMAN, LEVELS, groups=ITEMS))
-    # two people: each label counts, an item is a group
-    two = pd.concat([people(), people(HUMAN[::-1], rater="bob")])
-    both = stats.fit_temperature(np.vstack([P, P]), np.concatenate([HUMAN, HUMAN[::-1]]), LEVELS, groups=ITEMS * 2)
-    close(calib.fit_temperature(told(), two).one(), both)
 
 
-@QUIET
-def test_fit_temperature_counts_labels_of_other_items():
-    results = calib.fit_temperature(told(P[:20]), people())
-    close(results.one(), stats.fit_temperature(P[:20], HUMAN[:20], LEVELS, groups=ITEMS[:20]))
-    assert results.labels[0]["n_unmatched"] == 10
-    assert "10 unmatched" in str(results)
 
 
-@QUIET
-def test_the_interval_of_tau_is_in_the_frame():
-    results = calib.fit_temperature(told(), people())
-    ends = results.one().interval
-    numbers = results.to_frame().select_dtypes("float").to_numpy()
-    assert all(np.isclose(numbers, end).any() for end in ends)
 
 
-def test_what_fitting_refuses():
-    assert "`human` must have labels of 'fluency', but has coherence by ann" in said(
-        TableError, calib.fit_temperature, told(), people(criterion="coherence")
-    )
-    assert "`groups`" in said(TableError, calib.fit_temperature, told(), people(), groups="topic")
-    text = said(ValueError, calib.fit_temperature, told(), people(HUMAN + 0.01 * (HUMAN < 5)))
-    assert text.startswith("fluency, judge, p, logprob: ")
-    assert "`human`" in text
 
 
 # --- samples against probabilities ------------------------------------------------------------------------------
 
 
-def test_distribution_fit_is_that_of_the_arrays():
-    results = calib.distribution_fit(sampled(), told(), rng=1, n_resamples=99)
-    close(results.one(), stats.distribution_fit(X, P, LEVELS, rng=1, n_resamples=99))
-    fewer = calib.distribution_fit(sampled(), told(P[:25]), rng=1, n_resamples=99)
-    close(fewer.one(), stats.distribution_fit(X[:25], P[:25], LEVELS, rng=1, n_resamples=99))
-    assert fewer.labels[0]["n_unmatched"] == 5
 
 
-def test_distribution_fit_needs_the_same_prompt():
-    text = said(TableError, calib.distribution_fit, sampled(), told(prompt="q"))
-    assert "`exact` must have token probabilities of prompt 'p'" in text
-    assert "`sampled` must hold ratings of method 'sample'" in said(TableError, calib.distribution_fit, told(), told())
 
 
 def test_convergence_takes_the_draws_as_they_are():

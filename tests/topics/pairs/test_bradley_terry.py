@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize
 
 from calib.core.check import ArgumentError
-from calib.stats import CalibWarning, board_agreement, bradley_terry, ppi_bradley_terry, rank_sets
+from calib.stats import CalibWarning, bradley_terry, ppi_bradley_terry, rank_sets
 
 # Stigler (1994), Statistical Science 9:94-108: citations between four journals, cited (rows) by citing (columns)
 JOURNALS = ("Biometrika", "Comm Statist", "JASA", "JRSS-B")
@@ -194,25 +194,8 @@ def test_the_critical_value_is_tukeys():
     )
 
 
-def test_boards_that_are_one_agree():
-    at, spread = np.arange(5.0), 0.001 * np.eye(5)
-    found = board_agreement(at, spread, 2 * at, spread)
-    for name in ("kendall", "spearman", "separability", "agreement_with_confidence"):
-        assert getattr(found, name).estimate == 1
-    assert found.brier.estimate == pytest.approx(0, abs=1e-9)
-    turned = board_agreement(at, spread, -at, spread)
-    assert (turned.kendall.estimate, turned.agreement_with_confidence.estimate) == (-1, -1)
-    assert turned.brier.estimate == pytest.approx(1)
 
 
-def test_rank_correlations_are_scipys():
-    from scipy import stats
-
-    rng = np.random.default_rng(9)
-    one, other = rng.normal(size=(2, 9))
-    found = board_agreement(one, np.eye(9), other, np.eye(9))
-    assert found.kendall.estimate == pytest.approx(stats.kendalltau(one, other).statistic)
-    assert found.spearman.estimate == pytest.approx(stats.spearmanr(one, other).statistic)
 
 
 # --- what has no answer -----------------------------------------------------------------------------------------

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calib.analysis.planning.budget import budget_plan
 from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
 from calib.analysis.means.ridge import Rule
 from calib.analysis.planning import purchase
-from calib.analysis.planning.budget import budget_plan
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
 from calib.analysis.planning.labels import error_with_judge
-from calib.stats import CalibWarning, cost_optimal, mean_interval, ppi_mean
+from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 INF = math.inf
 PILOT = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3}
@@ -480,11 +480,6 @@ def test_what_is_refused_without_a_pilot(options, said):
     assert message(budget_plan, rho=0.5, prices={"label": 1, "judge": 0.1}, **options) == said
 
 
-def test_the_plan_had_another_name():
-    with pytest.warns(FutureWarning, match="^`cost_optimal` is `budget_plan` now"):
-        found = cost_optimal(-0.8, cost_label=2, cost_judge=0.01, cost_item=0.05, budget=800, n_max=3000)
-    prices = {"label": 2, "judge": 0.01, "item": 0.05}
-    assert found.plan == budget_plan(rho=0.8, prices=prices, budget=800, max_items=3000).plan
 
 
 # --- warnings, refusals, display --------------------------------------------------------------------------------

@@ -59,16 +59,6 @@ def test_labels_alone_are_those_of_statsmodels():
         assert found.n_gold < found.n_gold_alone
 
 
-def test_a_detectable_difference_has_its_power():
-    power = pytest.importorskip("statsmodels.stats.power").TTestPower()
-    found = detectable_difference(40, 900, rho=0.6, sd=1.3)
-    assert_allclose(
-        power.power(found.difference_alone / 1.3, 40, 0.05, alternative="two-sided"), 0.8, rtol=1e-8
-    )  # rtol: two implementations of the noncentral t
-    # what can be found with n labels needs n labels
-    assert labels_needed(rho=0.6, sd=1.3, n_items=900, difference=found.difference * (1 + 1e-9)).n_gold == 40
-    assert labels_needed(rho=0.6, sd=1.3, n_items=900, difference=-found.difference * (1 - 1e-9)).n_gold == 41
-    assert found.difference < found.difference_alone
 
 
 def test_with_every_item_labelled_the_judge_leaves_the_formula():

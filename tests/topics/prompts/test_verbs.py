@@ -352,106 +352,25 @@ def test_people_have_no_prompt():
 # --- two systems ------------------------------------------------------------------------------------------------
 
 
-def test_prompt_difference_pairs_by_group():
-    wanted = named("prompt_difference", wide(X)[::2], wide(X)[1::2])
-    results = calib.prompt_difference(SCORES, "A", "B")
-    same(results.one(), wanted)
-    assert results.labels[0] | {"temperature": 1.0} == results.labels[0]
-    assert (results.labels[0]["system"], results.labels[0]["n_unmatched"]) == ("A - B", 0)
-    assert calib.prompt_difference(SCORES, "B", "A").one().estimate == pytest.approx(-wanted.estimate)
-    mixed = SCORES.sample(frac=1, random_state=5)
-    found = calib.prompt_difference(mixed, "A", "B").one()
-    assert (found.estimate, *found.interval) == pytest.approx((wanted.estimate, *wanted.interval))
 
 
-def test_groups_that_one_system_lacks_are_counted():
-    fewer = SCORES[~SCORES["item"].isin(["i3", "i6", "i8"])]  # group 1 of B, 3 and 4 of A
-    results = calib.prompt_difference(fewer, "A", "B")
-    pairs = [0, 2, 5]
-    same(results.one(), named("prompt_difference", wide(X)[::2][pairs], wide(X)[1::2][pairs]))
-    assert results.labels[0]["n_unmatched"] == 2
-    assert "left out: 2 unmatched" in str(results)
-    # without a score under one prompt the pair is dropped, and said so
-    x = X.copy()
-    x[0, 1] = NAN
-    found = calib.prompt_difference(calib.summarize(ratings_of(x), ITEMS), "A", "B").one()
-    assert (found.n, found.n_dropped) == (5, 1)
 
 
-def test_prompts_that_one_system_lacks_are_counted():
-    fewer = SCORES[~((SCORES["prompt"] == "p2") & (SCORES["system"] == "A"))]
-    results = calib.prompt_difference(fewer, "A", "B")
-    same(results.one(), named("prompt_difference", wide(X)[::2, :2], wide(X)[1::2, :2]))
-    assert (results.labels[0]["n_prompts_unmatched"], results.labels[0]["n_unmatched"]) == (1, 0)
-    assert "left out: 1 prompts" in str(results)
 
 
-def test_what_a_difference_refuses():
-    assert "no scores of system 'Z'; there are 'A', 'B'" in said(TableError, calib.prompt_difference, SCORES, "A", "Z")
-    bare = calib.summarize(RATINGS)
-    for verb in (calib.rank_stability, lambda scores: calib.prompt_difference(scores, "A", "B")):
-        assert "no whole `group`: give the items to `summarize`" in said(TableError, verb, bare)
-        twice = calib.summarize(RATINGS, ITEMS.assign(group="one"))
-        assert "must have one item per group, but has several" in said(TableError, verb, twice)
 
 
-def test_rank_stability_is_that_of_the_stack():
-    items = items_of(12, ("A", "B", "C"))
-    scores = calib.summarize(RATINGS, items)
-    x = np.stack([wide(X)[k::3] for k in range(3)])
-    same(calib.rank_stability(scores).one(), stats.rank_stability(x, names="ABC"))
 
 
-def test_a_group_that_one_system_lacks_is_dropped_for_all():
-    items = items_of(12, ("A", "B", "C"))
-    x = np.stack([wide(X)[k::3] for k in range(3)])
-    x[0, 1] = NAN
-    found = calib.rank_stability(calib.summarize(RATINGS[RATINGS["item"] != "i3"], items)).one()
-    wanted = stats.rank_stability(x, names="ABC")
-    assert (found.n, found.n_dropped) == (3, 1)
-    assert "dropped: 1 items" in found.warnings[-1]
-    assert (found.swap, found.swap_noise, found.w) == pytest.approx((wanted.swap, wanted.swap_noise, wanted.w))
-    assert found.pairs == wanted.pairs
 
 
 # --- with gold --------------------------------------------------------------------------------------------------
 
 
-def test_averaging_is_that_of_the_matrix():
-    gold = gold_of([*LABELS[:11], 2])
-    gold["item"] = gold["item"].replace("i11", "stranger")
-    y = np.array([*LABELS[:11], NAN])
-    results = calib.averaging(SCORES, gold.sample(frac=1, random_state=1))
-    same(results.one(), named("averaging", y, wide(X), groups=GROUPS, bounds=(1, 5), step=1))
-    assert results.labels[0]["n_unmatched"] == 1
-    assert "left out: 1 unmatched" in str(results)
-    same(
-        calib.averaging(RATINGS, gold, confidence_level=0.9).one(),
-        named("averaging", y, wide(X), bounds=(1, 5), step=1, confidence_level=0.9),
-    )
 
 
-def test_labels_of_items_that_a_prompt_lacks_are_counted():
-    x = X.copy()
-    x[:2, 0] = NAN
-    found = calib.averaging(calib.summarize(ratings_of(x), ITEMS), gold_of(LABELS)).one()
-    assert (found.n_gold, found.n, found.n_dropped) == (10, 10, 2)
-    assert any(text.startswith("dropped: 2") for text in found.warnings)
 
 
-def test_gold_is_of_people_or_of_one_rater_and_of_the_criterion():
-    two = pd.concat([gold_of(LABELS), gold_of(LABELS, rater="bob")])
-    pooled, alone = (calib.averaging(SCORES, gold).one() for gold in (two, gold_of(LABELS)))
-    assert pooled.average == alone.average
-    assert "`gold` must have one score per item of 'fluency'; pool or select the raters" in said(
-        TableError, calib.averaging, SCORES, two.assign(method="given")
-    )
-    other = gold_of(LABELS, criterion="coherence")
-    assert "`gold` must have scores of 'fluency', but has coherence by ann" in said(
-        TableError, calib.averaging, SCORES, other
-    )
-    wider = gold_of(LABELS).assign(scale="1..7")
-    assert "must be on one scale" in said(TableError, calib.averaging, SCORES, wider)
 
 
 def test_the_average_of_the_prompts_is_a_judge_for_the_interval():
@@ -465,11 +384,6 @@ def test_the_average_of_the_prompts_is_a_judge_for_the_interval():
     assert found.n_gold == wanted.n_gold == 30
 
 
-def test_few_labels_are_refused_unless_asked_for():
-    text = said(ValueError, calib.averaging, SCORES, gold_of(LABELS[:5]))
-    assert "but got 5" in text
-    assert "`min_gold`" in text
-    assert calib.averaging(SCORES, gold_of(LABELS[:5]), groups=None, min_gold=5).one().n_gold == 5
 
 
 # --- pooled scores ----------------------------------------------------------------------------------------------

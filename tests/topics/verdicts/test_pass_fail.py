@@ -8,7 +8,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from calib.core.check import ArgumentError
-from calib.stats import CalibWarning, class_report, pass_fail, roc, rogan_gladen
+from calib.stats import CalibWarning, pass_fail, roc, rogan_gladen
 
 
 def drawn(rng, n, tpr, tnr, share, unlabelled=0):
@@ -222,22 +222,6 @@ def test_intervals_hold_for_the_cut_that_was_chosen(n):
 # --- several labels ---------------------------------------------------------------------------------------------
 
 
-def test_classes_are_those_of_scikit_learn():
-    metrics = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(10)
-    people = rng.integers(1, 5, 300)
-    judge = np.where(rng.random(300) < 0.7, people, rng.integers(1, 5, 300))
-    found = class_report(judge, people)
-    precision, recall, f1, _ = metrics.precision_recall_fscore_support(people, judge)
-    for k, of in enumerate(found.classes):
-        assert [of[name].estimate for name in ("precision", "recall", "f1")] == pytest.approx(
-            [precision[k], recall[k], f1[k]]
-        )
-    assert found.macro_f1.estimate == pytest.approx(f1.mean())
-    assert found.macro_precision.estimate == pytest.approx(precision.mean())
-    assert found.kappa.estimate == pytest.approx(metrics.cohen_kappa_score(people, judge))
-    assert (found.table == metrics.confusion_matrix(people, judge)).all()
-    assert found.kappa.interval.low < found.kappa.estimate < found.kappa.interval.high
 
 
 # --- what has no answer -----------------------------------------------------------------------------------------
