@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import rivals
+from fit_temperature import fit_temperature
 from numpy.typing import NDArray
 from summeval_draws import CRITERIA, JUDGE, LEVELS, summeval
 
 import calib
-from calib.stats import accept_threshold, corp, fit_temperature, forecast_quality, ordered_logit
+from calib.stats import accept_threshold, corp, forecast_quality, ordered_logit
 
 Row = dict[str, Any]
 SCALE = np.arange(1, LEVELS + 1)
