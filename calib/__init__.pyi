@@ -6,40 +6,41 @@ from .adapters.read_log import read_log as read_log
 from .adapters.to_deepeval import to_deepeval_metric as to_deepeval_metric
 from .adapters.to_inspect import to_inspect_scorer as to_inspect_scorer
 from .adapters.to_opik import to_opik_metric as to_opik_metric
-from .analysis.agreement.verbs import (
+from .analysis.agreement.frames import (
     agreement as agreement,
     alternative_annotator_test as alternative_annotator_test,
     compare as compare,
     rank_judges as rank_judges,
     reliability as reliability,
 )
-from .analysis.bias.verbs import bias as bias, rater_effects as rater_effects
-from .analysis.calibration.verbs import (
+from .analysis.bias.frames import bias as bias, rater_effects as rater_effects
+from .analysis.calibration.frames import (
     calibrate as calibrate,
     escalate as escalate,
     forecast_quality as forecast_quality,
     score_sets as score_sets,
 )
-from .analysis.distributions.verbs import profile as profile, temperature_curve as temperature_curve
-from .analysis.draws.verbs import convergence as convergence, variance_components as variance_components
-from .analysis.drift.verbs import drift as drift
-from .analysis.gate.verbs import gate as gate, gate_plan as gate_plan
-from .analysis.means.verbs import difference as difference, interval as interval
-from .analysis.pairs.verbs import (
+from .analysis.calibration.frames_calibration import Calibration as Calibration
+from .analysis.distributions.frames import profile as profile, temperature_curve as temperature_curve
+from .analysis.draws.frames import convergence as convergence, variance_components as variance_components
+from .analysis.drift.frames import drift as drift
+from .analysis.means.frames import difference as difference, interval as interval
+from .analysis.pairs.frames import (
     leaderboard as leaderboard,
     length_controlled as length_controlled,
     pairwise_agreement as pairwise_agreement,
     position_bias as position_bias,
 )
-from .analysis.planning.verbs import (
+from .analysis.pairs.frames_preferences import pair_items as pair_items
+from .analysis.planning.frames import (
     choose_items as choose_items,
     labels_needed as labels_needed,
     plan as plan,
     transport_test as transport_test,
     will_it_help as will_it_help,
 )
-from .analysis.prompts.verbs import prompt_mean as prompt_mean, sensitivity as sensitivity
-from .analysis.verdicts.verbs import pass_fail as pass_fail
+from .analysis.prompts.frames import prompt_mean as prompt_mean, sensitivity as sensitivity
+from .analysis.verdicts.frames import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
 from .datasets.composo import load_composo as load_composo
 from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
@@ -61,8 +62,11 @@ from .datasets.wide import (
     load_llm_rubric as load_llm_rubric,
     load_triviaqa_judges as load_triviaqa_judges,
 )
-from .intake.look import look as look
-from .intake.scores import scores_from as scores_from
+from .gate.baseline import Baseline as Baseline
+from .gate.gate import gate as gate, gate_plan as gate_plan
+from .gate.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict
+from .inputs.look import look as look
+from .inputs.scores import scores_from as scores_from
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError
@@ -73,10 +77,6 @@ from .labelling.read import read_labels as read_labels
 from .labelling.verbs import label_page as label_page
 from .report.report import report as report
 from .scale.partitions import Partitions as Partitions
-from .tables.baseline import Baseline as Baseline
-from .tables.calibration import Calibration as Calibration
-from .tables.labels import Labels as Labels
-from .tables.pair_items import pair_items as pair_items
-from .tables.results import Results as Results, conclusions as conclusions
-from .tables.scores import summarize as summarize
-from .tables.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict
+from .scale.summarize import summarize as summarize
+from .table.labels import Labels as Labels
+from .table.results import Results as Results, conclusions as conclusions

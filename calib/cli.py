@@ -29,7 +29,7 @@ from calib.core.stop import Stop, stoppable
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
 _FIRST = (
-    ("calib.intake", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
+    ("calib.inputs", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
     ("calib.adapters", "import"),
     ("calib.console", "summarize"),
 )  # fmt: skip
@@ -66,7 +66,7 @@ def _leave(status: int) -> None:
 
 def places() -> dict[str, str]:
     """The package of each command, by its name: the topics', and those that are none."""
-    topics = [import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS]
+    topics = [import_module(name).TOPIC for name in TOPICS]
     found = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
     return {name: home for home, name in found}
 

@@ -20,10 +20,11 @@ FACES = {
 }
 # where a name is defined -> under which head it stands; what has none stands under the last
 HEADS = {
-    "calib.intake": "From your own files",
+    "calib.inputs": "From your own files",
     "calib.judge": "Judges, prompts, calls",
     "calib.labelling": "Labels of people",
-    "calib.tables": "Tables and results",
+    "calib.table": "Tables and results",
+    "calib.scale": "Tables and results",
     "calib.analysis.agreement": "Agreement",
     "calib.analysis.calibration": "One item: calibrated scores, sets, escalation",
     "calib.analysis.means": "Means and differences, with few labels",

@@ -1,4 +1,4 @@
-"""Shared by all tests. Nothing heavy here: tests/core and tests/topics run where there is no pandas."""
+"""Shared by all tests. Nothing heavy here: tests/core and tests/analysis run where there is no pandas."""
 
 import sys
 from collections import Counter

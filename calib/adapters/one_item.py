@@ -15,7 +15,7 @@ from calib.judge.calls.rate import rate
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge
 from calib.judge.prompt import Prompt
-from calib.tables.scores import summarize
+from calib.scale.summarize import summarize
 
 _NUMBERS = ("entropy", "sd", "mass", "low", "high")
 _COUNTS = ("n", "n_unread")

@@ -1,17 +1,17 @@
 """One folder for each question that a user asks."""
 
-# in the order of the command line
+# their packages, in the order of the command line
 TOPICS = (
-    "agreement",
-    "distributions",
-    "draws",
-    "prompts",
-    "means",
-    "calibration",
-    "verdicts",
-    "pairs",
-    "bias",
-    "drift",
-    "planning",
-    "gate",
+    "calib.analysis.agreement",
+    "calib.analysis.distributions",
+    "calib.analysis.draws",
+    "calib.analysis.prompts",
+    "calib.analysis.means",
+    "calib.analysis.calibration",
+    "calib.analysis.verdicts",
+    "calib.analysis.pairs",
+    "calib.analysis.bias",
+    "calib.analysis.drift",
+    "calib.analysis.planning",
+    "calib.gate",
 )

@@ -12,8 +12,8 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 import typer
 
 from calib.console.files import Files, Items
-from calib.console.told import arguments, arguments_told
-from calib.intake.taken import Columns
+from calib.console.option_help import arguments, arguments_told
+from calib.inputs.names import Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]

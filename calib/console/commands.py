@@ -176,9 +176,9 @@ def report(
     **options: Any,
 ) -> None:
     """All that can be computed from files of your own, as one page; it says what each column was taken for."""
-    from calib.intake.calls import report_path
-    from calib.intake.commands import looked_at
-    from calib.intake.look import taken_text
+    from calib.inputs.calls import report_path
+    from calib.inputs.commands import looked_at
+    from calib.inputs.look import taken_text
     from calib.report.parts import parts_of
 
     found = looked_at(file, labels, files)

@@ -15,7 +15,7 @@ from calib.console.show import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calib.intake.taken import Columns
+    from calib.inputs.names import Columns
 
 
 def to_write(*endings: str, told: str) -> Any:
@@ -58,7 +58,7 @@ class Files:
 
         What these were taken for is told in a line each, beside the output.
         """
-        from calib.intake.entry import as_given, in_words, opened
+        from calib.inputs.resolve import as_given, in_words, opened
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
@@ -76,7 +76,7 @@ class Files:
 
     def tables(self, first: Path | None, second: Path | None = None) -> tuple[Any, Any]:
         """The same as tables of judges and of people, for a verb that takes nothing else."""
-        from calib.intake.entry import given
+        from calib.inputs.resolve import given
 
         found = given(*self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=())
         return found.scores, found.gold

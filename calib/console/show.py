@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import calib
-from calib.tables.text import visible
+from calib.table.text import visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -44,7 +44,7 @@ def homes(face: str, file: str) -> dict[str, str]:
     --------
     >>> import calib
     >>> homes("calib", calib.__file__)["interval"]
-    'calib.analysis.means.verbs'
+    'calib.analysis.means.frames'
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]

@@ -1,7 +1,8 @@
-"""What a topic says of itself: its results, plots, words and commands by name, so that saying so loads nothing."""
+"""What a topic says of itself: its results, their display and its commands by name, so that saying so loads nothing."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -10,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How results of one type are shown; functions are those of `plots.py` and `words.py` of the topic, by name."""
+    """How results of one type are shown; functions are those of `display.py` of the topic, by name."""
 
     name: str = ""  # what a section of a report is called; default: the name of the class
     plots: tuple[str, ...] = ()  # a report draws the first, unless `pictures` chooses
@@ -23,7 +24,7 @@ class Shown:
     joined: bool = False  # results of the same rows, made in several ways, are one section
     notes: str = ""  # results -> what a reader has to mind
     assumptions: str = ""  # results -> what must be true for the intervals to hold
-    blocks: str = ""  # results -> further parts of their section, each a `calib.tables.block.Block`
+    blocks: str = ""  # results -> further parts of their section, each a `calib.table.page.Block`
     main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
     light: str = (
         ""  # label, result -> where its interval lies: a word and a sentence; None where it answers no question
@@ -39,12 +40,12 @@ class Topic:
     home: str  # its package
     results: Mapping[str, Shown] = field(default_factory=dict)  # by the name of the class
     heads: Mapping[str, str] = field(default_factory=dict)  # what columns of its frames are called in a report
-    frame: str = ""  # in `words.py`: frame -> the columns of it that a reader wants
-    items: str = ""  # in `words.py`: a thing of a report -> what it says of each item, or None
+    frame: str = ""  # in `display.py`: frame -> the columns of it that a reader wants
+    items: str = ""  # in `display.py`: a thing of a report -> what it says of each item, or None
     commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:
-        """The function of that name in `plots`, `words` or `commands`; None for an empty name."""
+        """The function of that name in `display` or `commands`; None for an empty name."""
         return getattr(import_module(f"{self.home}.{file}"), name) if name else None
 
 
@@ -57,9 +58,8 @@ def topic_of(kind: type) -> Topic:
     >>> topic_of(Agreement).home, topic_of(Interval).results
     ('calib.analysis.agreement', {})
     """
-    calib, *folders = kind.__module__.split(".")
-    inside = calib == "calib" and folders[:1] == ["analysis"]
-    topic: Topic = import_module(".".join([calib, *folders[:2]])).TOPIC if inside else Topic(kind.__module__)
+    home = re.match(r"calib\.(analysis\.\w+|gate)\b", kind.__module__)
+    topic: Topic = import_module(home[0]).TOPIC if home else Topic(kind.__module__)
     return topic
 
 
@@ -69,8 +69,8 @@ def shown(kind: type) -> Shown:
 
 
 def words_of(kind: type, what: str) -> Callable[..., Any] | None:
-    """The function of `words.py` that an entry of `Shown` names, if it names one."""
-    return topic_of(kind).function("words", getattr(shown(kind), what))
+    """The function of `display.py` that an entry of `Shown` names, if it names one."""
+    return topic_of(kind).function("display", getattr(shown(kind), what))
 
 
 def above(module: str, name: str) -> Any:

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, NoReturn
 import pandas as pd
 
 from calib.core.text import printable
-from calib.intake.cells.values import decimal_commas
-from calib.intake.files.grid import cut, decoded
-from calib.intake.files.sheet import first_sheet
-from calib.labelling.task import ANSWERS, CANNOT_SAY
+from calib.inputs.cells import decimal_commas
+from calib.inputs.grid import cut, decoded, first_sheet
+from calib.labelling.page import ANSWERS, CANNOT_SAY
 from calib.table import ScaleRange, TableError, parse_scale
 from calib.table.files import from_json, json_object
 

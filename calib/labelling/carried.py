@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from calib.labelling.task import ANSWERS, CANNOT_SAY, Asked, Criterion, Level, Sheet, Task, unveiled, veiled
+from calib.labelling.page import ANSWERS, CANNOT_SAY, Asked, Criterion, Level, Sheet, Task, unveiled, veiled
 from calib.table import TableError, parse_scale
 
 CANNOT = "cannot say"  # as people read it

@@ -15,7 +15,7 @@ from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write
 
 if TYPE_CHECKING:
-    from calib.tables.label_pages import LabelPages
+    from calib.labelling.label_pages import LabelPages
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -100,7 +100,7 @@ def _time(pages: LabelPages) -> str:
 
 
 def _next(chosen: Path) -> str:
-    from calib.intake.entry import is_table_file
+    from calib.inputs.resolve import is_table_file
 
     drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
     return f"calib read-labels LABELS.csv{drawn}"

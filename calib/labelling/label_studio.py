@@ -29,7 +29,7 @@ from calib.labelling.carried import (
     scale_told,
     utc,
 )
-from calib.labelling.task import CANNOT_SAY, Criterion, Task
+from calib.labelling.page import CANNOT_SAY, Criterion, Task
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
-from calib.labelling.task import ANSWERS, Sheet, Task, veiled
 
 _HALF = re.compile("[\0\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
 _UNSAFE = re.compile("[<\u2028\u2029\ud800-\udfff]")  # besides, what could end a script or a line of it
@@ -35,7 +36,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
 
     Examples
     --------
-    >>> from calib.labelling.task import Asked, Criterion, Level
+    >>> from calib.labelling.page import Asked, Criterion, Level
     >>> fluency = Criterion("fluency", "", "1|2", (Level(1, "poor"), Level(2, "good")))
     >>> sheet = Sheet("ana", (Asked("a", ("A text.", "Its summary.")),))
     >>> task = Task("Summaries", "3e90d600b322", ("source", "output"), False, (fluency,), "Read both.", (sheet,))
@@ -48,7 +49,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
     """
     from jinja2 import Environment, StrictUndefined
 
-    from calib.tables.text import visible
+    from calib.table.text import visible
 
     said, style, script = _said(words or {}), _file("page.css"), _file("page.js")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -106,3 +107,154 @@ def _data(task: Task, sheet: Sheet, words: Mapping[str, str]) -> str:
 
 def _file(name: str) -> str:
     return resources.files("calib.labelling").joinpath(name).read_text(encoding="utf-8")
+
+
+# --- what people are asked: criteria, scales, texts, and which of these each annotator sees in which ord---------------
+
+
+# a row of what people answered, in every file that comes back: a table of ratings, and what else a page knows
+ANSWERS = (
+    "item", "criterion", "rater", "scale", "method", "score", "status", "seconds", "time", "comment", "position",
+    "swapped", "page",
+)  # fmt: skip
+CANNOT_SAY = "cannot_say"  # the status of an answer that is no score
+
+
+class Level(NamedTuple):
+    """One value of a scale.
+
+    Attributes
+    ----------
+    value : float
+    word : str
+        What it means; empty where the number says all.
+    """
+
+    value: float
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing that is asked of each item.
+
+    Attributes
+    ----------
+    name : str
+    meaning : str
+        In a sentence or several; empty where the name says all.
+    scale : str
+        As the tables write it, ``1|2|3|4|5`` or ``0..100``.
+    levels : tuple of Level
+        Worst first; none where the scale is continuous. Of a pair 0, 0.5 and 1: the first loses, ties, wins.
+    """
+
+    name: str
+    meaning: str
+    scale: str
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One item as an annotator is to see it.
+
+    Attributes
+    ----------
+    item : str
+    texts : tuple of str
+        One for each part of the task, in the order of `Task.parts`.
+    swapped : bool
+        Whether the two outputs of a pair, which are the last two texts, are shown the other way round. Whoever reads an
+        answer back turns it round again.
+    """
+
+    item: str
+    texts: tuple[str, ...]
+    swapped: bool = False
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The texts in the order in which they are shown."""
+        return (*self.texts[:-2], self.texts[-1], self.texts[-2]) if self.swapped else self.texts
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What one annotator is asked, in the order of asking.
+
+    Attributes
+    ----------
+    annotator : str
+        Empty where the page is to ask who labels.
+    asked : tuple of Asked
+    """
+
+    annotator: str
+    asked: tuple[Asked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One labelling: the same question about items of one pool, for one annotator or several.
+
+    Attributes
+    ----------
+    title : str
+    page : str
+        What all its files are known by, see `page_id`.
+    parts : tuple of str
+        Heads of the texts, such as source and output; of a pair the last two are its outputs.
+    paired : bool
+        Whether two outputs are held against each other.
+    criteria : tuple of Criterion
+    guideline : str
+        Plain text.
+    sheets : tuple of Sheet
+    """
+
+    title: str
+    page: str
+    parts: tuple[str, ...]
+    paired: bool
+    criteria: tuple[Criterion, ...]
+    guideline: str
+    sheets: tuple[Sheet, ...]
+
+
+def page_id(texts: Sequence[tuple[str, ...]], criteria: Sequence[Criterion]) -> str:
+    """A hash of items (id and texts, of the whole pool, chosen or not), criteria and scales.
+
+    A later drawing from the same pool has the same one, so that its page continues the one before.
+
+    Examples
+    --------
+    >>> fluency = Criterion("fluency", "", "1|2", (Level(1, ""), Level(2, "")))
+    >>> page_id([("a", "A text."), ("b", "Another.")], [fluency])
+    '3e90d600b322'
+    >>> page_id([("b", "Another."), ("a", "A text.")], [fluency])
+    '3e90d600b322'
+    """
+    told = [[one.name, one.meaning, one.scale, one.levels] for one in criteria]
+    digest = hashlib.sha256()
+    for part in (*sorted(texts), told):
+        digest.update(json.dumps(part).encode() + b"\n")
+    return digest.hexdigest()[:12]
+
+
+def veiled(item: str) -> str:
+    """An id that tells a reader nothing: names of systems are often part of ids.
+
+    It hides nothing from somebody who wants to know; it keeps the eye from it.
+
+    Examples
+    --------
+    >>> veiled("gpt-4o/7"), unveiled(veiled("gpt-4o/7"))
+    ('Z3B0LTRvLzc', 'gpt-4o/7')
+    """
+    return base64.urlsafe_b64encode(item.encode(errors="surrogatepass")).decode().rstrip("=")
+
+
+def unveiled(key: str) -> str:
+    """The id again; a `ValueError` if it is none."""
+    return base64.b64decode(key + "=" * (-len(key) % 4), altchars=b"-_", validate=True).decode(errors="surrogatepass")

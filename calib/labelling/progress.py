@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.planning.verbs import labels_needed
+from calib.analysis.planning.frames import labels_needed
 from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.labelling.answers import counted
-from calib.tables.door import Checked, in_the_names_of
-from calib.tables.gold import NAMES, ends_of, gold_pairs
-from calib.tables.labels import Progress
-from calib.tables.pairs import DESIGN, Pair, chosen_in
-from calib.tables.results import Results
+from calib.table.gold import NAMES, ends_of, gold_pairs
+from calib.table.labels import Progress
+from calib.table.pairs import DESIGN, Pair, chosen_in
+from calib.table.results import Results
+from calib.table.validate import Checked, in_the_names_of
 
 _START = 10  # labels before the first look of a confidence sequence
 

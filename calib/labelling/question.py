@@ -8,12 +8,12 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.intake.rows.rows import PREFERENCE
+from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale
 from calib.labelling.carried import figure
+from calib.labelling.page import Criterion, Level
 from calib.labelling.pool import Drawn
-from calib.labelling.task import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
 WINS = "0|0.5|1"

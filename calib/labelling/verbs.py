@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.intake.intake import checked_words
-from calib.labelling.assign import annotators_of, sheets_of
-from calib.labelling.files import ENDINGS, checked_path, spare, written
-from calib.labelling.pool import drawn_of, pool_of, source_in, to_ask
+from calib.inputs.tables import checked_words
+from calib.labelling.label_pages import LabelPages
+from calib.labelling.page import Asked, Criterion, Task, page_id
+from calib.labelling.pool import annotators_of, drawn_of, pool_of, sheets_of, source_in, to_ask
 from calib.labelling.question import criteria_of
-from calib.labelling.rounds import still_to_label
-from calib.labelling.task import Asked, Task, page_id
-from calib.tables.label_pages import LabelPages
+from calib.labelling.read import ENDINGS, checked_path, read_labels, spare, written
+from calib.table import TableArgumentError
+from calib.table.labels import Labels
 
 _GUIDES = (".md", ".markdown", ".txt")
 
@@ -166,3 +168,52 @@ def _guideline(given: str | Path | None) -> str:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
+
+
+# --- labels that are there already: what a page of a later round leaves out -------------------------------------------
+
+
+def still_to_label(
+    chosen: dict[str, tuple[str, tuple[str, ...]]],
+    labelled: Any,
+    page: str,
+    asked: Sequence[Criterion],
+    known: set[str],
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Those of which a label is missing."""
+    if labelled is None:
+        return chosen
+    there = _rows_so_far(labelled, page)
+    done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
+    wanted = {one.name for one in asked}
+    if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
+    left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
+    if not left:
+        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
+    return left
+
+
+def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
+    """Item and criterion of what was answered on this page."""
+    given = labelled.ratings if isinstance(labelled, Labels) else labelled
+    frame = given if isinstance(given, pd.DataFrame) else read_labels(_label_files(given)).ratings
+    if missing := {"item", "criterion"} - set(frame):
+        raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
+    pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
+    if pages:
+        rule = "must be labels of a page with the same items and texts, criteria, meanings of these, and scales"
+        raise ArgumentError("labelled", rule, f"these are of page {min(pages)}, and this is {page}")
+    return frame[["item", "criterion"]].astype(str)
+
+
+def _label_files(given: Any) -> list[Path]:
+    paths = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
+    if not paths or not all(isinstance(path, str | Path) for path in paths):
+        rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
+        raise ArgumentError("labelled", rule, f"got {given!r}")
+    for path in map(Path, paths):
+        if not path.expanduser().exists():
+            raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
+    return [Path(path) for path in paths]

@@ -36,7 +36,7 @@ from calib.labelling.carried import (
     shortened,
     task_told,
 )
-from calib.labelling.task import Asked, Criterion, Sheet, Task, veiled
+from calib.labelling.page import Asked, Criterion, Sheet, Task, veiled
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 

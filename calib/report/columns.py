@@ -13,8 +13,8 @@ import pandas as pd
 from calib.analysis import TOPICS
 from calib.core.result import short
 from calib.core.topic import topic_of
-from calib.tables.results import Results, filled
-from calib.tables.text import telling, visible
+from calib.table.results import Results, filled
+from calib.table.text import telling, visible
 
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # what stays in a table even if it says the same in each row
@@ -43,7 +43,7 @@ class Table(NamedTuple):
 @cache
 def heads() -> dict[str, str]:
     """What columns are called, by all topics."""
-    topics = (import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS)
+    topics = (import_module(name).TOPIC for name in TOPICS)
     return _COMMON_HEADS | {name: head for topic in topics for name, head in topic.heads.items()}
 
 
@@ -77,7 +77,7 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     # warnings are said in words, each once
     numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
     for topic in {topic.home: topic for topic in map(topic_of, map(type, results))}.values():
-        wanted = topic.function("words", topic.frame)
+        wanted = topic.function("display", topic.frame)
         numbers = wanted(numbers) if wanted else numbers
     frame, shared = informative(numbers)
     names = telling(results.labels) or ["criterion"]

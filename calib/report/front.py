@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from calib.core.topic import shown, words_of
 from calib.report.pictures import Picture
 from calib.report.sections import Section, caution_names
-from calib.tables.results import Results, conclusions
+from calib.table.results import Results, conclusions
 
 _MOST = 5  # sentences of one section, of more the gist
 _MOST_ROWS = 36  # of the picture in front

@@ -12,7 +12,7 @@ import pandas as pd
 from calib.analysis import TOPICS
 from calib.report.columns import informative, table_of
 from calib.report.sections import Section
-from calib.tables.text import visible
+from calib.table.text import visible
 
 KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
 _ROWS = 600  # of a page that can be sent
@@ -23,8 +23,8 @@ _LAST = "sort"  # the column that says which rows come first; it is not shown
 
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What a thing says of each item, if a topic knows it."""
-    topics = (import_module(f"calib.analysis.{name}").TOPIC for name in TOPICS)
-    say = (topic.function("words", topic.items) for topic in topics)
+    topics = (import_module(name).TOPIC for name in TOPICS)
+    say = (topic.function("display", topic.items) for topic in topics)
     return next((frame for tell in say if tell is not None if (frame := tell(thing)) is not None), None)
 
 

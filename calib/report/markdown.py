@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from calib.report.columns import Table
 from calib.report.front import Answer, Front
 from calib.report.sections import Section
-from calib.tables.text import markdown_text
+from calib.table.text import markdown_text
 
 _LONG = 200  # characters of a cell
 

@@ -15,10 +15,9 @@ from calib.core.result import Result, short
 from calib.core.topic import shown
 from calib.report.columns import Table, digest, heads, table_of
 from calib.report.sections import interval_head
-from calib.tables.keys import way_to_one
-from calib.tables.paper import NO_FORMULAS
-from calib.tables.results import Results, conclusions
-from calib.tables.text import by_text, telling, told_apart, visible
+from calib.table.paper import NO_FORMULAS
+from calib.table.results import Results, conclusions, way_to_one
+from calib.table.text import by_text, telling, told_apart, visible
 
 _COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 80
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")

@@ -14,9 +14,9 @@ from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError, whole
 from calib.core.result import short
 from calib.report.columns import heads
-from calib.tables.paper import PaperTable
-from calib.tables.results import Results
-from calib.tables.text import span_of
+from calib.table.paper import PaperTable
+from calib.table.results import Results
+from calib.table.text import span_of
 
 Facts: TypeAlias = Mapping[str, str]
 Key: TypeAlias = tuple[str, ...]

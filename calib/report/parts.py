@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.agreement import verbs as agreements
-from calib.analysis.bias import verbs as biases
-from calib.analysis.calibration import verbs as calibrations
-from calib.analysis.distributions import verbs as distributions
-from calib.analysis.means import verbs as means
-from calib.analysis.pairs import verbs as pairs
-from calib.analysis.verdicts import verbs as verdicts
+from calib.analysis.agreement import frames as agreements
+from calib.analysis.bias import frames as biases
+from calib.analysis.calibration import frames as calibrations
+from calib.analysis.distributions import frames as distributions
+from calib.analysis.means import frames as means
+from calib.analysis.pairs import frames as pairs
+from calib.analysis.verdicts import frames as verdicts
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
-from calib.intake.can import MOST_IN_PAIRS
-from calib.intake.entry import is_file
-from calib.intake.intake import taken_in
-from calib.intake.look import Look, look
-from calib.intake.question import Can
-from calib.intake.taken import Intake
-from calib.tables.door import Who
-from calib.tables.results import Results
+from calib.inputs.availability import MOST_IN_PAIRS
+from calib.inputs.look import Look, look
+from calib.inputs.names import Intake
+from calib.inputs.question import Can
+from calib.inputs.resolve import is_file
+from calib.inputs.tables import taken_in
+from calib.table.results import Results
+from calib.table.validate import Who
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from calib.tables import figure
+from calib.table import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def _part_of_a_page(svg: str, words: str) -> str:
     """The picture without what a page does not need, in the colours of the page, with its size in its own units."""
     from markupsafe import escape
 
-    from calib.tables.text import visible
+    from calib.table.text import visible
 
     inner = svg[svg.index("<svg") :]
     for idle in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"\n *"):

@@ -16,15 +16,15 @@ from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.text import source_hash
 from calib.core.topic import shown
+from calib.gate.verdict import Verdict
 from calib.report.front import Front, fronted
 from calib.report.items import item_by_item, said_of_items
 from calib.report.markdown import markdown
 from calib.report.parts import expanded
 from calib.report.sections import Section, Thing, paragraphs_of, section_of
-from calib.tables.page import Report
-from calib.tables.results import Results
-from calib.tables.text import visible
-from calib.tables.verdict import Verdict
+from calib.table.page import Report
+from calib.table.results import Results
+from calib.table.text import visible
 
 _THINGS = (Results, Result, pd.DataFrame, str)
 

@@ -14,9 +14,9 @@ from calib.core.result import Interval, Result
 from calib.core.topic import shown, topic_of, words_of
 from calib.report.columns import Table, digest, table_of
 from calib.report.pictures import Picture, picture
-from calib.tables.block import Block
-from calib.tables.results import Results, conclusions
-from calib.tables.text import by_text
+from calib.table.page import Block
+from calib.table.results import Results, conclusions
+from calib.table.text import by_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +212,7 @@ def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
     if others:
         return []
     topic, look = topic_of(kind), shown(kind)
-    choose, first = (topic.function("plots", name) for name in (look.pictures, "".join(look.plots[:1])))
+    choose, first = (topic.function("display", name) for name in (look.pictures, "".join(look.plots[:1])))
     if choose is not None:
         return list(choose(results))
     parts = [results[place : place + 1] for place in range(len(results))] if look.apart else [results]

@@ -91,12 +91,6 @@ from calib.analysis.draws.spearman_brown import (
     spearman_brown as spearman_brown,
 )
 from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
-from calib.analysis.gate.gate_outcomes import (
-    GateCheck as GateCheck,
-    GateOutcomes as GateOutcomes,
-    gate_outcomes as gate_outcomes,
-)
-from calib.analysis.gate.gate_plan import GatePlan as GatePlan, gate_plan as gate_plan
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.contrast import (
     DifferenceEstimate as DifferenceEstimate,
@@ -151,3 +145,5 @@ from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as
 from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
+from calib.gate.outcomes import GateCheck as GateCheck, GateOutcomes as GateOutcomes, gate_outcomes as gate_outcomes
+from calib.gate.plan import GatePlan as GatePlan, gate_plan as gate_plan

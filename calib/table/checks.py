@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
-from calib.table.places import first_places
 from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, Column, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
@@ -334,3 +333,35 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
         shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
         rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"
         raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")
+
+
+# --- rows that are alike, by numbers: a groupby that makes no text of a category --------------------------------------
+
+
+def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
+    """Rows that agree in these columns have one number, from 0 in their first order; and where each number begins.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"item": ["b", "a", "b"], "draw": [0, 0, 0]})
+    >>> first_places(table, ["item", "draw"])
+    (array([0, 1, 0]), array([0, 1]))
+    """
+    whole, width = np.zeros(len(table), dtype=np.int64), 1
+    for name in names:
+        values = table[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            codes, n = values.cat.codes.to_numpy(np.int64), len(values.cat.categories)
+        else:
+            codes, found = pd.factorize(values.to_numpy(), use_na_sentinel=False)
+            n = len(found)
+        if width * n >= 2**62:
+            whole = pd.factorize(whole)[0]
+            width = int(whole.max(initial=0)) + 1
+        whole, width = whole * n + codes, width * n
+    # rows that are alike mostly stand together: only the first of each run is looked at
+    runs = np.flatnonzero(np.append(True, whole[1:] != whole[:-1])) if len(whole) else np.empty(0, dtype=np.intp)
+    number = pd.factorize(whole[runs])[0]
+    begins = np.empty(int(number.max(initial=-1)) + 1, dtype=np.intp)
+    begins[number[::-1]] = runs[::-1]
+    return np.repeat(number, np.diff(np.append(runs, len(whole)))), begins

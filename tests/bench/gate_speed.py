@@ -63,7 +63,7 @@ def parsed(path: Path) -> int:
         return sum(len(json.loads(line)) for line in file)
 
 
-IMPORTED = "import time, pytest; t = time.perf_counter(); import calib._pytest; print(time.perf_counter() - t)"
+IMPORTED = "import time, pytest; t = time.perf_counter(); import calib.gate.plugin; print(time.perf_counter() - t)"
 
 
 def seconds_of_import() -> float:

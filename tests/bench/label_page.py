@@ -12,8 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "surface"))
 
 import chromium
 
-from calib.labelling.page import page_of
-from calib.labelling.task import Asked, Criterion, Level, Sheet, Task
+from calib.labelling.page import Asked, Criterion, Level, Sheet, Task, page_of
 
 _OPENED = "performance.getEntriesByType('navigation')[0].domComplete"
 _TOOK = "document.body.offsetHeight; return performance.now() - began;"

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from calib.labelling.task import CANNOT_SAY, Asked, Criterion, Level, Sheet, Task
+from calib.labelling.page import CANNOT_SAY, Asked, Criterion, Level, Sheet, Task
 
 ODD = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>",

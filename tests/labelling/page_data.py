@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from calib.labelling.task import unveiled
+from calib.labelling.page import unveiled
 
 _DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 

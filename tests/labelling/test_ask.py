@@ -13,8 +13,8 @@ from scipy import stats
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.assign import file_names, sheets_of
-from calib.labelling.task import Asked
+from calib.labelling.page import Asked
+from calib.labelling.pool import file_names, sheets_of
 
 FIVE = "1|2|3|4|5"
 
@@ -679,8 +679,7 @@ def test_folders_are_made_and_what_is_written_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "name"),
-    [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv")],
+    ("to", "name"), [("html", "x.xlsx"), ("html", "x"), ("xlsx", "x.html"), ("label-studio", "x.csv")]
 )
 def test_an_ending_that_does_not_fit_is_refused(tmp_path, to, name):
     with pytest.raises(ValueError, match=f"`path` must end in .* for '{to}', but got"):

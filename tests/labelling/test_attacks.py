@@ -8,7 +8,7 @@ from page_data import page_data
 import calib
 from calib import cli
 from calib.core.check import ArgumentError
-from calib.labelling.task import ANSWERS
+from calib.labelling.page import ANSWERS
 
 IDS = [f"i{k:02d}" for k in range(12)]
 ASKED = {"criteria": "tone", "scale": "1|2|3|4|5"}
@@ -225,9 +225,7 @@ def test_places_of_rows_are_no_ids_where_rows_have_some(tmp_path):
     assert calib.label_page(ITEMS.drop(columns="item"), [0, 1, 2], path=path, **ASKED).n_items == 3
 
 
-@pytest.mark.parametrize(
-    ("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml")]
-)
+@pytest.mark.parametrize(("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml")])
 def test_every_form_says_what_a_number_of_a_pair_means(to, name, tmp_path):
     items = texts(source="Source", a="This", b="That")
     path = tmp_path / ("l.xlsx" if to == "xlsx" else "l.json")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.labelling.task import unveiled
+from calib.labelling.page import unveiled
 
 FIVE = "1|2|3|4|5"
 USER = "00000000-0000-0000-0000-000000000001"
@@ -44,11 +44,8 @@ def of_label_studio(paths, label):
     return paths[:1]
 
 
-
-
 @pytest.mark.parametrize(
-    ("to", "ending", "answered"),
-    [("xlsx", ".xlsx", of_workbooks), ("label-studio", ".json", of_label_studio)],
+    ("to", "ending", "answered"), [("xlsx", ".xlsx", of_workbooks), ("label-studio", ".json", of_label_studio)]
 )
 def test_labels_make_the_interval_that_they_make_directly(planted, tmp_path, to, ending, answered):
     items, drawn, label = planted

@@ -15,7 +15,7 @@ import pytest
 
 import calib
 from calib.labelling.label_studio import label_studio_answers, write_label_studio
-from calib.labelling.task import ANSWERS
+from calib.labelling.page import ANSWERS
 from calib.table import TableError
 
 ACCOUNTS = {"anna": 1, "ben/<i>": 2, "": 1}

@@ -12,8 +12,7 @@ from page_data import page_data
 
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
-from calib.labelling.page import page_of
-from calib.labelling.task import Asked, Criterion, Level, Sheet, Task, veiled
+from calib.labelling.page import Asked, Criterion, Level, Sheet, Task, page_of, veiled
 
 FIVE = tuple(map(Level, range(1, 6), ("very poor", "poor", "fair", "good", "very good")))
 COHERENCE = Criterion("coherence", "Do the sentences build on each other?", "1|2|3|4|5", FIVE)

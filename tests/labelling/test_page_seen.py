@@ -8,8 +8,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from calib.labelling.page import page_of
-from calib.labelling.task import ANSWERS, Asked, Criterion, Level, Sheet, Task, veiled
+from calib.labelling.page import ANSWERS, Asked, Criterion, Level, Sheet, Task, page_of, veiled
 from calib.table import check_ratings, read_frame, write
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")

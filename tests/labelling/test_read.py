@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.task import ANSWERS
+from calib.labelling.page import ANSWERS
 from calib.table import TableError, write
 
 PAGE = "0123456789ab"
@@ -578,8 +578,6 @@ def test_annotators_are_told_one_by_one(saved):
     # 900 seconds are a page that was left open: ten times the median at most, and paid for by the labels
     assert labels.seconds_per_label == pytest.approx((11 * 10 + 100 + 12) / 12)
     assert any("took more than ten times the median (the longest 900 s)" in note for note in labels.notes)
-
-
 
 
 def test_disagreements_come_by_how_far_apart_they_are(saved):

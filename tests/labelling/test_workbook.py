@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 import calib
-from calib.labelling.task import ANSWERS, Asked, Criterion, Level, Sheet, Task
+from calib.labelling.page import ANSWERS, Asked, Criterion, Level, Sheet, Task
 from calib.labelling.workbook import workbook_answers, write_workbook
 from calib.table import TableError
 

@@ -249,8 +249,6 @@ def test_judges_of_a_cascade_and_their_prices_are_named_as_in_the_file(run, own,
     assert (code, "--price-judge must be a number or NAME=NUMBER, but got 'cheap'" in err) == (2, True)
 
 
-
-
 # --- on the page ------------------------------------------------------------------------------------------------------
 
 

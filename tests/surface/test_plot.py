@@ -22,7 +22,7 @@ from calib.stats import (
     rank_judges,
     reliability,
 )
-from calib.tables.text import visible
+from calib.table.text import visible
 
 NAN = float("nan")
 HOSTILE = ("<script>alert(1)</script>", r"$\frac{a}{b}$ costs $5", "_hidden", "two\nlines\x1b[31m", "a" * 90 + "-mini")
@@ -421,8 +421,6 @@ def test_ties_draws_judge_and_human_in_one_row(ax):
     assert hollow == {result.ties_y for result in results}
     assert ax.get_xlabel() == "share of tied pairs, within groups\nn = 12 groups"
     assert ax.get_xlim()[0] <= 0
-
-
 
 
 # --- one judge against another ----------------------------------------------------------------------------------

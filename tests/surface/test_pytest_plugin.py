@@ -129,15 +129,13 @@ def test_an_unknown_word_in_the_ini_file_is_refused(pytester):
 
 
 def test_the_plugin_loads_nothing_until_it_is_used():
-    code = (
-        "import pytest, sys; before = set(sys.modules); import calib._pytest; print(*sorted(set(sys.modules) - before))"
-    )
+    code = "import pytest, sys; before = set(sys.modules); import calib.gate.plugin; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"numpy", "pandas", "scipy", "matplotlib", "typer", "calib_gate"}
     assert {name for name in done.stdout.split() if name.startswith("calib")} <= {
         "calib",
         "calib._version",
-        "calib._pytest",
+        "calib.gate.plugin",
     }
-    assert importlib.util.find_spec("calib._pytest") is not None
+    assert importlib.util.find_spec("calib.gate.plugin") is not None

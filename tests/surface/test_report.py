@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, stats
-from calib.analysis.agreement.words import told_apart_from_zero
+from calib.analysis.agreement.display import told_apart_from_zero
 from calib.stats import (
     CalibWarning,
     Interval,
@@ -27,7 +27,7 @@ from calib.stats import (
     rank_judges,
     reliability,
 )
-from calib.tables.results import conclusions
+from calib.table.results import conclusions
 
 HOSTILE = "<script>alert(1)</script> a|b `c` [d](http://e.example) *f*\n\n# g\x1b[31m \u202e"
 NAN = float("nan")
@@ -500,8 +500,6 @@ def test_results_have_the_picture_of_their_kind(thing, words, tmp_path):
     found = alt(thing, tmp_path / "r.html")
     assert len(found) == len(words)
     assert all(word.removeprefix("judge ").removeprefix("x ") in one for word, one in zip(words, found, strict=True))
-
-
 
 
 def test_what_may_be_concluded_from_results_and_from_one():

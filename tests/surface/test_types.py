@@ -15,7 +15,7 @@ import calib
 from calib import cli, stats
 from calib.console.command import built
 from calib.core.check import ArgumentError
-from calib.intake.taken import Columns
+from calib.inputs.names import Columns
 
 WRONG = {
     "text": "nonsense",

@@ -42,8 +42,8 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
-    from calib.analysis.calibration.words import map_blocks
-    from calib.tables.calibration_file import is_calibration
+    from calib.analysis.calibration.display import map_blocks
+    from calib.analysis.calibration.frames_file import is_calibration
 
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")
@@ -87,7 +87,7 @@ def _refuse_with_apply(apply: Path, at: list[float] | None, **others: Path | Non
 
 
 def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.tables.forecasts import chance_columns
+    from calib.analysis.calibration.frames_forecasts import chance_columns
 
     calibrated = calibration.apply(judged, allow_stale=allow_stale)
     show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
@@ -110,7 +110,7 @@ def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out 
     Scores must be on people's scale. Of a judge on another scale FILE is what `calib calibrate --save` wrote: its
     forecasts of the labels that it was made from, each by a map that has not seen it.
     """
-    from calib.tables.calibration_file import is_calibration
+    from calib.analysis.calibration.frames_file import is_calibration
 
     if is_calibration(file):
         results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.said)

@@ -44,9 +44,9 @@ def profile(
 
 
 def _show(results: calib.Results[Any]) -> None:
-    from calib.analysis.distributions.words import came_back, look_lines
+    from calib.analysis.distributions.display import came_back, look_lines
     from calib.report.columns import informative
-    from calib.tables.results import words
+    from calib.table.results import words
 
     show_lines(results)
     paragraphs("", *calib.conclusions(results), "")

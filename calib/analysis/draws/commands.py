@@ -24,7 +24,7 @@ def converge(
     **options: Any,
 ) -> None:
     """Means of N draws against the exact expectation, and against people."""
-    from calib.tables.results import words
+    from calib.table.results import words
 
     expected, people = files.tables(exact, human)
     results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)

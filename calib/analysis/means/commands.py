@@ -32,7 +32,7 @@ def difference(
     **options: Any,
 ) -> None:
     """Mean human score of one system less that of others, paired by group; p-values by Holm where several."""
-    from calib.intake.entry import is_file
+    from calib.inputs.resolve import is_file
 
     n = 1 + (len(arguments) > 1 and is_file(arguments[1]))
     judged = files.taken(*map(Path, arguments[:n]))

@@ -13,7 +13,7 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Files, Human, Scores, TableFile
 from calib.console.show import paragraphs, show_lines, show_rows, write
-from calib.intake.taken import Columns
+from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ def choose(
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
-    from calib.intake.entry import is_table_file
+    from calib.inputs.resolve import is_table_file
 
     # in a table of calib's the criterion is one of several that are there
     is_own = not is_table_file(file)

@@ -48,7 +48,7 @@ def sensitivity(
 
 def _designs(studies: calib.Results[Any], calls: int, target: float | None, price_prompt: float) -> list[str]:
     """What as many replies, spent otherwise, would give."""
-    from calib.tables.results import words
+    from calib.table.results import words
 
     said = []
     for label, study in zip(studies.labels, cast("Sequence[calib.stats.GStudy]", studies), strict=True):

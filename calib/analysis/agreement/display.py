@@ -1,0 +1,608 @@
+"""Agreement in words: what may be concluded from a coefficient, a comparison of judges, a test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.analysis.agreement.agreement import Agreement
+from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
+from calib.analysis.agreement.rank import CORRECTIONS
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import bracket, short
+from calib.stats import Result
+from calib.table import figure
+from calib.table.results import Results
+from calib.table.text import (
+    each_once,
+    joined_words,
+    level_words,
+    number_span,
+    place_of,
+    plain_text,
+    span_of,
+    telling,
+    title_of,
+    told_apart,
+    visible,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from calib.analysis.agreement.compare import Comparison
+    from calib.analysis.agreement.rank import Ranking
+    from calib.analysis.agreement.reliability import Reliability
+    from calib.table.results import Results
+
+
+def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
+    """One sentence about the highest, of one coefficient only: the highest of unlike ones means nothing."""
+    kinds = [(result.coefficient, result.level) for result in results]
+    known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
+    if not known:
+        return ["No coefficient could be computed, so nothing can be concluded."]
+    best = max(known, key=lambda i: results[i].estimate)
+    name = told_apart(labels)[best]
+    words = f"{COEFFICIENTS[results[best].coefficient]} = {short(results[best].estimate)}, {_claim(results[best])}"
+    if len(known) == 1:
+        return [f"{name}{': ' * bool(name)}{words}."]
+    return [f"The highest of {len(known)} ({name}): {words}; the highest of several looks better than it is."]
+
+
+def _claim(result: Agreement) -> str:
+    """What the interval of an agreement says, and no more."""
+    low, high = result.interval
+    words = bracket(result.interval, result.confidence_level)
+    if math.isnan(low):
+        why = f" ({result.reason})" if result.reason else ""
+        return f"{words}{why}: it says nothing beyond these data"
+    about = f"{words}, which speaks about {result.generalises_to}"
+    if result.coefficient in SHARES:
+        return f"{about}; chance alone gives a share above 0, too"
+    return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+
+
+def agreement_fact(results: Results[Agreement]) -> str:
+    """How far they agree: one coefficient, or the lowest and the highest of several alike."""
+    known = [i for i, r in enumerate(results) if not math.isnan(r.estimate)]
+    kinds = {(results[i].coefficient, results[i].level) for i in known}
+    if len(kinds) != 1:
+        return ""
+    symbol, names = COEFFICIENTS[results[known[0]].coefficient], told_apart(results.labels)
+    low, high = (choose(known, key=lambda i: results[i].estimate) for choose in (min, max))
+    if low == high:
+        return f"{symbol} {results[low].estimate:.2f}{_beside_zero(results[low])}"
+    ends = " to ".join(f"{results[i].estimate:.2f} ({visible(names[i], 30)})" for i in (low, high))
+    sure = [i for i in known if _beside_zero(results[i]) == _NOT_ZERO]
+    said = f"; {len(sure)} of {len(known)} intervals exclude 0" if any(_beside_zero(results[i]) for i in known) else ""
+    return f"{symbol} from {ends}{said}"
+
+
+_NOT_ZERO = ", the interval excludes 0"
+
+
+def _beside_zero(result: Agreement) -> str:
+    low, high = result.interval
+    if math.isnan(low) or result.coefficient in SHARES:
+        return ""
+    return ", the interval includes 0" if low <= 0 <= high else _NOT_ZERO
+
+
+def comparison_fact(results: Results[Comparison]) -> str:
+    """Which judge is ahead, or how many differences are told apart from none."""
+    if len(results) == 1:
+        where, says = told_apart_from_zero({}, results[0])
+        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
+    ahead = sum(told_apart_from_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
+    return f"{ahead} of {len(results)} differences are told apart from 0"
+
+
+def ranking_fact(results: Results[Ranking]) -> str:
+    """Who leads, and who is not told apart from that judge."""
+    facts = [_lead(result) for result in results]
+    if len(set(facts)) == 1:
+        return facts[0]
+    return "; ".join(f"{name}: {fact}" for name, fact in zip(told_apart(results.labels), facts, strict=True))
+
+
+def _lead(result: Ranking) -> str:
+    if not result.clusters[0]:
+        return "no coefficient could be computed"
+    if not result.distinct.any():
+        return "these data do not tell the judges apart"
+    known = [place for place, cluster in enumerate(result.clusters) if cluster and place]
+    alike = [result.names[place] for place in known if not result.distinct[0, place]]
+    return f"{result.names[0]} leads, {f'not told apart from {_all_of(alike)}' if alike else 'ahead of all others'}"
+
+
+def _all_of(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def reliability_fact(results: Results[Reliability]) -> str:
+    """What one person reaches, and the judge beside."""
+    fact = f"one person reaches {number_span([r.ceiling.ceiling for r in results])} with the other people"
+    judged = [r.ceiling.judge for r in results if r.ceiling.judge_by_rater]
+    return fact + (f", the judge {number_span(judged)}" if judged else "")
+
+
+def compared(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
+    """Each conclusion once, and how many tests that makes."""
+    number = f"These are {len(results)} tests; their p-values are not adjusted for that number."
+    return each_once(labels, results, lambda result: [result.conclusion]) + [number] * (len(results) > 1)
+
+
+def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[str]:
+    """Whether the judge may stand in for a person."""
+    return each_once(labels, results, lambda result: [result.verdict])
+
+
+def told_apart_from_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
+    """Whether the test tells the two judges apart, and which agrees more; of several, by Bonferroni's rule."""
+    if not result.p_value * label.get("n_beside", 1) <= 1 - result.confidence_level:
+        return "open", "not decided"
+    return ("above", f"{result.names[0]} is ahead") if result.estimate > 0 else ("below", f"{result.names[1]} is ahead")
+
+
+def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[str, str] | None:
+    """The judge against what one person reaches; None without a judge."""
+    low, high = result.ceiling.difference_interval
+    if not result.ceiling.judge_by_rater:
+        return None
+    if low > 0:
+        return "above", "above one person"
+    return ("below", "below one person") if high < 0 else ("open", "not decided: judge or one person")
+
+
+def told_once(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame that names no judge both by label and by name, and has another rule only where it changes something."""
+    pairs = (("rater", "first"), ("versus", "second"))
+    twice = [a for a, b in pairs if {a, b} <= set(frame.columns) and (frame[a].astype(str) == frame[b]).all()]
+    other = [name for name in ("estimate_other", "estimate_other_missing") if name in frame]
+    return frame.drop(columns=[*twice, *(name for name in other if frame[name].equals(frame["estimate"]))])
+
+
+# --- agreement, drawn: rows with intervals, pairs, groups, cells, ties; differences and orders of judges---------------
+
+
+_COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
+_CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
+
+
+# --- rows -------------------------------------------------------------------------------------------------------
+
+
+def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Correlations with their intervals, one row each, grouped and coloured by criterion.
+
+    Rows are named by what tells the results apart.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human, level="group").select(rater="simulated-1")
+    >>> print(agreement(results).get_xlabel())
+    Spearman rho within groups (95 % CI)
+    n = 24 groups
+    """
+    pairs = figure.checked_pairs([results], Agreement)
+    facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, found)
+    _rows_by_head(rows)
+    rows.ax.set_xlabel(_agreement_words(found))
+    figure.say_title(rows.ax, title_of(facts, rows.names, "against "), agreement_fact(Results.of(pairs)))
+    return figure.finished(rows.ax, ax)
+
+
+def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
+    """Differences of two judges' agreement with people, with intervals, and a line where there is none.
+
+    What the test does not tell apart is hollow and dashed.
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.compare([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], [1, 3, 2, 4, 5], names=("a", "b"))
+    >>> ax = compare(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a minus b']
+    """
+    pairs = figure.checked_pairs([results], Comparison)
+    facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, found, unnamed="judges")
+    _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
+    tests = ", ".join(dict.fromkeys(r.test for r in found))
+    rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
+    shared = title_of(facts, [*rows.names, "test"], "against ")
+    figure.say_title(rows.ax, shared, comparison_fact(Results.of(pairs)))
+    return figure.finished(rows.ax, ax)
+
+
+def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
+    """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
+
+    Every judge of one cluster is told apart from every judge of another, by paired tests:
+    intervals that overlap do not show that two judges are alike.
+
+    Examples
+    --------
+    >>> import calib
+    >>> result = calib.stats.rank_judges({"b": [2, 1, 4, 3, 5], "a": [1, 2, 3, 4, 5]}, [1, 3, 2, 4, 5])
+    >>> ax = ranking(result)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['a', 'b']
+    """
+    pairs = figure.checked_pairs([results], Ranking)
+    facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
+    names = [*(name for name in telling(facts) if name != "judge"), "judge"]
+    clusters = [words for _, r in pairs for words in _cluster_words(r)]
+    alone = [one for _, r in pairs for one in r.agreements]
+    rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
+    in_order = sorted(set(clusters), key=lambda c: (len(c), c))
+    styles = {c: figure.Style(c, *figure.look_of(place)) for place, c in enumerate(in_order)}
+    for mark in rows.marks:
+        figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
+    apart = any(len(set(r.clusters)) > 1 for _, r in pairs)
+    how = "clusters are told apart from each other" if apart else "told apart from the first or not"
+    rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
+    fact = ranking_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
+    return figure.finished(rows.ax, ax)
+
+
+def _cluster_words(result: Ranking) -> list[str]:
+    """Of each judge its cluster, or, where one cluster holds all, whether it is told apart from the first."""
+    if len(set(result.clusters) - {0}) > 1:
+        return [f"cluster {cluster}" if cluster else "no coefficient" for cluster in result.clusters]
+    first = ("the first, or not told apart from it", "told apart from the first")
+    apart = [bool(result.distinct[0, place]) for place in range(len(result.names))]
+    return [first[a] if c else "no coefficient" for a, c in zip(apart, result.clusters, strict=True)]
+
+
+def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
+    """What one person reaches against the others, and beside it each judge against the same.
+
+    Examples
+    --------
+    >>> import calib
+    >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
+    >>> ax = reliability(calib.stats.reliability(people, [1, 2, 2, 3, 5]))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['one person', 'judge']
+    """
+    pairs = figure.checked_pairs([results], Reliability)
+    ceilings = [(label, r.ceiling) for label, r in pairs]
+    drawn = []
+    for label, r in ceilings:
+        drawn.append((label | _facts(r), "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
+        if r.judge_by_rater:
+            drawn.append((drawn[-1][0], "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
+    facts, series, ends = (list(column) for column in zip(*drawn, strict=True))
+    rows = figure.rows_of(ax, facts, ends, series)
+    styles = {name: figure.Style(name, *_CEILING_LOOKS[name]) for name in dict.fromkeys(series)}
+    figure.zero_line(rows.ax)
+    figure.draw_series(rows, styles)
+    words = _agreement_words([r for _, r in ceilings], f", with the mean of the other people{level_words(ends)}")
+    rows.ax.set_xlabel(words)
+    fact = reliability_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names), fact)
+    return figure.finished(rows.ax, ax)
+
+
+def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
+    """Intervals coloured by the heading that they stand under, and a line at 0."""
+    figure.zero_line(rows.ax)
+    for mark in rows.marks:
+        look = figure.look_of(rows.heads.index(mark.place[0]))
+        style = figure.Style("", *look, hollow=hollow(mark.result))
+        figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, style)
+
+
+def _agreement_words(results: Sequence[Any], more: str | None = None) -> str:
+    heads = dict.fromkeys(" ".join(_facts(r).values()) for r in results)
+    return f"{'; '.join(heads)}{level_words(results) if more is None else more}\nn = {_counts(results)}"
+
+
+def _counts(results: Sequence[Any]) -> str:
+    """How many units of each level the results have."""
+    return ", ".join(
+        f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
+        for level, (field, unit) in _COUNTS.items()
+        if any(r.level == level for r in results)
+    )
+
+
+def _facts(result: Any) -> dict[str, str]:
+    return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
+
+
+def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
+    """A label with both judges in one entry, as the row of a difference is called."""
+    rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
+    judges = " minus ".join(visible(name, 18) for name in result.names)
+    return rest | {"judges": judges} | _facts(result) | {"test": result.test}
+
+
+def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
+    """The result in one sentence, with what its axes do not name."""
+    head = title_of([label], ["rater", "against"])
+    figure.say_title(ax, head, str(result))
+
+
+# --- pairs and groups -------------------------------------------------------------------------------------------
+
+
+_MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
+_NAMED_SYSTEMS = _FEW_LEVELS = 20
+_MOST_POINTS = 2000  # of which each is drawn
+_NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
+
+
+def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judge against human: the pairs that one result of `calib.agreement` is of.
+
+    At level "system" these are the means of the systems. Scores on few levels are spread a
+    little, always in the same way, so that equal ones can be seen; the axis says so. Points
+    are coloured by group, or else by system, where these are at most seven. More than 2,000 pairs
+    are counted in bins.
+
+    Examples
+    --------
+    >>> import calib
+    >>> ax = scatter(calib.stats.agreement([1, 2, 3, 4], [2, 1, 3, 4]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('human', 'judge')
+    """
+    label, found = figure.single_pair(result, Agreement)
+    drawn = figure.axes_of(ax)
+    scores_y, scores_x, kinds, unit = _cloud(found)
+    rng = np.random.default_rng(0)
+    human, judge = (_spread_out(values, rng, found.level) for values in (scores_y, scores_x))
+    if binned := len(human) > _MOST_POINTS:
+        _draw_bins(drawn, scores_y, scores_x)
+        human, judge = scores_y, scores_x
+    else:
+        _draw_points(drawn, human, judge, kinds)
+    means = _MEANS if found.level == "system" else ""
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not scores_y)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not scores_x)}")
+    figure.plain_frame(drawn)
+    _say_above(drawn, label, found)
+    if unit and kinds and not binned:
+        _legend_beside(drawn, unit)
+    return drawn
+
+
+def _draw_points(ax: Axes, human: Floats, judge: Floats, kinds: Mapping[Any, Any]) -> None:
+    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
+    for place, (kind, rows) in enumerate(kinds.items()):
+        colour, marker = figure.look_of(place)
+        name = plain_text(kind, 24)
+        ax.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
+
+
+def _draw_bins(ax: Axes, human: Floats, judge: Floats) -> None:
+    """How many pairs are where: a point each would hide all but the topmost, and make a page of megabytes."""
+    edges = [_bin_edges(values) for values in (human, judge)]
+    counts = np.histogram2d(human, judge, bins=edges)[0]
+    shade = np.ma.masked_equal(counts, 0).T
+    # from the smallest count on, so that a single pair is seen
+    mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
+    ax.figure.colorbar(mesh, ax=ax, pad=0.02, label="pairs")
+
+
+def _bin_edges(values: Floats) -> Floats:
+    """A bin for each level of few, forty of equal width of many."""
+    levels = np.unique(values)
+    if len(levels) > _FEW_LEVELS:
+        return np.linspace(levels[0], levels[-1], 41)
+    if len(levels) == 1:
+        return np.array([levels[0] - 0.5, levels[0] + 0.5])
+    middle = (levels[1:] + levels[:-1]) / 2
+    return np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]])
+
+
+def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
+    """Human and judge; which pairs have one colour, and what these kinds are, if they are of some."""
+    sample, one = result.sample, {"": slice(None)}
+    if result.level == "system":
+        systems = _members(sample.system)
+        human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
+        kinds = {name: [place] for place, name in enumerate(systems)}
+        return (human, judge, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (human, judge, one, "")
+    for labels, unit in ((sample.group, "group"), (sample.system, "system")):
+        found = _members(labels)
+        if 1 < len(found) <= len(figure.COLOURS):
+            return sample.y, sample.x, found, unit
+    return sample.y, sample.x, one, ""
+
+
+def _legend_beside(ax: Axes, title: str) -> None:
+    from matplotlib.lines import Line2D
+
+    legend = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+    for handle in legend.legend_handles:
+        assert isinstance(handle, Line2D)
+        handle.set(alpha=1, markersize=5)
+
+
+def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for place, label in enumerate(() if labels is None else labels):
+        found.setdefault(label, []).append(place)
+    return found
+
+
+def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
+    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    levels = np.unique(values)
+    if level == "system" or not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
+        return values
+    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
+    """The coefficient of one `Agreement` inside each group, in order, with the mean and its interval as a band.
+
+    Groups have their names where there are at most forty.
+
+    Raises
+    ------
+    ValueError
+        If it is of another level.
+
+    Examples
+    --------
+    >>> import calib
+    >>> scores = [1, 2, 3, 1, 3, 2, 4, 4, 4], [1, 2, 3, 1, 2, 3, 1, 2, 3]
+    >>> ax = forest(calib.stats.agreement(*scores, groups=list("aaabbbccc"), level="group"))
+    >>> print(ax.get_xlabel())
+    Spearman rho inside each group
+    1 of 3 groups has none: a rater gives it a single value; left out of the mean
+    """
+    label, found = figure.single_pair(result, Agreement)
+    if found.level != "group":
+        raise ArgumentError("result", "must be of level 'group'", f"is of level {found.level!r}")
+    inside = found.sample.within
+    shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
+    drawn = figure.axes_of(ax)
+    figure.zero_line(drawn)
+    _band(drawn, found)
+    pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
+    heights = [pitch * (place + 0.5) for place in range(len(shown))]
+    size = 5.5 if pitch == 1 else 3
+    values, look = [inside[name] for name in shown], "o"
+    if len(values) > _MOST_POINTS:  # a curve through some of them
+        some = np.linspace(0, len(values) - 1, _MOST_POINTS // 4).round().astype(int)
+        values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
+    drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=size, zorder=3)
+    drawn.set_ylim(pitch * len(shown) + 0.2, -0.2)
+    drawn.tick_params(axis="y", length=0)
+    figure.plain_frame(drawn, "x")
+    most = 18 if figure.is_narrow(drawn) else 40
+    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name, most) for name in shown] if pitch == 1 else [])
+    drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
+    without = _without_one(found, len(inside) - len(shown))
+    drawn.set_xlabel(f"{COEFFICIENTS[found.coefficient]} inside each group{without}")
+    handles = drawn.get_legend_handles_labels()[0]
+    above = f"above 0 in {sum(inside[name] > 0 for name in shown)} of {len(shown)} groups"
+    said = f"from {number_span(list(inside.values()))}" if found.coefficient in SHARES else above
+    fact = f"{COEFFICIENTS[found.coefficient]} {said}, {found.estimate:.2f} in the mean" if shown else ""
+    figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), fact, columns=2)
+    return figure.finished(drawn, ax)
+
+
+def _band(ax: Axes, result: Agreement) -> None:
+    low, high = result.interval
+    ax.axvline(result.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    if not math.isnan(low):
+        words = f"{100 * result.confidence_level:g} % CI of the mean"
+        ax.axvspan(low, high, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+
+
+def _without_one(result: Agreement, number: int) -> str:
+    if not number:
+        return ""
+    what = "left out of the mean" if result.constant == "skip" else "0 in the mean"
+    noun = "group has" if len(result.sample.within) == 1 else "groups has" if number == 1 else "groups have"
+    return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
+
+
+def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
+    """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
+
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
+    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> results = calib.agreement(human, human[human["rater"] == "simulated-3"], level="group")
+    >>> ax = heatmap(results)
+    >>> [text.get_text() for text in ax.get_yticklabels()]
+    ['simulated-1', 'simulated-2']
+    """
+    pairs = figure.checked_pairs([results], Agreement)
+    facts = [label | _facts(r) for label, r in pairs]
+    names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
+    places = _map_places(facts, names)
+    rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
+    cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
+    drawn = figure.axes_of(ax)
+    table = np.full((len(rows), len(columns)), np.nan)
+    for place, r in cells.items():
+        table[place] = r.estimate
+    framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
+    figure.draw_cells(drawn, table, cells, framed)
+    figure.name_cells(drawn, columns, rows)
+    drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
+    shared = title_of(facts, [*names, "criterion"], "against ")
+    figure.say_title(drawn, shared, agreement_fact(Results.of(pairs)))
+    return figure.finished(drawn, ax)
+
+
+def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Row and column of each result; another one for the same cell has a row of its own."""
+    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    again = [places[:i].count(place) for i, place in enumerate(places)]
+    return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
+
+
+# --- ties -------------------------------------------------------------------------------------------------------
+
+
+def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
+    """The share of tied pairs of each judge and of the human it is compared with.
+
+    Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
+    order.
+
+    Examples
+    --------
+    >>> from calib.stats import agreement
+    >>> print(ties(agreement([2, 1, 1.5, 5, 3], [1, 2, 2, 3, 4])).get_xlabel())
+    share of tied pairs, over items
+    n = 5 items
+    """
+    pairs = figure.checked_pairs([results], Agreement)
+    facts, found = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
+    styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
+    rows = figure.rows_of(ax, facts, found, unnamed="rater")
+    drawn = rows.ax
+    for mark in rows.marks:
+        height, shares = rows.heights[mark.place], (mark.result.ties_x, mark.result.ties_y)
+        drawn.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
+        for share, style in zip(shares, styles, strict=True):
+            drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
+    drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
+    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in found))
+    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
+    judge, human = (number_span([100 * getattr(r, name) for r in found]) for name in ("ties_x", "ties_y"))
+    fact = f"the judge ties {judge} % of the pairs, people {human} %"
+    shared = title_of(facts, rows.names, "against ")
+    figure.legend_above(drawn, figure.style_handles(styles, lines=False), shared, fact)
+    return figure.finished(drawn, ax)
+
+
+def agreement_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
+    """The pairs of a single result, a map of several judges and criteria, or a row each."""
+    if len(results) == 1:
+        yield partial(scatter, results)
+        if getattr(results[0], "level", "") == "group":
+            yield partial(forest, results)
+    elif all(len({str(label.get(name)) for label in results.labels}) > 1 for name in ("criterion", "rater")):
+        yield partial(heatmap, results)
+    else:
+        yield partial(agreement, results)

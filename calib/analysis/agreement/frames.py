@@ -1,0 +1,497 @@
+"""Agreement on tables: judges with people, people with people, judges with each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.analysis.agreement.coefficients import ON_ONE_SCALE
+from calib.analysis.agreement.conventions import rules_of
+from calib.analysis.agreement.scales import on_known_scales
+from calib.core.check import as_typed, choice
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import given, two_judges
+from calib.table import TableArgumentError, TableError
+from calib.table.gold import with_warnings
+from calib.table.pairs import (
+    Pair,
+    all_known,
+    factors_of,
+    identity,
+    labels_in,
+    names_of_judges,
+    one_scale,
+    pairs_of,
+    raters_side_by_side,
+    short_names,
+)
+from calib.table.results import Results
+from calib.table.validate import Checked, Who, in_the_names_of, scores_in, slices
+
+Rng = np.random.Generator | int | None
+
+
+def agreement(
+    scores: Data,
+    human: Data = None,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    systems: str = "auto",
+    interval: str = "auto",
+    constant: str = "skip",
+    missing: str = "drop",
+    convention: str | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | Sequence[str] | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Agreement]:
+    """Agreement of every rater in `scores` with every rater in `human`, per criterion.
+
+    Parameters
+    ----------
+    scores, human : table, path or frame
+        Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
+        the same: a rater is not compared with itself. Or files of your own, of which the
+        first may hold both; several annotators are pooled.
+    level : {"item", "group", "system"}
+    systems : {"auto", "fixed", "random"}
+        ``"fixed"``: the question is about these systems, and the interval speaks about new
+        groups; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
+    method, coefficient, interval, constant : str
+    confidence_level : float
+    n_resamples : int
+    rng : Generator or int, optional
+        As for `calib.stats.agreement`, which see for the formulas; `coefficient` may name several.
+    missing : {"drop", "zero"}
+        Under ``"zero"`` each reply of a judge that could not be read counts as a score of
+        0, also within the mean of several draws, as in some published scripts; an item
+        that the judge was never asked about stays out.
+    convention : {"geval", "unieval", "bartscore", "summeval", "chiang-lee"}, optional
+        All coefficients of a published convention at its level, with its rules for
+        constants and missing scores, in place of the four options above: G-Eval (mean
+        within documents, unread draws as 0), UniEval's dialogue and fact tables (over
+        items), BARTScore (within documents), SummEval (Kendall over systems), and
+        Chiang and Lee (Pearson over items, Kendall within documents).
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `against` (the other
+        rater), `coefficient` where there are several, and `n_unmatched` (items that only one
+        of the two scored). ``.table()`` is the table of a paper.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, the level needs a column that is not there, or scores that are compared for
+        the same value (kappa, exact, adjacent) are on two scales.
+    ValueError
+        If an option is unknown, or `convention` comes with what it sets.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> pair = calib.agreement(human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"])
+    >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
+    [0.63]
+    """
+    as_typed(agreement, locals())
+    rules: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient}
+    rules |= {"constant": constant, "missing": missing}
+    options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
+    all_rules = rules_of(convention, rules)
+    answers = []
+    files = given(scores, human, columns, names=_SIDES)
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
+        for rule in all_rules:
+            name = {} if convention is None else {"convention": convention}
+            name |= {"coefficient": rule["coefficient"]} if len(all_rules) > 1 else {}
+            label = pair.label | name | {"n_unmatched": pair.n_unmatched}
+            answers.append((label, _agreement_of_pair(pair, rule, options)))
+    return Results.of(answers)
+
+
+_SIDES = ("scores", "human")
+_IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
+
+
+def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
+    """The agreement under the rule for missing scores, with the estimate under the other one beside it."""
+    both = pair.both
+    design = _factors_at(both, rules["level"])
+    choice(rules["missing"], "missing", ("drop", "zero"))
+    plain = {name: value for name, value in rules.items() if name != "missing"} | design
+    scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
+    other = "drop" if rules["missing"] == "zero" else "zero"
+    known = _one_scale(pair, rules["coefficient"] or rules["method"])
+    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
+        found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    found = with_warnings(found, pair.warnings + pair.fold_doubts)
+    if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
+        return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
+    estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
+    n_missing = int((both["x"].isna() | both["y"].isna()).sum())
+    return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
+
+
+def _one_scale(pair: Pair, coefficient: str) -> bool:
+    """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
+    return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
+
+
+def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
+    """A judge's scores with 0 for each reply that could not be read; people have no replies."""
+    if label["method"] == "human" or "n_unread" not in both:
+        return both["x"]
+    read = both["n"].astype(float)
+    share = read / (read + both["n_unread"].astype(float))
+    return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
+
+
+def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
+    """The groups and systems of aligned scores, and the level that they must allow."""
+    if not len(frame):
+        raise TableError("scores and human must share items, but no item is in both.")
+    if level in ("group", "system") and labels_in(frame, level) is None:
+        hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
+        raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
+    return {"groups": labels_in(frame, "group"), "systems": labels_in(frame, "system")}
+
+
+# --- one judge against another ----------------------------------------------------------------------------------
+
+
+def compare(
+    scores_a: Data,
+    scores_b: Data = None,
+    human: Data = None,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    systems: str = "auto",
+    test: str = "auto",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Comparison]:
+    """Which of two judges agrees more with people: the paired difference, per criterion.
+
+    Parameters
+    ----------
+    scores_a, scores_b : table, path, frame or partitions
+        Scores (or ratings) of the two judges; each may hold several, which are then
+        compared one with one. Or one file of your own that holds two judges.
+    human : table, path or frame
+        Human scores of the same items; a file of your own may hold them beside the judges'.
+    **columns
+        As for `agreement`.
+    level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.compare`, where `systems` is `systems_are`.
+
+    Returns
+    -------
+    Results
+        Labelled as for `agreement`, with `versus` (the second judge) and `n_unmatched`
+        (items that one of the three lacks).
+
+    Raises
+    ------
+    TableError
+        As `agreement`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> one, two, rest = [human[human["rater"] == f"simulated-{i}"] for i in (1, 2, 3)]
+    >>> result = calib.compare(one, two, rest, level="group").select(criterion="coherence").one()
+    >>> result.names, result.n_groups
+    (('simulated-1', 'simulated-2'), 24)
+    """
+    as_typed(compare, locals())
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
+    answers = []
+    sides = zip(two_judges(scores_a, scores_b, human, columns), ("scores_a", "scores_b", "human"), strict=True)
+    one, two, people = (scores_in(side, name) for side, name in sides)
+    for judges, name, frame, known, told in _pairs_of_judges(one, two, people, coefficient or method):
+        both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
+        who = {key: value for key, value in name.items() if key != "against"}
+        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
+            result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
+        who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both)}
+        answers.append((who, with_warnings(result, told)))
+    return Results.of(answers)
+
+
+def rank_judges(
+    scores: Data,
+    human: Data = None,
+    *,
+    level: str = "item",
+    method: str = "spearman",
+    systems: str = "auto",
+    test: str = "auto",
+    correction: str = "holm",
+    constant: str = "skip",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: Rng = None,
+    coefficient: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Ranking]:
+    """All judges in `scores` in the order of their agreement with people, every pair tested, per criterion.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        Scores (or ratings) of two judges or more; or a file of your own.
+    human : table, path or frame
+        Human scores of the same items; a file of your own may hold them beside the judges'.
+    **columns
+        As for `agreement`.
+    level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
+        As for `calib.stats.rank_judges`, where `systems` is `systems_are`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion and `against`.
+
+    Raises
+    ------
+    TableError
+        As `agreement`.
+    ValueError
+        If a criterion has fewer than two judges.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> judges, rest = human[human["rater"] != "simulated-3"], human[human["rater"] == "simulated-3"]
+    >>> result = calib.rank_judges(judges, rest, level="group").select(criterion="coherence").one()
+    >>> sorted(result.names)
+    ['simulated-1', 'simulated-2']
+    """
+    as_typed(rank_judges, locals())
+    options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
+    options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
+    options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
+    found: dict[tuple[str, str], list[Pair]] = {}
+    files = given(scores, human, columns, names=("scores", "human"))
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
+        found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
+    answers = []
+    for (criterion, against), pairs in found.items():
+        names = short_names([pair.label for pair in pairs])
+        scored = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
+        frame = all_known([pair.both for pair in pairs]).join(pd.concat(scored, axis=1))
+        judges = {name: frame[name].to_numpy() for name in names}
+        label = {"criterion": criterion, "against": against}
+        known = [_one_scale(pair, coefficient or method) for pair in pairs]
+        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
+            result = stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
+        answers.append((label, with_warnings(result, [text for pair in pairs for text in pair.fold_doubts][:1])))
+    return Results.of(answers)
+
+
+def _pairs_of_judges(
+    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...]]]:
+    """Each judge of the one table with each of the other, on one human's items, and whether their scales are known."""
+    first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
+    names = names_of_judges([pair.label for pair in (*first, *second)])
+    matched = False
+    for a in first:
+        for b in second:
+            same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
+            if not same or Who.of(a.label) == Who.of(b.label):
+                continue
+            matched = True
+            one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
+            frame = all_known([a.frame, b.frame]).join(one).join(two)
+            # what a judge was asked about, read or not
+            asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
+            frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
+            both = names[identity(a.label)], names[identity(b.label)]
+            known = [_one_scale(pair, coefficient) for pair in (a, b)]
+            yield both, a.label, frame, all(known), a.fold_doubts or b.fold_doubts
+    if not matched:
+        rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
+        raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+def reliability(
+    human: Data,
+    scores: Data = None,
+    *,
+    metric: str = "interval",
+    level: str = "item",
+    method: str = "spearman",
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+    coefficient: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.Reliability]:
+    """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
+
+    Parameters
+    ----------
+    human : table, path or frame
+        Scores (or ratings) of two people or more, one by one: not pooled. A file of your own may hold judges, too.
+    scores : table, path or frame, optional
+        Judges, each set beside the people.
+    **columns
+        As for `agreement`.
+    metric, level, method, coefficient, min_reliability, confidence_level
+        As for `calib.stats.reliability`.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, and by judge where there are some.
+
+    Raises
+    ------
+    TableError
+        If a criterion has fewer than two raters, the level needs a column that is not there, or people
+        are on two scales.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> results = calib.reliability(calib.summarize(people, items))
+    >>> round(results.select(criterion="coherence").one().alpha.estimate, 2)
+    0.73
+    """
+    as_typed(reliability, locals())
+    options: dict[str, Any] = {"metric": metric, "level": level, "method": method, "coefficient": coefficient}
+    options |= {"min_reliability": min_reliability, "confidence_level": confidence_level}
+    answers = []
+    purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
+    shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
+    files = given(human, scores, columns, names=("human", "scores"), needs=("label",))
+    panels = _panels(files.people, files.scores, level, purpose if shared else "", least=2)
+    for label, people, design, judge, known in panels:
+        with on_known_scales(known):
+            answers.append((label, stats.reliability(people, judge, **design, **options)))
+    return Results.of(answers)
+
+
+def alternative_annotator_test(
+    scores: Data,
+    human: Data = None,
+    *,
+    epsilon: float = 0.2,
+    score: str = "auto",
+    clustered: bool = False,
+    q: float = 0.05,
+    **columns: Unpack[Columns],
+) -> Results[stats.AltTest]:
+    """Whether a judge may stand in for one of the annotators, per criterion and judge.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        Judges.
+    human : table, path or frame
+        Scores (or ratings) of three annotators or more, one by one; a file of your own may hold both.
+    **columns
+        As for `agreement`.
+    epsilon, score, q
+        As for `calib.stats.alternative_annotator_test`.
+    clustered : bool, default False
+        Take items of one `group` together; the published test takes them as independent.
+
+    Returns
+    -------
+    Results
+        Each with the same test of the best constant judge and the rank agreement beside it.
+
+    Raises
+    ------
+    TableError
+        If a criterion has fewer than three raters, `clustered` lacks a column `group`, or judge and
+        people are on two scales.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items)
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> result = calib.alternative_annotator_test(calib.summarize(ratings, items), human).one()
+    >>> result.constant_winning_rate  # most of these outputs are good: "5" for all of them passes too
+    1.0
+    """
+    as_typed(alternative_annotator_test, locals())
+    answers = []
+    options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
+    files = given(scores, human, columns, names=("scores", "human"))
+    judges = scores_in(files.scores, "scores")
+    level = "group" if clustered else "item"
+    for label, people, design, judge, known in _panels(files.people, judges, level, "the annotator test", least=3):
+        assert judge is not None
+        groups = design["groups"] if clustered else None
+        with on_known_scales(known):
+            answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
+    return Results.of(answers)
+
+
+def _panels(
+    human: Any, scores: Any, level: str, purpose: str, *, least: int
+) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None, bool]]:
+    """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn.
+
+    People must be on one scale, for a `purpose` the judge as well; last, whether all say theirs.
+    """
+    people = scores_in(human, "human")
+    judges = None if scores is None else scores_in(scores, "scores")
+    found = False
+    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+        table, names = raters_side_by_side(rows)
+        if len(names) < least:
+            rule = f"must have {least} raters of {criterion!r} or more"
+            raise TableArgumentError("human", rule, f"has {', '.join(names)}")
+        label = {"criterion": criterion, "n_raters": len(names)}
+        known = one_scale({"criterion": criterion}, "people beside each other", human=rows)
+        if judges is None:
+            found = True
+            design = _factors_at(factors_of(rows, table.index), level)
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None, known
+            continue
+        for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
+            judge = mine.astype({"item": object}).set_index("item")["score"]
+            items = table.index[table.index.isin(judge.index)]
+            found = True
+            both = one_scale(who, purpose, scores=mine, human=rows) if purpose else known
+            design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
+            label_here = who | label | {"n_unmatched": len(table) - len(items)}
+            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), both
+    if not found:
+        held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
+        raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))

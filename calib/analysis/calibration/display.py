@@ -1,0 +1,746 @@
+"""Calibration in words: sentences, heads, parts of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from calib.analysis.calibration.annotator_logit import averaged
+from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.analysis.calibration.cascade import Escalation
+from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
+from calib.analysis.calibration.score_sets import ScoreSets
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, bracket, short
+from calib.stats import AcceptThreshold
+from calib.table import figure
+from calib.table.page import Block
+from calib.table.results import Results, words
+from calib.table.text import each_once, number_span, plain_text, title_of, told_apart, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calib.analysis.calibration.forecast_quality import ForecastQuality
+    from calib.analysis.calibration.reliability_band import ReliabilityCurve
+
+_IN_FULL = 25  # rows, from which on scores with the same set are one
+
+# --- the map --------------------------------------------------------------------------------------------------------
+
+
+def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
+    """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
+    return [_map_sentence(label, found) for label, found in zip(labels, results, strict=True)]
+
+
+def _map_sentence(label: dict[str, Any], found: CalibrationMap) -> str:
+    shown = found.shown
+    often, last = int(np.argmax(shown.n)), len(shown.x) - 1
+    about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
+    interval = bracket(Interval(shown.low[often], shown.high[often]), found.confidence_level)
+    known = f"({interval} of the map)" if interval != "no interval" else "(no interval: one group of labels)"
+    ends = [f"{short(shown.x[i])} means {short(shown.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
+    top = found.levels[-2:] if len(found.levels) > 2 else found.levels[-1:]
+    share = f"{100 * shown.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
+    others = "; ".join(["", *ends]) if ends else ""
+    beside = " (on average over what else the map reads)" if len(found.slopes) > 1 and not found.own_only else ""
+    said = f"a judge score of {short(shown.x[often])}{beside} means: people would say {short(shown.mean[often])}"
+    labels = f"from {found.n} labelled items"
+    return f"{about}{said} on average {known}, {share}{others}; {labels}.{_who_rated(found)}"
+
+
+def _who_rated(found: CalibrationMap) -> str:
+    """What is known of labels by who gave them alone, where the map knows persons."""
+    skill = {one.forecast: f"{one.skill:.3f}" for one in found.forecasters}
+    if not skill:
+        return ""
+    told = f"who rated, without the judge, forecasts labels with a skill of {skill['annotators']}"
+    both = f"Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
+    return f" {_how_people_differ(found)} {both}"
+
+
+def _how_people_differ(found: CalibrationMap) -> str:
+    """The spread of the shifts as labels: what a strict and a lenient person say of the same score."""
+    often = found.x[np.argmax(found.counts.sum(axis=1))]
+    at = found.slopes @ often + found.tau * np.array([-1.0, 1.0])
+    strict, lenient = averaged(found.thresholds, at, np.zeros(2)) @ found.levels
+    return (
+        f"People differ (tau {short(found.tau)} on the log-odds): of a score of {short(often[0])} a strict person, one "
+        f"standard deviation from the average one, says {short(strict)} on average, a lenient one {short(lenient)}."
+    )
+
+
+def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
+    """Where a map knows persons: what is forecast without the judge, and each person's shift."""
+    of = zip(told_apart(results.labels), results, strict=True)
+    known = [(f" ({visible(name)})" if name else "", found) for name, found in of if found.shifts]
+    return [block for name, found in known for block in (_skills_of(name, found), _shifts(name, found))]
+
+
+def _skills_of(name: str, found: CalibrationMap) -> Block:
+    rows = [(one.forecast, one.skill, one.rps, one.log_score) for one in found.forecasters]
+    frame = pd.DataFrame(rows, columns=["known", "skill", "RPS", "log score"])
+    return Block(f"What labels of other texts are forecast by{name}", frame)
+
+
+def _shifts(name: str, found: CalibrationMap) -> Block:
+    rows = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in found.shifts]
+    frame = pd.DataFrame(rows, columns=["annotator", "shift", "std. error", "labels"])
+    says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
+    return Block(f"How each person differs{name}", frame, says)
+
+
+def map_fact(results: Results[CalibrationMap]) -> str:
+    """How far the mean of people goes while the judge goes from one end to the other."""
+    spans = [one.shown for one in results]
+    names = [f"{visible(name, 30)}: " if name else "" for name in told_apart(results.labels)]
+    told = [
+        f"{name}judge {short(s.x[0])} to {short(s.x[-1])}, people on average {short(s.mean[0])} to {short(s.mean[-1])}"
+        for name, s in zip(names, spans, strict=True)
+    ]
+    return "; ".join(told)
+
+
+# --- the quality of forecasts ---------------------------------------------------------------------------------------
+
+
+def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
+    """For each what it brings beyond no judge, whether its chances are right, and what recalibration would bring."""
+    return each_once(labels, results, lambda result: [" ".join(filter(None, _told_of(result)))])
+
+
+def _told_of(result: ForecastQuality) -> list[str]:
+    what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
+    ends = bracket(result.interval, result.confidence_level)
+    return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
+            _after_recalibration(result), _fit_of_chances(result), _log(result)]  # fmt: skip
+
+
+def beside_no_judge(result: ForecastQuality) -> str:
+    """Better or worse than the shares of other labels, the same for every item."""
+    low, high = result.interval
+    if math.isnan(result.skill):
+        return "cannot be compared with no judge, as labels are all alike or of a single group"
+    if math.isnan(low):
+        return (
+            f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
+        )
+    if low > 0:
+        return "is better than no judge (the labels' shares)"
+    return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
+
+
+def _after_recalibration(result: ForecastQuality) -> str:
+    """What is in the forecasts, if their chances are put right."""
+    parts = result.crossfitted
+    if not parts.unc > 0 or math.isnan(parts.mcb):
+        return ""
+    if parts.mcb <= 0:
+        return "Recalibrated on other groups' labels it would be no better."
+    return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
+
+
+def _fit_of_chances(result: ForecastQuality) -> str:
+    if result.kind == "number":
+        return "A number speaks of no chance: calibrate it to have some."
+    if math.isnan(result.p_value):
+        return ""
+    if result.sure:
+        missed = f"{result.n_impossible} of {result.n} labels came otherwise"
+        return f"Each forecast is sure of itself, and {missed}: calibrate it to have chances."
+    fits = "do not fit" if result.p_value <= 1 - result.confidence_level else "fit"
+    ends = f"{short(result.mcb_null.low)} to {short(result.mcb_null.high)}"
+    return (
+        f"Its chances {fits} the labels: miscalibration {short(result.corp.mcb)}, of calibrated forecasts {ends} "
+        f"(p = {result.p_value:.2g}; calibration error {result.ece:.2g}, of calibrated ones {result.ece_null:.2g})."
+    )
+
+
+def _log(result: ForecastQuality) -> str:
+    if not result.n_impossible or result.kind == "number" or result.sure:
+        return ""
+    made = "the log score is infinite" if math.isinf(result.log_score) else f"a floor of {result.floor:g} hides it"
+    return f"{result.n_impossible} of {result.n} labels had no chance at all: {made}."
+
+
+def forecast_fact(results: Results[ForecastQuality]) -> str:
+    """The skill, or the lowest and the highest of several."""
+    if len(results) == 1:
+        return f"it {beside_no_judge(results[0])}, skill {results[0].skill:.2f}"
+    order = sorted(range(len(results)), key=lambda i: results[i].skill)
+    names = told_apart(results.labels)
+    ends = " to ".join(f"{results[i].skill:.2f} ({visible(names[i], 30)})" for i in (order[0], order[-1]))
+    return f"skill from {ends}"
+
+
+def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
+    """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
+    mean = math.isnan(curve.above)
+    if result.kind == "number" and not mean:
+        low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
+        return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
+    out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
+    if not out and not math.isnan(curve.low[0]):
+        return "what came is everywhere in the band of calibrated forecasts"
+    gap = (curve.observed - curve.forecast) * curve.share**0.5
+    far = max(range(len(gap)), key=lambda i: abs(gap[i]))
+    told = (curve.forecast[far], curve.observed[far])
+    said, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in told)
+    what = f"where {said} is forecast people give {came}" if mean else f"where {said} is forecast {came} came"
+    if math.isnan(curve.low[0]):
+        return what
+    return f"{what}; {100 * out:.0f} % of the labels lie out of the band"
+
+
+def pit_fact(result: ForecastQuality) -> str:
+    """Which way the labels lie in their forecasts, where that is more than two errors from an even spread."""
+    pit = result.pit
+    mean, ends, even = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1], 2 / len(pit)
+    if abs(mean - 0.5) > max(0.05, 2 * math.sqrt(1 / 12 / result.n_groups)):
+        way = "high" if mean < 0.5 else "low"
+        return (
+            f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        )
+    if abs(ends - even) > max(0.05, 2 * math.sqrt(even * (1 - even) / result.n_groups)):
+        return f"the forecasts are {'too sure' if ends > even else 'not sure enough'} of themselves"
+    return f"labels lie evenly in their forecasts, as far as {result.n} labels tell"
+
+
+# --- sets -----------------------------------------------------------------------------------------------------------
+
+
+def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
+    """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
+    return each_once(labels, results, lambda result: [_sets_sentence(result)])
+
+
+def _sets_sentence(result: ScoreSets) -> str:
+    k, level = len(result.levels), f"{100 * result.level:g} %"
+    wide = f"{short(result.mean_size)} labels of {k}"
+    if all(cell.k > cell.n for cell in result.cells):
+        return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
+    cells = " in each cell" * (len(result.cells) > 1)
+    surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
+    said = (
+        f"{level} of the sets hold what people would say ({surely}); they have {wide} on average, and one label for "
+        f"{100 * result.singles:.3g} % of {len(result.row)} items"
+    )
+    gate = "" if result.decides else "; such sets are no gate"
+    return f"{said}{gate}."
+
+
+def sets_fact(results: Results[ScoreSets]) -> str:
+    """How wide the sets are."""
+    most = {len(result.levels) for result in results}
+    levels = {f"{100 * result.level:g} %" for result in results}
+    of = f" of {most.pop()}" if len(most) == 1 else ""
+    return f"{' and '.join(sorted(levels))} sets have {number_span([one.mean_size for one in results])} labels{of}"
+
+
+def sets_notes(results: Results[ScoreSets]) -> list[str]:
+    """What has to be minded."""
+    filled = sum(result.n_filled for result in results)
+    notes = [
+        "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
+        "labelled items are no test of them."
+    ]
+    if filled:
+        notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")
+    if any(result.method == "split" for result in results):
+        notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
+    return notes
+
+
+# --- escalation -----------------------------------------------------------------------------------------------------
+
+
+def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
+    """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
+    names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
+    return [
+        f"{name}{': ' * bool(name)}{_escalation_words(label, result)}"
+        for name, label, result in zip(names, labels, results, strict=True)
+    ]
+
+
+def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
+    name = visible(label.get("rater", "judge"))
+    who = "The judge" if name == "judge" else name
+    sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
+    cost = (
+        ""
+        if math.isnan(result.cost)
+        else (f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}.")
+    )
+    if not result.n_accepted:
+        near = f" {result.nearest[0].upper()}{visible(result.nearest[1:])}." if result.nearest else ""
+        return (
+            f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
+            f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
+            f"people's.{near}{cost}"
+        )
+    learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
+    each = f" In turn: {visible(result.in_turn)}." if result.in_turn else ""
+    return (
+        f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} confidence "
+        f"at most {most} of these verdicts ({result.verdict}) differ from people's{learned}; "
+        f"{result.for_people}.{each}{cost}"
+    )
+
+
+def accept_fact(results: Sequence[Any]) -> str:
+    """The title of a picture: what share is accepted."""
+    shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
+    if not any(shares):
+        return "nothing can be accepted"
+    return f"{number_span([100 * share for share in shares])} % decided by judges alone"
+
+
+def escalation_notes(results: Sequence[Escalation]) -> list[str]:
+    """What the promise is not."""
+    return [
+        "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
+        "item, nor about the accepted items of one system."
+    ] * any(result.n_accepted for result in results)
+
+
+# --- all of them ----------------------------------------------------------------------------------------------------
+
+
+def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
+
+    In an escalation labels may count. Beside a skill a p would be read as the skill's, and is of the chances.
+    """
+    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
+    frame = frame.rename(columns={"p_value": "p_chances"}) if "skill" in frame else frame
+    frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
+    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
+
+
+def _runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Scores in order, a row for each run of those that have the same set, at the place of its first."""
+    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
+    begins = (same != same.shift()).any(axis=1)
+    rows = frame.drop(columns="nearest").groupby(begins.cumsum())
+    ends = rows["score"].last().rename("score_to")
+    out = rows.first().assign(n_items=rows["n_items"].sum())
+    out.insert(out.columns.get_loc("score") + 1, "score_to", ends)
+    return out.set_axis(frame.index[begins])
+
+
+# --- item by item ---------------------------------------------------------------------------------------------------
+
+
+_ASKED = ("criterion", "prompt", "method", "temperature")
+
+
+def said_of_items(thing: Any) -> pd.DataFrame | None:
+    """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
+    if isinstance(thing, Results):
+        told = [_items_in(label, found) for label, found in zip(thing.labels, thing, strict=True)]
+        frames = [frame for frame in told if frame is not None]
+        if isinstance(thing, Calibration) and thing.scores is not None:
+            frames = [_calibrated_items(thing.apply(thing.scores))]
+        return pd.concat(frames, ignore_index=True) if frames else None
+    is_calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
+    return _calibrated_items(thing) if is_calibrated else None
+
+
+def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
+    if isinstance(found, Escalation):
+        return _decided_items(label, found)
+    return _items_with_sets(label, found) if isinstance(found, ScoreSets) else None
+
+
+def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
+    """The chance of each label, the mean and its interval; those of which least is known first."""
+    chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
+    about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
+    shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
+    shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
+    shown = shown.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
+    return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
+
+
+def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
+    """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
+    items = found.items
+    judge = np.where(items["decided_by"] != "", "the judge", "people")
+    whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
+    first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
+    shown = _named_items(label, items).assign(
+        **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
+    )
+    return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
+
+
+def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+    """The labels that people may give each item; the widest sets first."""
+    items = found.items
+    ends = zip(items["low"], items["high"], strict=True)
+    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    shown = _named_items(label, items)
+    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
+
+
+def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
+    """What rows of several results are joined by."""
+    about = {name: _text_of(label.get(name, "")) for name in _ASKED}
+    return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
+
+
+def _text_of(value: Any) -> str:
+    """A value of a key; no temperature is an empty text."""
+    return "" if str(value) == "nan" else str(value)
+
+
+# --- calibration drawn: the map, reliability of forecasts, sets, what may be accepted at which risk -------------------
+
+
+_ROOM = 0.08
+
+
+# --- the map --------------------------------------------------------------------------------------------------------
+
+
+def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None) -> Axes:
+    """What people say on average at each score of a judge: the map with the interval of it, and the labels.
+
+    The area of a dot is the number of labels of that value at that score. Where the map reads more than the judge's
+    own score, its line is the average over what else it read.
+
+    Parameters
+    ----------
+    result : Results or CalibrationMap
+        One map, such as ``calibration["fluency"]``.
+
+    Examples
+    --------
+    >>> from calib.stats import calibration_map
+    >>> ax = calibration(calibration_map([1, 2, 3, 4] * 5, [1, 3, 2, 4, 2] * 4, levels=[1, 2, 3, 4]))
+    >>> ax.get_ylabel()
+    "people's label"
+    """
+    label, found = figure.single_pair(result, CalibrationMap)
+    drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
+    at, low, mean, high = _map_line(found)
+    _label_dots(drawn, found)
+    if not np.isnan(low).any():
+        drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
+    drawn.plot(at, mean, color=colour, zorder=3)
+    drawn.set_xlabel("judge's score")
+    drawn.set_ylabel("people's label")
+    if len(found.levels) <= 11:
+        drawn.set_yticks(found.levels)
+    margin = 0.06 * np.ptp(found.levels)
+    drawn.set_ylim(found.levels[0] - margin, found.levels[-1] + margin)
+    if len(scores := np.unique(found.x[:, 0])) <= _MOST_SHADES and len(found.x[0]) == 1:
+        drawn.set_xticks(scores, list(map(short, scores)))
+    handles = [
+        figure.handle(f"mean of people, {100 * found.confidence_level:g} % band of the map", color=colour),
+        figure.handle(f"labels (area: how many; {short(found.n)} items)", color=figure.GREY, marker="o", linestyle=""),
+    ]
+    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, found)])))
+    return drawn
+
+
+def _map_line(found: CalibrationMap) -> tuple[Floats, Floats, Floats, Floats]:
+    """Scores of the judge, and at each the ends of the band around the mean of people."""
+    if len(found.slopes) > 1 and not found.own_only:
+        shown = found.shown
+        return shown.x, shown.low, shown.mean, shown.high
+    at = np.zeros((101, len(found.slopes)))
+    at[:, 0] = np.linspace(found.x[:, 0].min(), found.x[:, 0].max(), 101)
+    mean = found.predict(at) @ found.levels
+    low, high = found.band(at, mean)
+    return at[:, 0], np.asarray(low), mean, np.asarray(high)
+
+
+def _label_dots(ax: Axes, found: CalibrationMap) -> None:
+    """One dot for each score and label that came together."""
+    row, place = np.nonzero(found.counts)
+    at, where = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
+    n = np.bincount(where.ravel(), found.counts[row, place])
+    ax.scatter(at[:, 0], at[:, 1], s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+
+
+# --- the quality of forecasts ---------------------------------------------------------------------------------------
+
+_CURVES = 7  # curves in one picture
+_MARKED = 12  # forecasts that are marked one by one
+
+
+def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
+    """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
+
+    The line is the isotonic regression of the labels on the forecasts; the band is where it lies in most draws (the
+    confidence level, place by place) if the forecasts are calibrated. Of several results there is a line each, without
+    bands.
+
+    Parameters
+    ----------
+    above : float, optional
+        Draw the chance of a label above this level. Default: of two levels that chance, else the mean label.
+
+    Raises
+    ------
+    ValueError
+        If there is no such level, or there are more than seven results.
+
+    Examples
+    --------
+    >>> from calib.stats import forecast_quality
+    >>> ax = corp(forecast_quality([0.1, 0.4, 0.4, 0.8] * 20, [0, 0, 1, 1] * 20))
+    >>> ax.get_xlabel()
+    'chance of a label above 0, as forecast   (n = 80 labels)'
+    """
+    pairs = figure.checked_pairs([results], ForecastQuality)
+    curves = [_curve_of(result, above) for _, result in pairs]
+    if len(pairs) > _CURVES:
+        raise ArgumentError("results", f"must hold {_CURVES} results at most to be drawn as lines", f"has {len(pairs)}")
+    drawn = figure.axes_of(ax)
+    names = told_apart([label for label, _ in pairs])
+    for place, (curve, name) in enumerate(zip(curves, names, strict=True)):
+        _draw_curve(drawn, curve, figure.COLOURS[place], plain_text(name) if len(pairs) > 1 else "")
+    _draw_diagonal(drawn, pairs[0][1], curves[0])
+    _name_axes(drawn, pairs[0][1], curves[0], len(pairs))
+    fact = curve_fact(pairs[0][1], curves[0]) if len(pairs) == 1 else forecast_fact(Results.of(pairs))
+    if len(pairs) > 1:
+        drawn.legend(frameon=False, fontsize="small")
+    figure.say_title(drawn, title_of([label for label, _ in pairs], []), fact)
+    figure.plain_frame(drawn)
+    return drawn
+
+
+def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
+    """The curve that is asked for."""
+    if above is None:
+        return result.curves[0 if len(result.levels) == 2 else -1]
+    for curve in result.curves:
+        if curve.above == above:
+            return curve
+    there = ", ".join(map(short, result.levels[:-1]))
+    raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
+
+
+def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
+    if not name and not math.isnan(curve.low[0]):
+        ax.fill_between(curve.forecast, curve.low, curve.high, color=figure.GREY, alpha=0.25, linewidth=0, zorder=0,
+                        label="calibrated forecasts")  # fmt: skip
+        ax.legend(frameon=False, fontsize="small", loc="upper left")
+    ax.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=name)
+    if len(curve.forecast) <= _MARKED:
+        ax.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
+    else:
+        ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
+
+
+def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve) -> None:
+    """Where what comes is what was forecast; a number forecasts no chance."""
+    mean = math.isnan(curve.above)
+    if mean or result.kind == "distribution":
+        ends = [result.levels[0], result.levels[-1]] if mean else [0.0, 1.0]
+        ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
+
+
+def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
+    n = f"   (n = {result.n} labels)" * (n_results == 1)
+    if math.isnan(curve.above):
+        ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
+        ax.set_ylabel("mean label that came")
+        return
+    chance = f"chance of a label above {short(curve.above)}, as forecast"
+    ax.set_xlabel(f"{chance if result.kind == 'distribution' else 'score'}{n}")
+    ax.set_ylabel(f"share of labels above {short(curve.above)}")
+
+
+def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
+    """Where people's labels lie in their forecasts: flat, if the forecasts are calibrated.
+
+    Each label is spread evenly over the part of its forecast that is its own (Czado, Gneiting and Held 2009), so
+    that a histogram of few levels is flat, too.
+
+    Examples
+    --------
+    >>> from calib.stats import forecast_quality
+    >>> ax = pit(forecast_quality([[0.8, 0.2, 0.0]] * 50, [0, 1, 2, 2, 1] * 10))
+    >>> ax.get_ylabel()
+    'share of the labels'
+    """
+    label, result = figure.single_pair(results, ForecastQuality)
+    drawn = figure.axes_of(ax)
+    drawn.stairs(result.pit, np.linspace(0, 1, len(result.pit) + 1), fill=True, color=figure.COLOURS[0])
+    drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
+    drawn.set_xlim(0, 1)
+    drawn.set_ylabel("share of the labels")
+    drawn.set_xlabel(f"place of the label in its forecast   (n = {result.n} labels)")
+    figure.say_title(drawn, title_of([label], []), pit_fact(result))
+    figure.plain_frame(drawn)
+    drawn.grid(axis="x", visible=False)
+    return drawn
+
+
+def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
+    """The reliability diagram, and of a single distribution where labels lie in it."""
+    if len(results) <= _CURVES:
+        yield partial(corp, results)
+    if len(results) == 1 and results[0].kind == "distribution":
+        yield partial(pit, results)
+
+
+# --- sets -----------------------------------------------------------------------------------------------------------
+
+
+_MOST_SHADES = 11  # sizes of sets that a legend names one by one
+
+
+def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
+    """The labels that people may give, along the judge's score; of several results how large their sets are.
+
+    A bar is the set at one score, a dot the label nearest to the middle of what people say. Of several judges
+    or criteria each is a row: which share of its sets has one label, two, and so on.
+
+    Parameters
+    ----------
+    results : Results or ScoreSets
+
+    Examples
+    --------
+    >>> from calib.stats import full_conformal
+    >>> ax = score_sets(full_conformal([1, 2, 3, 4] * 5, [1, 3, 2, 4, 2] * 4, levels=[1, 2, 3, 4]))
+    >>> ax.get_ylabel()
+    "people's label"
+    """
+    pairs = figure.checked_pairs([results], ScoreSets)
+    return _rows_of_sizes(pairs, ax) if len(pairs) > 1 else _bars_of_sets(*pairs[0], ax)
+
+
+def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> Axes:
+    drawn, several = figure.axes_of(ax), len(found.cells) > 1
+    values = np.unique(found.score)
+    pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
+    if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
+        pitch = float(np.ptp(values)) / 200
+    step = float(np.diff(found.levels).min())
+    shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
+    beside = len(shown) if len(values) < len(found.score) else 1  # cells that share a score lie side by side
+    for place, cell in enumerate(shown):
+        here, colour = found.cell == cell, figure.look_of(place)[0]
+        wide = 0.7 * pitch / beside
+        at = found.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
+        height = found.high[here] - found.low[here] + 0.8 * step
+        drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
+        drawn.plot(at, found.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+    drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
+    drawn.set_ylabel("people's label")
+    drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    drawn.set_ylim(found.levels[0] - 0.6 * step, found.levels[-1] + 0.6 * step)
+    if len(values) <= _MOST_SHADES:
+        drawn.set_xticks(values, list(map(short, values)))
+    figure.plain_frame(drawn)
+    colours = [figure.look_of(place)[0] for place in range(len(shown))]
+    names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
+    handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
+    handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
+                                 linestyle=""))  # fmt: skip
+    fact = sets_fact(Results.of([(label, found)]))
+    figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))
+    return drawn
+
+
+def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | None) -> Axes:
+    """Each result a row, piece by piece its sets with one label, with two, and so on."""
+    from matplotlib import colormaps
+    from matplotlib.patches import Patch
+
+    facts, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
+    rows = figure.rows_of(ax, facts, [found for _, found in pairs], pitch=1.2)
+    shades = [colormaps["Blues"](x) for x in np.linspace(0.95, 0.2, most)]
+    for mark in rows.marks:
+        share = _shares_of_sizes(mark.result, most)
+        for part, left, colour in zip(share, np.cumsum(share) - share, shades, strict=True):
+            rows.ax.barh(rows.heights[mark.place], part, 0.6, left=left, color=colour, edgecolor="white", zorder=2)
+            if part >= _ROOM:
+                ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+                rows.ax.text(left + part / 2, rows.heights[mark.place], f"{100 * part:.0f}", **middle)
+    rows.ax.set_xlim(0, 1)
+    rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    rows.ax.set_xlabel("share of the items, by how many labels their sets have")
+    ends = {0: "1 label", most - 1: f"{most} labels"}
+    named = range(most) if most <= 7 else ends
+    handles = [Patch(color=shades[i], label=ends.get(i, str(i + 1))) for i in named]
+    title, fact = title_of(facts, rows.names), sets_fact(Results.of(pairs))
+    figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
+    return figure.finished(rows.ax, ax)
+
+
+def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
+    """Share of the items whose set has 1, 2, ... labels; of an item without a score it is the whole scale."""
+    n = np.bincount(found.size - 1, found.n_items, minlength=most)
+    n[len(found.levels) - 1] += found.n_unread
+    return np.asarray(n / max(n.sum(), 1))
+
+
+# --- escalation -----------------------------------------------------------------------------------------------------
+
+
+def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
+    """Errors among the accepted items against their share, with the band that holds for all thresholds together.
+
+    A line is the risk that was allowed, a filled dot the threshold that was taken; of a cascade each judge has a curve,
+    against the items that came to it.
+
+    Parameters
+    ----------
+    results : Results, Escalation or AcceptThreshold
+        A single one.
+
+    Examples
+    --------
+    >>> from calib.stats import accept_threshold
+    >>> found = accept_threshold([0.9] * 60 + [0.6] * 60, [0] * 60 + [0, 1] * 30)
+    >>> accept_risk(found).get_legend().get_texts()[-1].get_text()
+    'accepted: 50 %, from confidence 0.9 on'
+    """
+    kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
+    label, result = figure.single_pair(results, kind)
+    stages = [("", result)] if kind is AcceptThreshold else [(stage.judge, stage.found) for stage in result.stages]
+    drawn, several = figure.axes_of(ax), len(stages) > 1
+    handles = []
+    for place, (judge, found) in enumerate(stages):
+        handles += _accept_curve(drawn, found, f"{plain_text(judge)}: " * several, figure.look_of(place)[0])
+    drawn.axhline(result.risk, color="black", linewidth=1.0, linestyle="--")
+    allowed = figure.handle(f"risk allowed: {short(result.risk)}", color="black", linestyle="--")
+    drawn.set_xlim(0, 1.02)
+    most = max((point.risk for _, found in stages for point in found.curve if point.risk == point.risk), default=0.0)
+    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * result.risk, 1.15 * most)))
+    drawn.set_xlabel(f"share of the items{' that come to the judge' * several} accepted")
+    drawn.set_ylabel("verdicts that differ from people's")
+    for axis in (drawn.xaxis, drawn.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    figure.plain_frame(drawn, "both")
+    title = title_of([label], [])
+    figure.legend_above(drawn, [handles[0], allowed, *handles[1:]], title, accept_fact([result]))
+    return drawn
+
+
+def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> list[Any]:
+    share, risk, upper = (np.array([getattr(p, name) for p in found.curve]) for name in ("accepted", "risk", "upper"))
+    ax.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
+    ax.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
+    words = f"{of}errors among labels, upper band of all thresholds ({100 * found.confidence_level:.4g} %)"
+    handles = [figure.handle(words, color=colour, marker="o", mfc="white")]
+    if found.accepted:
+        rate = found.errors / found.m
+        ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)
+        words = f"{of}accepted: {100 * found.accepted:.3g} %, from confidence {found.threshold:.3g} on"
+        handles.append(figure.handle(words, color=colour, marker="o", markersize=8, linestyle=""))
+    return handles

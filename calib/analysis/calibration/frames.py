@@ -1,0 +1,420 @@
+"""One item's score on tables: calibrated, judged as a forecast, as a set of labels, or handed to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.analysis.calibration.cascade import escalated
+from calib.analysis.calibration.frames_calibration import Calibration
+from calib.analysis.calibration.frames_escalation import (
+    Decider,
+    aligned_deciders,
+    check_escalation,
+    deciders_of,
+    stages_of,
+)
+from calib.analysis.calibration.frames_file import Bound, with_record
+from calib.analysis.calibration.frames_forecasts import (
+    chance_columns,
+    forecasts_of,
+    kept_forecasts,
+    labelled_sets,
+    labels_beside,
+)
+from calib.analysis.calibration.frames_inputs import (
+    KINDS,
+    beside,
+    group_of_rows,
+    inputs_beside,
+    judges_alone,
+    judges_of,
+    prompts_of,
+)
+from calib.analysis.distributions.frames import weights_by_level
+from calib.core import check
+from calib.core.check import as_typed
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import given
+from calib.table import has_replies
+from calib.table.gold import labelled_pairs, parts_of, with_warnings
+from calib.table.results import Results
+from calib.table.validate import Who, checked, in_the_names_of, items_in, scores_in
+
+# --- calibrate ------------------------------------------------------------------------------------------------------
+
+
+def calibrate(
+    scores: Data,
+    gold: Data = None,
+    *,
+    inputs: str = "score",
+    ridge: float | None = None,
+    groups: str | None = "group",
+    annotators: bool = False,
+    prompt: Any = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Calibration:
+    """Learn from people's labels what each score of a judge means: the chance of each label that they would give.
+
+    A ridge proportional odds map for each criterion, rater, prompt, method and temperature, cross-fitted by document:
+    `apply` scores a document whose labels were used with the map that has not seen them. The judge may be on any scale.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores (or ratings) of the labelled items, and of others; or a file of your own, which may hold the
+        labels, too.
+    gold : table, path or frame, optional
+        People's labels of some of these items, of one or several annotators, on a scale of up to 25 values. A mean
+        between two values counts for both.
+    inputs : {"score", "criteria", "raters"}, default "score"
+        What the map reads: the judge's score; with "criteria" also its scores on the other criteria; with "raters"
+        the mean of all judges and each of them. Whether more than the first is worth it, cross-validation says.
+    ridge : float, optional
+        As for `calib.stats.calibration_map`; default: by cross-validation.
+    groups : str or None, default "group"
+        The column of what items share (the source document): folds and resamples keep it whole. None, or where there
+        is no such column: each item is on its own.
+    annotators : bool, default False
+        Each person who labelled has a shift of her own: `apply` then forecasts what a new person says, or one of these
+        (``annotator="ann"``), and the result says what is forecast by who rated alone, without the judge.
+    prompt : Prompt or sequence of Prompt, optional
+        What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
+        knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
+    confidence_level : float, default 0.95
+        Of the interval of the map.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or people's labels are on no scale of up to 25 values.
+    ValueError
+        If no labelled item has a score.
+
+    Examples
+    --------
+    >>> import calib
+    >>> files = {"judge": [1, 2, 3, 4] * 6, "people": [1, 1, 2, 4, 1, 2, 2, 3, 2, 1, 3, 4] * 2}
+    >>> calibration = calib.calibrate(files, scale="1|2|3|4")
+    >>> [round(float(mean), 2) for mean in calibration.shown.mean]
+    [1.26, 1.77, 2.47, 3.24]
+    >>> calibration.apply(files, scale="1|2|3|4")[["score", "conf_low", "conf_high", "p_4"]].head(2).round(2)
+       score  conf_low  conf_high   p_4
+    0   1.33      1.09       1.99  0.01
+    1   1.85      1.49       2.33  0.03
+    """
+    as_typed(calibrate, locals())
+    check.choice(inputs, "inputs", KINDS)
+    judge, columns = _judge_and_columns(columns)
+    files = given(scores, gold, columns, any_scale=True)
+    people = scores_in(files.people, "gold")
+    table = judges_alone(scores_in(files.scores, "scores"), people)
+    group = files.named(groups)
+    own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
+    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
+    sent: dict[str, Any] = {"prompt": prompts_of(prompt, table), "judge": judge}
+    answers = []
+    for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
+        read = beside(own[Who.of(judged.label)], table, inputs)
+        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, **sent)
+        answers.append(with_record(bound, inputs_beside(read, own[Who.of(judged.label)], judged), asked))
+    labels, found = zip(*answers, strict=True)
+    return Calibration(labels, found, table.frame)
+
+
+def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
+    """`judge` may be a `Judge` or, as everywhere, name a column."""
+    judge: Any = columns.get("judge")
+    if not hasattr(judge, "temperature"):
+        return None, columns
+    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
+    return judge, rest
+
+
+# --- the quality of forecasts ---------------------------------------------------------------------------------------
+
+
+def forecast_quality(
+    scores: Data | Calibration,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    floor: float = 0.0,
+    confidence_level: float = 0.95,
+    n_resamples: int = 999,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ForecastQuality]:
+    """How well scores foretell what people say of each item, beside their labels' shares without any judge.
+
+    Calibrated scores are judged by their chances, ratings by their token probabilities or shares of draws, other
+    scores as numbers, each of which is a forecast that is sure of itself. Of a scale of two values a number between
+    them is a chance.
+
+    Parameters
+    ----------
+    scores : table, path, frame or Calibration
+        On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
+        its own cross-fitted forecasts of the labels that it was fitted to.
+    gold : table, path or frame, optional
+        People's labels; each person's label counts, those of one item together as one.
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values.
+    groups : str or None, default "group"
+        The column of what items share (the source document): what intervals and cross-fitting leave out together.
+        None: each item is on its own.
+    floor, confidence_level, n_resamples, rng
+        As for `calib.stats.forecast_quality`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
+        judge did not score) and `n_unread` (items whose judge score is missing).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, a column is not there, or scores are not on people's scale.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
+    >>> print(found)
+    RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
+(shares 1.306) [warnings: miscalibrated]
+    """
+    as_typed(forecast_quality, locals())
+    options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
+    options |= {"rng": rng}
+    notes: tuple[str, ...] = ()
+    if isinstance(scores, Calibration):
+        theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
+        scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
+        columns, groups = {}, groups and "group"
+    files = given(scores, gold, columns, any_scale=True)
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
+    by, groups = files.named(by), files.named(groups)
+    told = _told_in(files.scores)
+    answers = []
+    for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
+        forecasts = forecasts_of(judged, told.get(Who.of(judged.label)))
+        for label, part in parts_of(judged.frame, by):
+            whole = judged.label | label
+            with in_the_names_of(whole, p="scores", y="gold"):
+                labels, n = labels_beside(judged, forecasts, part, groups, whole)
+                result = replace(stats.forecast_quality(**labels, **options), n=n)
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
+            answers.append((whole | counts, with_warnings(result, (*judged.warnings, *notes))))
+    return Results.of(answers)
+
+
+def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
+    """Of ratings how the replies on each item are distributed."""
+    if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
+        return {}
+    return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
+
+
+# --- sets -----------------------------------------------------------------------------------------------------------
+
+
+def score_sets(
+    scores: Data,
+    gold: Data = None,
+    *,
+    level: float = 0.9,
+    by: str | None = None,
+    groups: str | None = "group",
+    one_per_group: bool = False,
+    rng: np.random.Generator | int | None = 0,
+    **columns: Unpack[Columns],
+) -> Results[stats.ScoreSets]:
+    """For every item the labels that people may give, so that this many of the sets hold what they would say.
+
+    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are;
+    of a judge with so many distinct scores that the refits would take long the split form, which is said. The promise
+    is about items without a label: the set of a labelled one is what another item of the same score would have.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame, optional
+        People's labels of a random sample of these items. Of several people the median counts.
+    level : float, default 0.9
+        How often a set shall hold the label.
+    by : str, optional
+        A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
+        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
+    groups : str or None, default "group"
+        The column of what items share (the source document).
+    one_per_group : bool, default False
+        Take one label per document, drawn at random: sets then hold for items of new documents.
+    rng : Generator or int, default 0
+        Which label of a document is taken, and which half of the labels is fitted in the split form.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could
+        not be read has the whole scale.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or the labelled items were drawn with unequal probabilities.
+    ValueError
+        If no labelled item has a score.
+
+    Examples
+    --------
+    >>> import calib, pandas as pd
+    >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
+    >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
+    >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+     score  low  high
+         1    1     3
+         2    2     3
+         3    2     4
+         4    3     4
+    """
+    as_typed(score_sets, locals())
+    check.probability(level, "level")
+    files = given(scores, gold, columns, any_scale=True)
+    people = scores_in(files.people, "gold")
+    judges = judges_alone(scores_in(files.scores, "scores"), people)
+    by, group = by if by == "score" else files.named(by), files.named(groups)
+    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
+    return Results.of(
+        labelled_sets(judged, judges.frame["item"], **asked)
+        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
+    )
+
+
+# --- escalation -----------------------------------------------------------------------------------------------------
+
+
+def escalate(
+    scores: Data,
+    gold: Data = None,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    cut: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
+    inputs: str = "score",
+    cascade: Sequence[str] | None = None,
+    prices: Mapping[str, float] | None = None,
+    groups: str | None = "group",
+    **columns: Unpack[Columns],
+) -> Results[stats.Escalation]:
+    """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
+
+    The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
+    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
+        sample, of the items or of whole groups, such as `choose_items` draws.
+    risk, confidence_level : float
+        As for `calib.stats.accept_threshold`.
+    cut : float, optional
+        Pass mark on people's scale: the verdict is whether people give this or more.
+    within : float, optional
+        Without a pass mark: a verdict is a level, and wrong where people's label (the median) is farther off. Default:
+        one step of a scale of more than three values, else 0, as for preferences.
+    confidence : {"votes", "calibrated"} or str, optional
+        How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
+        ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
+        chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
+        the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
+        a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
+        votes where there are some that differ.
+    inputs : {"score", "criteria", "raters"}, default "score"
+        As for `calibrate`; with "raters" all judges decide together.
+    cascade : sequence of str, optional
+        Raters, or the columns of their scores, cheap first: each decides what it may of what those before it left.
+    prices : mapping, optional
+        Of a "label" and of a "judge" score, or of one of each rater or column by name.
+    groups : str or None, default "group"
+        The column of what items share (the document). Where whole groups were labelled these count, not the labels.
+    **columns
+        As for `calibrate`.
+
+    Returns
+    -------
+    Results
+        One for each judge and criterion, of a cascade one for each criterion; `.one().accepted` and `.one().people`
+        are frames of the scores, the latter for `label_page`.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or labels were drawn with unlike chances.
+    ValueError
+        If an argument breaks its rule.
+
+    Examples
+    --------
+    >>> import calib
+    >>> judge = [1, 2, 4, 5] * 60
+    >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4).one())
+    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
+people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
+    """
+    as_typed(escalate, locals())
+    check.choice(inputs, "inputs", KINDS)
+    check_escalation(risk, confidence_level, cut, within, prices, cascade, inputs)
+    files = given(scores, gold, columns, any_scale=True)
+    asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
+    asked |= {"group": files.named(groups), "pairwise": files.pairwise}
+    cascade = None if cascade is None else [files.rater(name) for name in cascade]
+    prices = None if prices is None else {files.rater(name): price for name, price in prices.items()}
+    found = deciders_of(files.scores, files.people, cascade=cascade, **asked)
+    return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
+
+
+def _escalated(
+    deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
+) -> tuple[dict[str, Any], stats.Escalation]:
+    """Judges one after the other, on the items of all of them."""
+    first = deciders[0]
+    rows, facts, drawn = aligned_deciders(deciders)
+    names = [str(one.label["rater"]) for one in deciders]
+    sources = list(dict.fromkeys(one.said.source for one in deciders))
+    said: dict[str, Any] = {
+        "verdict": str(first.rule),
+        "confidence": ", ".join(sources),
+        "exact": "calibrated" not in sources,
+    }
+    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn, "prices": prices}
+    warned = tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
+    with in_the_names_of(first.label, confidence="scores", errors="gold"):
+        result = escalated(names, rows, facts, **asked, **said, warnings=warned)
+    return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result

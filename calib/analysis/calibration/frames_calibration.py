@@ -1,0 +1,324 @@
+"""Judges calibrated against people: what is applied to their scores, and kept in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, sha, written
+from calib.analysis.calibration.frames_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
+from calib.core import check
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.result import short
+from calib.core.topic import above
+from calib.stats import CalibrationMap, entropy
+from calib.table import TableError, check_scores
+from calib.table.results import Results, words
+from calib.table.validate import Checked, scores_in
+
+CALIBRATED = " (calibrated)"
+_OWN_COLUMNS = ("var_within", "var_between", "low", "high", "mass", "against")  # of the judge's own scale
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Calibration(Results[CalibrationMap]):
+    """What the scores of judges mean: one `CalibrationMap` per criterion, rater, prompt, method and temperature.
+
+    `apply` turns their scores into scores on people's scale; ``calibration["fluency"]`` is the part that is about one
+    criterion.
+
+    Attributes
+    ----------
+    labels : tuple of dict
+        For each map what it is about, and the counts of what did not match.
+    results : tuple of CalibrationMap
+    scores : DataFrame, optional
+        The judge's scores that came with the labels, for a report; none in what a file or a selection holds.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> judge = calib.Judge("offline", method="logprob")
+    >>> scores = calib.summarize(calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False), items)
+    >>> few = calib.summarize(people[people["item"].isin(sorted(items["item"])[::5])], items)
+    >>> calibration = calib.calibrate(scores, few)
+    >>> calibrated = calibration.apply(scores)
+    >>> calibrated[["rater", "scale"]].iloc[0].tolist()
+    ['offline (calibrated)', '1|2|3|4|5']
+    """
+
+    scores: pd.DataFrame | None = field(default=None, repr=False)
+
+    def apply(self, scores: Any, *, annotator: Any = None, allow_stale: bool = False, **columns: Any) -> pd.DataFrame:
+        """Scores on people's scale: what people would say of each item, and how sure that is.
+
+        An item of a document of which labels were used is scored by the map that was fitted without its fold of the
+        documents, all others by the mean over the folds' maps.
+
+        Parameters
+        ----------
+        scores : table, path or frame
+            Scores (or ratings) of the judge that was calibrated, of any items. Criteria that no map is of are left
+            out, with a warning.
+        annotator : optional
+            Who rates, of a calibration that knows who did (``annotators=True``). Default: a new person.
+        allow_stale : bool, default False
+            Go on, with a warning, where rater, prompt, method, temperature or scale are not those that the map was
+            fitted to. How such a judge errs is not known.
+        **columns
+            What the columns of files of your own are, as for `calib.look`.
+
+        Returns
+        -------
+        DataFrame
+            A table of scores: `judge` is the judge's own, `score` the mean of what people say, `sd` and `entropy` how
+            far apart that is, `p_1` ... the chance of each of their values, `conf_low` and `conf_high` the interval of
+            the map at this score (of the mean, not of what a single person says), `fold` the fold whose labels the map
+            did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
+            an input is missing.
+
+        Raises
+        ------
+        TableError
+            If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
+        """
+        check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
+        taken = above("inputs.resolve", "given")
+        files = taken(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
+        # a scale that was guessed of other items says nothing: they are read on the scale of the map
+        table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
+        if table.frame.empty:
+            raise TableError("the scores have no rows.")
+        parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
+        if not parts:
+            there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
+            known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
+            raise TableError(f"the scores must be of a criterion that was calibrated ({known}), but are of {there}.")
+        return check_scores(pd.concat(parts, ignore_index=True))
+
+    def at(self, *scores: float, annotator: Any = None) -> pd.DataFrame:
+        """What these scores of the judge mean for an item of a document that no label is of.
+
+        Returns
+        -------
+        DataFrame
+            A row for each map and score, with the columns that `apply` gives.
+
+        Raises
+        ------
+        TableError
+            If a map reads more than one score.
+
+        Examples
+        --------
+        >>> import calib
+        >>> calibration = calib.calibrate({"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}, scale="1|2|3|4")
+        >>> calibration.at(1, 2.5)[["judge", "score", "sd", "p_1", "p_4"]].round(2)
+           judge  score    sd  p_1  p_4
+        0    1.0   2.41  1.03  0.2  0.2
+        1    2.5   2.40  1.02  0.2  0.2
+        """
+        x = check.array(scores, "at")
+        if x.ndim != 1 or not (len(x) and np.isfinite(x).all()):
+            rule = "must be one or several finite numbers, each an argument such as in at(2, 3)"
+            raise ArgumentError("at", rule, f"got {', '.join(map(repr, scores)) or 'none'}")
+        parts = []
+        for label, found in zip(self.labels, self, strict=True):
+            if len(found.slopes) > 1:
+                raise TableError(f"{words(label)}: the map reads {len(found.slopes)} scores of an item: `apply` it.")
+            who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
+            _warn_beyond(found, who, x)
+            parts.append(_meant(found, x[:, None], np.full(len(x), -1), annotator).assign(**who))
+        out = pd.concat(parts, ignore_index=True)
+        return out[
+            ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
+        ]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the maps into a JSON file, with what they are bound to: judge, prompt, scale, labels; no texts.
+
+        Items and groups stand in it as hashes. What `read` makes of it gives the same scores to the last digit.
+
+        Examples
+        --------
+        >>> import calib
+        >>> calibration = calib.calibrate({"judge": [1, 2, 3, 4] * 5, "people": [1, 3, 2, 4, 2] * 4}, scale="1|2|3|4")
+        >>> path = calibration.save("/tmp/judge.calibration.json")
+        >>> calib.Calibration.read(path).record["id"] == calibration.record["id"]
+        True
+        """
+        return written([one.record for one in self], Path(path))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Calibration:
+        """The calibration of a file that `save` wrote.
+
+        Raises
+        ------
+        TableError
+            If it is none, is damaged or was edited, or a later calib wrote it.
+        FileNotFoundError
+        """
+        pairs = maps_in(Path(path))
+        return cls(tuple(label for label, _ in pairs), tuple(found for _, found in pairs))
+
+    def _matched(self, table: Checked, allow_stale: bool) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
+        """Each slice of the scores, the map that is of it, and all that the map reads."""
+        left = []
+        for kind in dict.fromkeys(map(_kind, self)):
+            maps = [one for one in self if _kind(one) == kind]
+            for rows in _slices_for(kind, maps, table):
+                near = _nearest(maps, Input.of(rows))
+                if not near:
+                    left.append(str(rows["criterion"].iloc[0]))
+                    continue
+                found = _only(near, rows)
+                read = beside(rows, table, kind, inputs_in(found.record))
+                _refuse_stale(found, rows, read, allow_stale)
+                yield found, rows, read
+        if left and len(left) < table.frame["criterion"].nunique():
+            names = ", ".join(map(repr, dict.fromkeys(left)))
+            check.warn(f"not_calibrated: no map is of {names}; these scores are left out")
+
+
+def _kind(found: CalibrationMap) -> str:
+    return str(found.record["summary"]["map"]["kind"])
+
+
+def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterator[pd.DataFrame]:
+    """The scores of each judge; of several judges read together, their mean for each map."""
+    if kind != "raters":
+        yield from (rows for _, rows in table.slices())
+        return
+    for found in maps:
+        first, *others = inputs_in(found.record)
+        criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
+        mine = table.only((criteria == first.who.criterion) & raters.isin({one.who.rater for one in others}))
+        if len(mine.frame):
+            yield judges_of(mine, kind).frame
+
+
+def _nearest(maps: list[CalibrationMap], has: Input) -> list[CalibrationMap]:
+    """The maps of the criterion that differ in fewest things."""
+    mine = [(inputs_in(one.record)[0], one) for one in maps]
+    mine = [(had, one) for had, one in mine if had.who.criterion == has.who.criterion]
+    far = [len(unlike(had, has)) for had, _ in mine]
+    return [one for n, (_, one) in zip(far, mine, strict=True) if n == min(far)]
+
+
+def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
+    """The single map that comes nearest to some scores."""
+    if len(near) == 1:
+        return near[0]
+    label, known = label_of(rows), [inputs_in(one.record)[0].who.rater for one in near]
+    raise TableError(
+        f"{words(label)}: several maps are as near to these scores (of {', '.join(map(repr, dict.fromkeys(known)))}): "
+        "take one first, such as calibration[name].apply(...)."
+    )
+
+
+def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
+    """A map is about the judge that it was fitted to, asked in the same way."""
+    label = label_of(rows)
+    differs = []
+    for had, has in zip(inputs_in(found.record), read.inputs, strict=True):
+        other = f" (input {had.who.criterion}, {had.who.rater})" if had is not inputs_in(found.record)[0] else ""
+        differs += [text + other * (len(read.inputs) > 1) for text in unlike(had, has)]
+    told = "; ".join(dict.fromkeys(differs))
+    if differs and not allow_stale:
+        raise TableError(
+            f"{words(label)}: the scores must be of the judge that was calibrated, but {told}. "
+            "Calibrate this judge with labels of its own; allow_stale=True goes on all the same."
+        )
+    if differs:
+        check.warn(f"stale: {words(label)}: {told}; how this judge errs is not known")
+
+
+def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
+    """The scores of one slice on people's scale."""
+    _warn_of_inputs(found, rows, read)
+    fold = _folds_at(found, rows)
+    at, which, row = _distinct(read.x, fold)
+    meant = _meant(found, at, which, annotator).iloc[row].set_axis(rows.index)
+    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
+    return kept.assign(
+        **meant,
+        rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
+        scale=_throughout(scale_text(found.levels), rows),
+        judge=read.x[:, 0],
+        fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
+        calibration=found.record["id"].removeprefix("sha256:")[:12],
+    )
+
+
+def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
+    """One text for all rows, which are many."""
+    return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
+
+
+def _distinct(x: Floats, fold: Codes) -> tuple[Floats, Codes, Codes]:
+    """The distinct inputs and folds, and which of them each row has."""
+    values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
+    n_folds = int(fold.max(initial=0)) + 2
+    both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
+    return values.reshape(-1, x.shape[1])[both // n_folds], both % n_folds - 1, row
+
+
+def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
+    """What distinct inputs mean: columns of scores."""
+    p = found.predict(at, fold=fold, annotator=annotator)
+    mean, whole = p @ found.levels, np.asarray(np.isfinite(p[:, 0]))
+    low, high = found.band(at, mean, annotator=annotator)
+    shares = dict(zip([f"p_{text}" for text in scale_text(found.levels).split("|")], p.T, strict=True))
+    columns = {
+        "score": np.clip(mean, found.levels[0], found.levels[-1]),
+        "entropy": entropy(p),
+        "sd": np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
+        "mode": found.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
+        "conf_low": low,
+        "conf_high": high,
+    }
+    frame = pd.DataFrame(columns | shares)
+    frame.loc[~whole] = np.nan
+    return frame
+
+
+def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
+    """The fold of each item's document; -1 where no label of it was used."""
+    held = found.record["summary"]["map"]
+    folds, name = held["folds"], held["groups"]
+    units = rows["item"]
+    if name is not None and name in rows and rows[name].notna().all():
+        units = rows[name]
+    elif name is not None:  # documents are not known here: what was labelled is
+        folds = {pair["item"]: folds[pair["group"]] for pair in found.record["pairs"] if pair["group"] in folds}
+        check.warn(
+            f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
+            "were labelled themselves are cross-fitted"
+        )
+    code, names = pd.factorize(units.astype(object))
+    known = np.fromiter((folds.get(sha(one), -1) for one in names), dtype=np.intp, count=len(names))
+    return np.asarray(known[code])
+
+
+def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:
+    label, x = label_of(rows), read.x
+    _warn_beyond(found, label, x[:, 0])
+    if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
+        check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
+
+
+def _warn_beyond(found: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    had = inputs_in(found.record)[0]
+    if n := beyond(had, x):
+        seen = f"{short(had.low)} to {short(had.high)}"
+        told = {name: value for name, value in label.items() if name != "judge"}
+        check.warn(
+            f"beyond_range: {words(told)}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}"
+        )

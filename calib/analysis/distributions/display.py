@@ -1,0 +1,340 @@
+"""A judge's own page in words: what it does with its scale, what came back of it, the items that deserve a look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.analysis.distributions.profile import FlaggedItem, Profile
+from calib.core.check import ArgumentError
+from calib.core.result import short
+from calib.stats import Histogram, Shares
+from calib.table import figure
+from calib.table.page import Block
+from calib.table.results import Results
+from calib.table.text import number_span, telling, title_of, visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from calib.table.results import Results
+
+_LEAST, _MOST = 200, 2000  # characters of a text
+_ROWS = 600  # items of a section
+_ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
+_NUMBERS = ("judge", "people", "apart", "entropy")
+_WHY = {
+    "people": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
+    "unread": "not read",
+}  # fmt: skip
+
+
+def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Profile]) -> list[str]:
+    """A sentence or two on each judge."""
+    told = telling(labels)
+    heads = [", ".join(str(label[name]) for name in told if label.get(name, "") != "") for label in labels]
+    return [f"{head}{': ' * bool(head)}{_sentence(result)}" for head, result in zip(heads, results, strict=True)]
+
+
+def _sentence(result: Profile) -> str:
+    parts = [result.shares.most]
+    if result.n_human:
+        way = "above" if result.difference > 0 else "below"
+        by = f"{abs(result.difference):.2g} {way}" if result.difference else "as high as"
+        parts.append(f"on average it is {by} people and {result.distance:.2g} away from them")
+    if result.entropy is not None:
+        parts.append(f"half of the items have {result.entropy.half}")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def profile_fact(results: Results[Profile]) -> str:
+    """What is seen in several: how far they are from people."""
+    if len(results) == 1:
+        return results[0].shares.most
+    gaps = [result.difference for result in results if result.n_human]
+    if not gaps:
+        return f"the judge's mean score is {number_span([result.mean for result in results])}"
+    if min(gaps) < 0 < max(gaps):
+        return f"the judge's mean is from {-min(gaps):.3g} below people's to {max(gaps):.3g} above"
+    way = "below" if min(gaps) < 0 else "above"
+    return f"the judge's mean is {number_span(list(map(abs, gaps)))} {way} people's"
+
+
+def blocks(results: Results[Profile]) -> Iterator[Block]:
+    """What came back from the judge, and the items that deserve a look."""
+    yield Block("What came back", came_back(results))
+    frame = looked_at(results)
+    if len(frame):
+        says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
+        yield Block("Items that deserve a look", _clipped(frame), [says])
+
+
+def came_back(results: Results[Profile]) -> pd.DataFrame:
+    """How many replies have each status, and how much of their probability was on the scale."""
+    import pandas as pd
+
+    rows, names = [], telling(results.labels)
+    for label, result in zip(results.labels, results, strict=True):
+        row = {name: label.get(name, "") for name in names}
+        row |= {"replies": result.n_replies, "not read": result.n_unread, "items without a score": result.n_missing}
+        row |= {name.replace("_", " "): count for name, count in result.statuses}
+        if result.mass is not None:
+            least, low, *_ = result.mass.quantiles
+            row |= {"least mass": least, "mass, 5 %": low, "median mass": result.mass.median}
+            row["mass below half"] = f"{100 * result.little:.1f} %"
+        row["hardly used"] = ", ".join(map(short, result.unused))
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    counts = [name for name in frame if name not in (*names, "hardly used") and "mass" not in name]
+    frame = frame.assign(**{name: frame[name].fillna(0).astype(int) for name in counts})
+    return frame.drop(columns=[name for name in ("items without a score", "hardly used") if not frame[name].any()])
+
+
+def looked_at(results: Results[Profile]) -> pd.DataFrame:
+    """The items that deserve a look, each once for a judge: why, its numbers, the judge's words, its texts.
+
+    What prompts contradict each other about stands with the first of them. Of many judges each has fewer items.
+    """
+    import pandas as pd
+
+    names, most = telling(results.labels), max(1, _ROWS // max(sum(len(_reasons(result)) for result in results), 1))
+    rows: dict[tuple[int, str], dict[str, Any]] = {}
+    across: set[tuple[str, ...]] = set()
+    for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
+        whose = {name: label.get(name, "") for name in names}
+        judge = [str(label.get(name, "")) for name in ("criterion", "rater", "method", "temperature")]
+        for look in (look for looks in _reasons(result).values() for look in looks[:most]):
+            if look.why == "prompts" and (*judge, look.item) in across:
+                continue
+            if look.why == "prompts":
+                across.add((*judge, look.item))
+            _add(rows.setdefault((place, look.item), whose | _known(look)), look)
+    frame = pd.DataFrame(list(rows.values()), dtype=object)  # Python strings may hold what Arrow cannot
+    numbers = {name: float for name in _NUMBERS if name in frame}
+    frame = frame.fillna(dict.fromkeys(set(frame) - set(numbers), "")).astype(numbers)
+    return frame.loc[:, [not (frame[name].isna() | (frame[name] == "")).all() for name in frame]]
+
+
+def _reasons(result: Profile) -> dict[str, list[FlaggedItem]]:
+    found: dict[str, list[FlaggedItem]] = {}
+    for look in result.looks:
+        found.setdefault(look.why, []).append(look)
+    return found
+
+
+def _known(look: FlaggedItem) -> dict[str, Any]:
+    """What is known of an item, whatever the reason to look at it; its output before its source."""
+    texts = {name: text for name, text in look.texts if name not in ("detail", "reply")}
+    numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
+    first = {"output": texts["output"]} if "output" in texts else {}
+    said = first | {"judge's words": ""} | texts
+    return {"item": look.item, "because": ""} | numbers | said | {"entropy": look.entropy}
+
+
+def _add(row: dict[str, Any], look: FlaggedItem) -> None:
+    """One more reason; of the judge's words those that belong to a contradiction."""
+    said = dict(look.texts)
+    detail = f": {said['detail']}" if said.get("detail") else ""
+    row["because"] += f"{'; ' * bool(row['because'])}{_WHY.get(look.why, look.why)} ({_size(look)}){detail}"
+    if look.why == "prompts" or not row["judge's words"]:
+        row["judge's words"] = said.get("reply", "")
+
+
+def look_lines(result: Profile, most: int) -> Iterator[str]:
+    """For each reason a line with the first few items."""
+    for why, looks in _reasons(result).items():
+        named = [f"{visible(look.item, 60)} ({_size(look)})" for look in looks[:most]]
+        more = f", and {len(looks) - most} more" * (len(looks) > most)
+        yield f"- {_WHY.get(why, why)}: {', '.join(named)}{more}"
+
+
+def _size(look: FlaggedItem) -> str:
+    return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
+
+
+def _clipped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts cut where they are long, and the shorter the more of them there are."""
+    texts = [name for name in frame if name not in _NUMBERS]
+    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
+    return frame.assign(**{name: frame[name].map(partial(_cut, most=most)) for name in texts})
+
+
+def _cut(text: Any, most: int) -> str:
+    text = str(text)
+    return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
+
+
+# --- A judge's own page, drawn: how it uses its scale beside people, and how sure it is -------------------------------
+
+
+_Label = Mapping[str, Any]
+_FEW = 7  # values that a legend names one by one
+_ROOM = 0.08  # share of a row that has room for its number
+
+
+def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes | None = None) -> Axes:
+    """How a judge uses its scale, beside people; or how sure it is of each item.
+
+    One result is drawn as bars, several as a row each.
+
+    Parameters
+    ----------
+    show : {"scores", "entropy"}, default "scores"
+
+    Raises
+    ------
+    ValueError
+        If `show` is another word, or there is no entropy to show.
+
+    Examples
+    --------
+    >>> from calib.stats import profile as profiled
+    >>> ax = profile(profiled([1, 2, 3, 3, 3, 3], [1, 1, 2, 3, 3, 3], scale=[1, 2, 3]))
+    >>> ax.get_title(loc="left")
+    "67 % of the judge's scores are 3 (people's: 50 %)"
+    """
+    if show not in ("scores", "entropy"):
+        raise ArgumentError("show", "must be 'scores' or 'entropy'", f"got {show!r}")
+    pairs = figure.checked_pairs([results], Profile)
+    if show == "scores":
+        return _rows_of_scores(pairs, ax) if len(pairs) > 1 else _bars(*pairs[0], ax)
+    known = [(label, found.entropy) for label, found in pairs if found.entropy is not None]
+    if not known:
+        raise ArgumentError("show", "'entropy' needs distributions of scores", "these results have none")
+    return _rows_of_entropy(known, ax) if len(known) > 1 else _histogram(*known[0], ax)
+
+
+# --- one judge --------------------------------------------------------------------------------------------------------
+
+
+def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
+    """Judge and people side by side at each value."""
+    drawn, shares = figure.axes_of(ax), result.shares
+    levels = np.array(shares.levels)
+    sides = {"judge": shares.judge, "people": shares.human} if shares.human else {"judge": shares.judge}
+    pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
+    for place, (name, part) in enumerate(sides.items()):
+        at = levels + wide * (place - (len(sides) - 1) / 2)
+        drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
+    if not shares.width:
+        drawn.set_xticks(levels, list(map(short, levels)))
+    drawn.yaxis.set_major_formatter(_percents)
+    people = f", {result.n_human} with people" * bool(shares.human)
+    drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{people})")
+    drawn.set_ylabel("share of the scores")
+    if shares.human:
+        drawn.legend(frameon=False, fontsize="small")
+    return _titled(drawn, label, shares.most)
+
+
+def _histogram(label: _Label, entropy: Histogram, ax: Axes | None) -> Axes:
+    drawn, edges = figure.axes_of(ax), np.array(entropy.edges)
+    drawn.stairs(entropy.counts, edges, fill=True, color=figure.COLOURS[0])
+    drawn.axvline(entropy.median, color=figure.GREY, linestyle="--", linewidth=1)
+    drawn.set_xlim(0, edges[-1])
+    drawn.set_ylabel("items")
+    drawn.set_xlabel("entropy of the scores of an item, in nats (0: the judge is sure)")
+    return _titled(drawn, label, f"half of the items have {entropy.half}")
+
+
+def _percents(value: float, _: Any) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _titled(ax: Axes, label: _Label, seen: str) -> Axes:
+    figure.say_title(ax, title_of([label], []), seen)
+    figure.plain_frame(ax)
+    ax.grid(axis="x", visible=False)
+    return ax
+
+
+# --- several ----------------------------------------------------------------------------------------------------------
+
+
+def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None) -> Axes:
+    """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
+    from matplotlib.patches import Patch
+
+    facts, parts = _with_people(pairs)
+    rows = figure.rows_of(ax, facts, parts, pitch=1.2)
+    for mark in rows.marks:
+        _pieces(rows.ax, rows.heights[mark.place], *mark.result)
+    rows.ax.set_xlim(0, 1)
+    rows.ax.xaxis.set_major_formatter(_percents)
+    rows.ax.set_xlabel("share of the scores, from the lowest value to the highest")
+    scales = list(dict.fromkeys(found.shares.levels for _, found in pairs))
+    same = len(scales) == 1 and 2 <= len(scales[0]) <= _FEW
+    named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
+    handles = [Patch(color=colour, label=name) for name, colour in zip(named, _shades(len(named)), strict=True)]
+    title, fact = title_of([label for label, _ in pairs], rows.names), profile_fact(Results.of(pairs))
+    return _with_legend(rows.ax, ax, handles, title, fact)
+
+
+def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Label], list[Any]]:
+    """What names each row, and its shares; people once behind the judges of a criterion."""
+    facts: list[_Label] = []
+    parts: list[tuple[Shares, tuple[float, ...]]] = []
+    for criterion in dict.fromkeys(label.get("criterion") for label, _ in pairs):
+        of = [(label, found) for label, found in pairs if label.get("criterion") == criterion]
+        facts += [label for label, _ in of]
+        parts += [(found.shares, found.shares.judge) for _, found in of]
+        people = next(((label, found.shares) for label, found in of if found.shares.human), None)
+        if people is not None:
+            facts.append({**people[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
+            parts.append((people[1], people[1].human))
+    return facts, parts
+
+
+def _shades(number: int) -> list[tuple[float, float, float, float]]:
+    from matplotlib import colormaps
+
+    return [colormaps["Blues"](x) for x in np.linspace(0.2, 0.95, number)]
+
+
+def _pieces(ax: Axes, height: float, shares: Shares, parts: tuple[float, ...]) -> None:
+    left = 0.0
+    for part, colour in zip(parts, _shades(len(shares.levels)), strict=True):
+        ax.barh(height, part, 0.6, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
+        if part >= _ROOM:  # a narrower piece has no room for its number
+            ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+            ax.text(left + part / 2, height, f"{100 * part:.0f}", **middle)
+        left += part
+
+
+def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | None) -> Axes:
+    """Each judge a row: the middle half of its items thick, nine tenths of them thin, the median as a dot."""
+    facts = [label for label, _ in pairs]
+    rows = figure.rows_of(ax, facts, [entropy for _, entropy in pairs], pitch=1.2)
+    for mark in rows.marks:
+        height, (_, low, first, middle, third, high, _) = rows.heights[mark.place], mark.result.quantiles
+        rows.ax.hlines(height, low, high, colors=figure.COLOURS[0], linewidth=1.2)
+        rows.ax.hlines(height, first, third, colors=figure.COLOURS[0], linewidth=5)
+        rows.ax.plot([middle], [height], "o", color=figure.COLOURS[0], mec="white", markersize=8)
+    rows.ax.set_xlim(left=0)
+    rows.ax.set_xlabel("entropy of the scores of an item, in nats (0: the judge is sure)")
+    looks: dict[str, dict[str, Any]] = {
+        "median": {"marker": "o", "linestyle": ""}, "half of the items": {"linewidth": 5}, "nine tenths": {},
+    }  # fmt: skip
+    handles = [figure.handle(words, color=figure.COLOURS[0], **look) for words, look in looks.items()]
+    half = number_span([entropy.median for _, entropy in pairs])
+    fact = f"half of the items have an entropy above {half} nats"
+    return _with_legend(rows.ax, ax, handles, title_of(facts, rows.names), fact)
+
+
+def _with_legend(drawn: Axes, given: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
+    figure.legend_above(drawn, handles, title, fact, columns=len(handles))
+    return figure.finished(drawn, given)
+
+
+def profile_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
+    """The scores, and where it is known the entropy."""
+    yield partial(profile, results)
+    if any(result.entropy is not None for result in results):
+        yield partial(profile, results, show="entropy")

@@ -1,0 +1,400 @@
+"""Drift on tables: the readings of a judge then beside those of now, item by item."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack, cast
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.core.check import ArgumentError, Floats, as_typed
+from calib.core.progress import progress
+from calib.inputs.names import Columns, Data, Source
+from calib.inputs.resolve import Given, given, is_calibs, opened
+from calib.inputs.roles import seen, sided
+from calib.inputs.source import source_of
+from calib.table import SCORE_KEY, TableArgumentError, has_replies
+from calib.table.gold import with_warnings
+from calib.table.labels import Labels
+from calib.table.pairs import one_scale
+from calib.table.results import Results, words
+from calib.table.validate import Checked, Who, checked, in_the_names_of, slices
+
+_BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
+_MARK = "\x1freading "  # between an id and the number of its reading
+
+
+def drift(
+    then: Data,
+    now: Data,
+    *,
+    items: pd.DataFrame | None = None,
+    groups: str | None = "group",
+    unlike: bool = False,
+    n_permutations: int = 9_999,
+    rng: np.random.Generator | int | None = 0,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.ReadingChange]:
+    """Whether a judge still reads the same items as it did, beyond its own noise.
+
+    On the day of calibration read some fifty items or more (anchors) four times and keep the ratings; later read them
+    again, and hold both against each other. No labels are needed. Each reading is a draw (or a chain of reasoning, by
+    its expectation); replies that could not be read are compared too.
+
+    Parameters
+    ----------
+    then, now : table, path or frame
+        Ratings with several draws per item then (4 are recommended, 2 are needed), and one or more now. Of files of
+        your own each row of an item is a reading, and so is each column of scores.
+    items : DataFrame, optional
+        Table of items: what the items share (`groups`).
+    groups : str or None, default "group"
+        The column, of `items`, `then` or `now`, of what items share: the intervals are over these. None: over items.
+    unlike : bool, default False
+        Compare although the prompt, the name of the judge, its method or its temperature is another one: what changed
+        is then known, and the question is how far it moved the readings.
+    n_permutations, rng, confidence_level
+        As for `calib.stats.reading_change`.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
+        side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
+
+    Raises
+    ------
+    TableError
+        If scores are given, in which readings are averaged; no item was read twice then and again now; judge, prompt
+        or scale are not the same; or the readings of now are those of then, so that nothing was read anew.
+
+    Warns
+    -----
+    CalibWarning
+        As `calib.stats.reading_change`, and "unread_changed": more, or fewer, replies cannot be read than then.
+        "shared_readings": part of the readings were not made anew. "same_readings": all are as they were, as a judge
+        without noise gives them, and a store that answers for it. "not_read_again": judges of one side alone.
+
+    Notes
+    -----
+    A change is no verdict on quality: whether labels of then still correct the judge is for `calib.transport_test`, on
+    fresh labels of a few items.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> prompt = calib.geval_prompt("coherence")
+    >>> then, now = (calib.rate(items, prompt, calib.Judge("offline", method="sample", draws=4, seed=seed),
+    ...                         progress=False) for seed in (1, 2))
+    >>> result = calib.drift(then, now, items=items).one()
+    >>> result.drifted, result.n, result.n_groups
+    (False, 312, 24)
+    """
+    as_typed(drift, locals())
+    sides = {name: _opened(thing, name) for name, thing in (("then", then), ("now", now))}
+    before, after = (_readings_in(thing, name, _words_of(columns, name, sides)) for name, thing in sides.items())
+    known = [side.frame for side in (before, after)]
+    if items is not None:
+        known.insert(0, checked(items, "items", "items").frame)
+    options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
+    options |= {"confidence_level": confidence_level}
+    found, told = _read_again(before, after, unlike=unlike)
+    answers = [_compared(sides, known, groups, options) for sides in progress(found, "raters")]
+    return Results.of((label, with_warnings(result, told)) for label, result in answers)
+
+
+# --- tables and files -------------------------------------------------------------------------------------------
+
+
+def _opened(thing: Data, argument: str) -> Checked | Source:
+    """What a table or a file holds."""
+    if isinstance(thing, Checked):
+        return thing
+    found = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
+    if isinstance(found, pd.DataFrame) and is_calibs(found):
+        return Source(found, argument)
+    return found if isinstance(found, Source) else source_of(found, argument)
+
+
+def _words_of(columns: Columns, name: str, sides: dict[str, Checked | Source]) -> Columns:
+    """What was said of the columns; what the items share may stand in one of the files alone."""
+    group = columns.get("group")
+    held = [other for other, thing in sides.items() if group in thing.frame]
+    if group is None or not held or name in held:
+        return columns
+    return cast(Columns, {word: value for word, value in columns.items() if word != "group"})
+
+
+def _readings_in(thing: Checked | Source, argument: str, columns: Columns) -> Checked:
+    """Ratings, from a table or a file of one's own."""
+    if not is_calibs(thing):
+        assert isinstance(thing, Source)
+        return _own_readings(thing, argument, columns)
+    for word in columns:
+        raise ArgumentError(word, "describes a file of your own", f"`{argument}` is a table of calib's")
+    frame = thing.frame
+    if not has_replies(frame):
+        if {"mass", "n_unread"} <= set(frame):
+            rule = "must be ratings, a row for each reading: the scores of `summarize` are means of these"
+            raise TableArgumentError(argument, rule)
+        frame = _numbered(frame, [name for name in SCORE_KEY if name in frame])
+    table = checked(frame, "ratings", argument)
+    if not len(table.frame):
+        raise TableArgumentError(argument, "must hold readings", "is empty")
+    people = table.frame["method"] == "human"
+    return table if people.all() else table.only(~people)
+
+
+def _numbered(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Rows of one item as its readings."""
+    return frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
+
+
+def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
+    """A file of one's own: each row of an item is a reading, and so is each column of scores."""
+    found = sided([seen(source, "", columns)], columns)[0]
+    item = found.roles.get("item") or next(iter(found.ids), None)
+    if item is None:
+        rule = "must name the column of ids, by which readings of one item are found"
+        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
+    if (missing := source.frame[item].isna()).any():
+        rule = (
+            f"must name each row, and {source.line(int(missing.to_numpy().argmax()))} of {source.name} has no {item!r}"
+        )
+        raise TableArgumentError("item", rule)
+    scores = [value.column for value in found.of("judge")]
+    long, said = source.frame.assign(**{item: _as_text(source.frame[item])}), columns
+    if scores and "wide" not in columns:
+        rest = [name for name in long if name not in scores]
+        named = "score" if "score" not in rest else f"score{_MARK}"
+        long = pd.concat([long[rest].assign(**{named: long[name]}) for name in scores], ignore_index=True)
+        said = {**columns, "judge": named}
+    apart = [found.roles[role] for role in ("system", "criterion", "rater") if role in found.roles]
+    number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
+    long = long.assign(**{item: long[item] + _MARK + number})
+    return _by_reading(given(replace(source, frame=long), None, {**said, "item": item}, needs=("judge",)), argument)
+
+
+def _as_text(ids: pd.Series) -> pd.Series:
+    """Ids as texts; whole numbers without a point, however a file was read."""
+    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+    return (ids.astype(int) if whole else ids).astype(str)
+
+
+def _by_reading(files: Given, argument: str) -> Checked:
+    """What was taken in, with the ids as they were and the number of the reading as its draw."""
+    table = files.scores.astype({"item": object})
+    marks = table["item"].str.extract(f"{_MARK}([0-9]+)")[0].astype(int)
+    names = [name for name in (*SCORE_KEY, "score", "group", "system") if name in table]
+    plain = table[names].assign(item=table["item"].str.replace(f"{_MARK}[0-9]+", "", regex=True), draw=marks)
+    return checked(plain.assign(scale="" if files.guessed else table["scale"]), "ratings", argument)
+
+
+# --- who was read again -----------------------------------------------------------------------------------------
+
+
+class _Sides(NamedTuple):
+    """The ratings of one judge then and now."""
+
+    label: dict[str, Any]
+    then: pd.DataFrame
+    label_now: dict[str, Any]
+    now: pd.DataFrame
+
+
+def _read_again(then: Checked, now: Checked, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
+    """Each judge of then beside the same one of now, and which were left out."""
+    found, alone, new = _partners([*slices(then.frame)], [*slices(now.frame)], unlike=unlike)
+    if not found:
+        rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
+        raise TableArgumentError("now", rule, _why_unlike(alone, new), mentions=("then", "unlike"))
+    several = [sides for sides in found if _most_readings(sides.then) > 1]
+    once = [sides.label for sides in found if _most_readings(sides.then) < 2] if several else []
+    left = "; ".join(map(words, [*alone, *once, *new]))
+    told = (f"not_read_again: left out is what stands on one side alone, or was read once then: {left}.",)
+    return several or found, told if left else ()  # if none was read twice the arrays say why that is refused
+
+
+_Labelled = tuple[dict[str, Any], pd.DataFrame]
+
+
+def _partners(
+    then: list[_Labelled], now: list[_Labelled], *, unlike: bool
+) -> tuple[list[_Sides], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Judges that are the same on both sides; then, if they may be unlike, those of one criterion; and the rest."""
+    found: list[_Sides] = []
+    for names in (Who._fields, ("criterion",))[: 1 + unlike]:
+        for label, rows in tuple(then):
+            same = [one for one in now if not set(_unlike(label, one[0])) & set(names)]
+            if same:
+                found.append(_Sides(label, rows, *same[0]))
+                then = [one for one in then if one[0] is not label]
+                now = [one for one in now if one[0] is not same[0][0]]
+    return found, [label for label, _ in then], [label for label, _ in now]
+
+
+def _most_readings(rows: pd.DataFrame) -> int:
+    return int(rows[["item", "run", "draw"]].drop_duplicates().groupby("item", observed=True).size().max())
+
+
+def _why_unlike(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
+    """What tells the first judge of then from the nearest of now."""
+    near = min(now, key=lambda other: len(_unlike(then[0], other)))
+    return "; ".join(f"{name} was {then[0][name]!r} and is {near[name]!r}" for name in _unlike(then[0], near))
+
+
+def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """What differs; no temperature is like no temperature."""
+    return [name for name, one, two in zip(Who._fields, Who.of(label), Who.of(other), strict=True) if one != two]
+
+
+# --- one judge --------------------------------------------------------------------------------------------------
+
+
+class _Replies(NamedTuple):
+    """Of the same items on both sides: readings in the order of their draws, NaN where none; and lost replies."""
+
+    items: pd.Index
+    then: Floats
+    now: Floats
+    lost_then: Floats  # 1 where a reply could not be read, 0 where it could, NaN where none was asked for
+    lost_now: Floats
+
+
+def _compared(
+    sides: _Sides, known: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
+) -> tuple[dict[str, Any], stats.ReadingChange]:
+    label = _label_of(sides)
+    then, now = (_replies_of(rows) for rows in (sides.then, sides.now))
+    ids = [side.index.unique("item") for side in (then, now)]
+    items = ids[0][ids[0].isin(ids[1])]
+    if not len(items):
+        rule = "must hold items of {0}"
+        raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
+    replies = _side_by_side(items, then, now)
+    told = _not_anew(replies, label)
+    counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
+    counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
+    with in_the_names_of(label, groups="groups"):
+        owners = _owners(known, groups, items)
+        result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
+        told += _lost_replies(replies, options)
+    return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), told)
+
+
+def _label_of(sides: _Sides) -> dict[str, Any]:
+    """The judge of then, and what is another one now; the scale has to be the same."""
+    one_scale(sides.label, "'drift'", then=sides.then, now=sides.now)
+    apart = ", ".join(f"{name} {sides.label_now[name]}" for name in _unlike(sides.label, sides.label_now))
+    return sides.label | ({"against": f"now {apart}"} if apart else {})
+
+
+def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """The expectation of each reply (of a sampled one its score), and whether it was lost; failed calls are none."""
+    rows = rows.astype({"item": object, "run": object})
+    read = (rows["status"] == "ok").to_numpy()
+    weight = rows["weight"].where(read, 0.0)
+    parts = rows[["item", "run", "draw"]].assign(
+        weight=weight, sum=(weight * rows["score"]).where(read, 0.0), failed=(rows["status"] == "failed").to_numpy()
+    )
+    each = parts.groupby(["item", "run", "draw"], sort=True).agg({"weight": "sum", "sum": "sum", "failed": "all"})
+    each = each[~each["failed"]]
+    with np.errstate(invalid="ignore"):
+        each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
+    number = each.groupby("item", sort=False).cumcount().rename("number")
+    return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
+
+
+def _side_by_side(items: pd.Index, then: pd.DataFrame, now: pd.DataFrame) -> _Replies:
+    tables = []
+    for name in ("score", "lost"):
+        for side in (then, now):
+            plain = side[name].reset_index(["run", "draw"], drop=True)
+            tables.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
+    return _Replies(items, *tables)
+
+
+def _owners(known: list[pd.DataFrame], groups: str | None, items: pd.Index) -> Any:
+    """What the items share, from the first table that says it of all of them; None if they share nothing."""
+    if groups is None:
+        return None
+    for table in (table for table in known if groups in table):
+        first = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
+        owners = first.reindex(items)
+        if owners.notna().all() and (owners.astype(str) != "").all():
+            return owners.astype(object).to_numpy() if owners.duplicated().any() else None
+    if groups != "group":
+        rule = "must be a column of {0}, {1} or {2} without gaps"
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("items", "then", "now"))
+    return None
+
+
+# --- what was not read ------------------------------------------------------------------------------------------
+
+
+def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
+    """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
+    size = min(replies.then.shape[1], replies.now.shape[1])
+    then, now = replies.then[:, :size], replies.now[:, :size]
+    same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
+    chances = np.array([_chance(*sides, size) for sides in zip(replies.then, replies.now, strict=True)])
+    telling, n_same = chances < 1, int((same & (chances < 1)).sum())
+    if same.all() and not telling.any():
+        return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
+    if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
+        rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
+        given = f"all {then.size} readings are those of then, one by one"
+        raise TableArgumentError("now", rule, given, mentions=("then",), about=words(label))
+    if _at_least(n_same, chances[telling]) < _BY_CHANCE:
+        told = f"{n_same} of {int(telling.sum())} items whose readings vary have the very same ones, in the same order"
+        return (f"shared_readings: {told}: they come from a store, and hide a change.",)
+    return ()
+
+
+def _chance(then: Floats, now: Floats, size: int) -> float:
+    """How likely readings that were made anew are the same one by one, at most.
+
+    If they are the same numbers, each of their orders is as likely; of one reading now, if the readings of both sides
+    are these numbers, it is a pair of them that has to be equal.
+    """
+    if np.isnan(then[:size]).all() or np.isnan(now[:size]).all():
+        return 1.0
+    if size > 1:
+        counts = Counter(then[:size][np.isfinite(then[:size])].tolist())
+        return math.prod(map(math.factorial, counts.values())) / math.factorial(sum(counts.values()))
+    counts = Counter(side for side in [*then, *now] if math.isfinite(side))
+    pairs = sum(count * (count - 1) for count in counts.values())
+    return pairs / max(1, counts.total() * (counts.total() - 1))
+
+
+def _at_least(count: int, chances: Floats) -> float:
+    """How likely so many of these are: the distribution of their number, one after the other."""
+    number = np.ones(1)
+    for chance in chances:
+        number = np.convolve(number, [1 - chance, chance])
+    return float(number[count:].sum())
+
+
+def _lost_replies(replies: _Replies, options: dict[str, Any]) -> tuple[str, ...]:
+    """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
+    lost = replies.lost_then, replies.lost_now
+    counts = [int(np.nansum(side)) for side in lost]
+    if not any(counts) or np.isfinite(replies.lost_then).sum(axis=1).max() < 2 or len(replies.items) < 2:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", stats.CalibWarning)
+        change = stats.reading_change(*lost, **options)
+    if change.p_shift > 1 - change.confidence_level:
+        return ()
+    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
+    return (f"unread_changed: {of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g}): the judge "
+            "answers otherwise, and readings speak only of the replies that could be read.",)  # fmt: skip

@@ -1,0 +1,295 @@
+"""Means in words: the sentence for a report, what is assumed, what an interval is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from calib.analysis.means.contrast import DifferenceEstimate
+from calib.analysis.means.mean import MeanEstimate
+from calib.analysis.means.methods import METHODS
+from calib.core.check import ArgumentError
+from calib.core.result import short
+from calib.table import figure
+from calib.table.results import Results
+from calib.table.text import level_words, place_of, span_of, telling, title_of, told_apart, visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from calib.table.results import Results
+
+_NAMED = 3  # differences that a title names
+_JUDGE_ALONE = (
+    "Judge alone: its interval is for the judge's own mean, not for the human mean. "
+    "It is not an interval for the human mean, and more judge scores do not make it one."
+)
+# labels that say whose scores they are, where that differs
+_JUDGES = {"rater": "judge", "prompt": "prompt", "method": "read by", "temperature": "temperature"}
+# labels that say how a score was read, not what it is of
+_READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", "p_adjusted", "scale")
+
+
+def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
+    """A sentence for each, which can be pasted into a report."""
+    names = [name for name in telling(labels) if name in _JUDGES]
+    judges = [" ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label) for label in labels]
+    return list(map(_mean_sentence, labels, results, judges))
+
+
+def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate, judge: str) -> str:
+    """What of, the interval, what it rests on, and what the judge was good for; of several judges, which."""
+    what = _quantity(label, result)
+    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+    judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
+    if isinstance(result, DifferenceEstimate) and result.n_gold:
+        labels, judged = (
+            result.labels_in_words,
+            f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs",
+        )
+    scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
+    gain = 1 - result.width_ratio
+    told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
+    wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
+    p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+    p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
+    scale = f"; scale {label['scale']}" if "scale" in label else ""
+    left = _left_out(label) if result.uses_judge else ""
+    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}{left}{scale}."
+
+
+def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:
+    """What an estimate is of: a mean of a criterion, or of preferences a win rate, and of which system."""
+    who = "human" if result.estimand.startswith("human") else "judge's"
+    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+    if "win rate" in result.estimand:
+        apart = f"Difference of {who} win rates" if "difference" in result.estimand else f"{who.capitalize()} win rate"
+        return f"{apart} of {', '.join(text.removeprefix('system ') for text in of)}" if of else apart
+    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
+    parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
+    return " ".join(filter(None, parts))
+
+
+def _left_out(label: Mapping[str, Any]) -> str:
+    """What is not in the numbers: labels without a judge score, and items whose judge score could not be read."""
+    paired = "n_unscored" in label
+    labels, unread = label.get("n_unscored" if paired else "n_unmatched", 0), label.get("n_unread", 0)
+    parts = [
+        (labels, "label of an item", "labels of items", "without a judge score"),
+        (unread, "item", "items", "whose judge score is missing"),
+        (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
+    ]
+    told = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
+    one = sum(n for n, *_ in parts) == 1
+    return f"; {' and '.join(told)} {'was' if one else 'were'} left out" if told else ""
+
+
+def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
+    """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
+    told = [{name: label[name] for name in label if name[:2] != "n_"} for label in results.labels]
+    best: dict[str, int] = {}
+    for place, result in enumerate(results):
+        key = str(told[place])
+        if key not in best or _rank(result) > _rank(results[best[key]]):
+            best[key] = place
+    return results.of((results.labels[place], results[place]) for place in best.values())
+
+
+def _rank(result: MeanEstimate) -> tuple[bool, bool]:
+    return result.estimator != "judge_only", result.uses_judge
+
+
+def _is_adjusted(label: Mapping[str, Any]) -> bool:
+    """Whether the p-value was adjusted for those beside it."""
+    return not math.isnan(label.get("p_adjusted", math.nan))
+
+
+def where_it_lies(label: Mapping[str, Any], result: MeanEstimate) -> tuple[str, str] | None:
+    """Where the interval of people's mean lies from the value it was asked to be compared with; None without one.
+
+    Of several differences nothing is decided that the p-value does not decide after it was adjusted for their number.
+    """
+    asked = not math.isnan(result.null) or "difference" in result.estimand
+    if not asked or result.estimator == "judge_only":
+        return None
+    value = 0.0 if math.isnan(result.null) else result.null
+    low, high = result.interval
+    if _is_adjusted(label) and label["p_adjusted"] > 1 - result.confidence_level:
+        return "open", "not decided"
+    if low > value:
+        return "above", f"above {short(value)}"
+    if high < value:
+        return "below", f"below {short(value)}"
+    return "open", "not decided"
+
+
+def mean_fact(results: Results[MeanEstimate]) -> str:
+    """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
+    main = main_means(results)
+    names = _named(main.labels)
+    known = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
+    if not known or len({result.estimand for result in main}) > 1:
+        return ""
+    low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
+    if "difference" in main[0].estimand and len(known) > 1:
+        apart = [i for i in known if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
+        adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
+        told = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
+        return f"{len(apart) or 'none'} of {len(known)} differences told apart from 0{adjusted}{told}"
+    if low == high:
+        one, where = main[low], where_it_lies(main.labels[low], main[low])
+        return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
+    ends = " to ".join(f"{_bare_interval(main[i])} ({visible(names[i], 30)})" for i in (low, high))
+    return f"{main[low].estimand} from {ends}"
+
+
+def _named(labels: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells each from the others; a judge is called one, or it would read as a system."""
+    bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in labels]
+    return told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
+
+
+def _bare_interval(result: MeanEstimate) -> str:
+    low, high = result.interval
+    return f"{result.estimate:.3g}" + (f" [{low:.3g}, {high:.3g}]" if math.isfinite(low + high) else "")
+
+
+def assumed(results: Sequence[MeanEstimate]) -> list[str]:
+    """What has to be true for the intervals to hold, each once; for the judge alone only if there is no other."""
+    of_people = [result for result in results if result.estimator != "judge_only"]
+    return list(dict.fromkeys(text for result in of_people or results for text in result.assumptions))
+
+
+def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
+    """What the interval of the judge alone is not."""
+    return [_JUDGE_ALONE] * any(result.estimator == "judge_only" for result in results)
+
+
+def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame that calls each estimator as a reader would; of differences labels are counted by inputs."""
+    frame = frame.rename(columns={"n_gold": "n_labelled"}) if "n_paired" in frame else frame
+    words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
+    return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
+
+
+# --- means, drawn: intervals of several estimators side by side, differences of systems -------------------------------
+
+
+_ALONE = "judge alone (not an interval for the human mean)"
+_LOOKS = {  # by what an estimator is called in words
+    "people alone": ("#0072B2", "s"),
+    "people alone, conservative": ("#0072B2", "v"),
+    METHODS["judge_only"].words: ("#6E6E6E", "o"),
+    "PPI": ("#009E73", "D"),
+    "PPI++": ("#CC79A7", "^"),
+    "regression estimator": ("#009E73", "v"),
+    "people and judge, conservative": ("#D55E00", "D"),
+    "people and judge": ("#D55E00", "o"),
+}
+
+
+def interval(
+    *results: Results[Any] | MeanEstimate, truth: Mapping[Any, float] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Means with their intervals, one row per system or criterion, the methods side by side.
+
+    The judge alone is drawn hollow and dashed: its interval is not one for the human mean.
+
+    Parameters
+    ----------
+    *results : Results or MeanEstimate
+        One or more, such as gold only, judge only and PPI++ of the same rows.
+    truth : mapping or Series, optional
+        What the mean is known to be, by row: by what names the row (a system, say), or by a
+        tuple of all that does. Drawn as a line through the row.
+
+    Raises
+    ------
+    ValueError
+        If `truth` knows none of the rows.
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_mean
+    >>> y, f = [4, 3, 5, 4, 2, 4], [4.2, 3.1, 4.9, 4.4, 2.3, 3.8]
+    >>> rest = [4.0, 3.5, 4.4, 2.9, 4.1, 3.6, 4.8, 3.3]
+    >>> ax = interval(*(ppi_mean(y, f, rest, estimator=name) for name in ("classical", "judge_only", "ppi++")))
+    >>> for text in ax.get_legend().get_texts():
+    ...     print(text.get_text())
+    people alone: 6 labels
+    judge alone (not an interval for the human mean): 14 scores
+    PPI++: 6 labels, 14 judge scores
+    """
+    pairs = figure.checked_pairs(results, MeanEstimate)
+    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, means, _series(pairs, telling(facts) or ["criterion"]))
+    styles = _series_styles(rows.marks)
+    figure.draw_series(rows, styles)
+    handles = figure.style_handles([*styles.values()])
+    if truth is not None:
+        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
+    estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
+    rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
+    shared = title_of(facts, [*rows.names, "p_adjusted"], "gold by ")
+    figure.legend_above(rows.ax, handles, shared, mean_fact(Results.of(pairs)))
+    return figure.finished(rows.ax, ax)
+
+
+def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) -> Axes:
+    """Differences of two systems with their intervals, and a line where there is none.
+
+    Examples
+    --------
+    >>> from calib.stats import ppi_difference
+    >>> nan = float("nan")
+    >>> y_a, y_b = [4, 5, 4, nan, nan], [3, 3, 4, nan, nan]
+    >>> f_a, f_b = [4.1, 4.8, 4, 4.5, 4.2], [3, 3.5, 3.6, 3.4, 3.3]
+    >>> difference(ppi_difference(y_a, y_b, f_a, f_b, estimator="ppi")).get_xlabel()
+    'human mean difference (95 % CI)'
+    """
+    drawn = interval(results, ax=ax)
+    figure.zero_line(drawn)
+    return drawn
+
+
+def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
+    """Which series each result is of: its method, and the number of it where a row has several of one method."""
+    # rows of one estimator may differ in how the labels alone were read
+    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
+    return [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
+
+
+def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
+    styles: dict[str, figure.Style] = {}
+    order = {words: place for place, words in enumerate(_LOOKS)}
+    for mark in sorted(marks, key=lambda m: order.get(METHODS[m.result.estimator].words, len(order))):
+        words, _, number = mark.series.rpartition(" ")
+        again, alone = int(number) - 1, mark.result.estimator == "judge_only"
+        look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
+        results = [m.result for m in marks if m.series == mark.series]
+        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+        said = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
+        said = f"{_ALONE}: {scores} scores" if alone else said
+        styles[mark.series] = figure.Style(said, *look, alone)
+    return styles
+
+
+def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
+    known = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
+    found = {height: known.get(place, known.get(place[-1])) for place, height in rows.items()}
+    drawn = {height: float(value) for height, value in found.items() if value is not None}
+    if not drawn:
+        there = ", ".join(repr(place[-1]) for place in list(rows)[:5])
+        raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
+    for height, value in drawn.items():
+        ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
+    return figure.handle("truth", color="black", marker="|", linestyle="", markersize=9)
+
+
+def mean_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
+    """Differences with a line where there is none, or means."""
+    differences = all("difference" in result.estimand for result in results if isinstance(result, MeanEstimate))
+    yield partial(difference if differences else interval, results)

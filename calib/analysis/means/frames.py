@@ -1,0 +1,429 @@
+"""Aggregates on tables: align by key, count what does not match, call `calib.stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.analysis.means.methods import METHODS, estimator_of
+from calib.core import check
+from calib.core.check import ArgumentError, as_typed
+from calib.core.numeric import adjusted
+from calib.core.progress import progress
+from calib.inputs.names import Columns, Data
+from calib.inputs.question import in_memory
+from calib.inputs.resolve import Given, given, is_file
+from calib.scale.partitions import is_partitioned
+from calib.stats import Moments
+from calib.table import TableArgumentError, TableError
+from calib.table.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
+from calib.table.pooled import lacking_raters, mean_of_raters
+from calib.table.results import Results, words
+from calib.table.validate import STANDS, Checked, in_the_names_of, items_in, scores_in
+
+
+def interval(
+    scores: Data,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    groups: str | None = "group",
+    strata: str | None = None,
+    weights: str | None = None,
+    target: str = "population",
+    estimator: str = "auto",
+    conservative: bool = False,
+    alternative: str = "two-sided",
+    null: float | None = None,
+    min_gold: int = 10,
+    tuned_on_gold: bool = False,
+    pool: str | None = None,
+    confidence_level: float = 0.95,
+    method: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.MeanEstimate]:
+    """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
+
+    The mean is that of the population which the items are a sample of: the documents to come; with
+    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
+    column `scale`; how the gold items were drawn from what `choose_items` wrote into the scores, if it did.
+
+    Parameters
+    ----------
+    scores : table, path, frame or partitions
+        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
+        (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
+        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
+        may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
+    gold : table, path or frame, optional
+        Human scores of a random sample of these items, one rater (of your own files several are pooled).
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
+        rate for each system.
+    groups : str or None, default "group"
+        The column of what items share (the source document). Where it repeats within a result, its
+        items are not taken as independent; None takes them so, with a warning.
+    strata : str, optional
+        A column: the gold items were drawn within each of its values.
+    weights : str, optional
+        A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
+    target, conservative, alternative, null, min_gold, confidence_level
+        As for `calib.stats.ppi_mean`.
+    tuned_on_gold : bool, default False
+        Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
+    pool : {"rater"}, optional
+        One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
+        They must be on one scale.
+    estimator : str
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
+        which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
+    method : str, optional
+        What `estimator` was called.
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
+        judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
+
+    Raises
+    ------
+    TableError
+        If nothing matches, a column is not there, or `gold` has several raters.
+    ValueError
+        If a result has fewer than `min_gold` gold labels.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.Judge("offline", method="logprob")
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
+    >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
+    >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
+    >>> print(results.select(system="clean").one())
+    human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
+[warnings: weak_judge]
+    """
+    as_typed(interval, locals())
+    estimator = estimator_of(estimator, method)
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
+    options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
+    answers = []
+    if pool is not None and is_partitioned(scores):
+        raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
+    scores, repeat = in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
+    groups = groups if repeat else None
+    files = given(scores, gold, columns)
+    judges, people = _judges(files, pool)
+    by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
+    for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
+        judged = pair.frame[pair.frame["_merge"] != "right_only"]
+        said = pair.warnings + (lacking_raters(judged) if pool else ())
+        if by is not None:
+            whole_column(judged, by, "by")
+        _need_gold(judged, estimator, by, pair.label, min_gold)
+        strangers = pair.frame[pair.frame["_merge"] == "right_only"]
+        for label, part in parts_of(judged, by):
+            whole = pair.label | label
+            read = part[part["x"].notna()]
+            result = mean_of(read, (groups, strata, weights), whole, options)
+            counts = {"n_unmatched": _number_of(strangers, label), "n_unread": items_in(part) - items_in(read)}
+            answers.append((whole | counts, with_warnings(result, said)))
+    return _answered(answers, files)
+
+
+def _number_of(strangers: pd.DataFrame, label: dict[str, Any]) -> int:
+    """Labels of items that the judge did not score: of this part where they say that they are, else all."""
+    for name, value in label.items():
+        if name in strangers and strangers[name].notna().all():
+            return int((strangers[name] == value).sum())
+    return len(strangers)
+
+
+def _answered(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
+    """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
+    scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+    if files.pairwise:
+        answers = [(at, replace(one, estimand=one.estimand.replace("mean", "win rate"))) for at, one in answers]
+    return Results.of((at | scale, one) for at, one in answers)
+
+
+def _judges(files: Given, pool: str | None) -> tuple[Checked, Checked]:
+    """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "gold")
+    if pool is None:
+        return judges, people
+    check.choice(pool, "pool", ("rater",))
+    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
+    return mean_of_raters(judges.only(own)), people
+
+
+def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
+    """Say at once what is short of labels, before the arrays are asked."""
+    ends_of(judged, label, apart=estimator != "judge_only")
+    needs = METHODS[estimator].needs
+    if not needs.labels:
+        return
+    least = min_gold if needs.min_gold else 2
+    labelled = judged["y"].notna()
+    if not labelled.any():
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
+    if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
+        rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
+        given, whose = f"has fewer of {', '.join(short)}", words(label)
+        raise ArgumentError("gold", rule, given, mentions=("min_gold",) * (least > 2), about=whose)
+
+
+def mean_of(
+    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]
+) -> stats.MeanEstimate:
+    """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
+    groups, strata, weights = columns
+    group = None if groups is None else groups_of(part, groups)
+    repeated = group is not None and len(set(group)) < items_in(part)
+    drawn, said = _drawn_by(part, strata)
+    if groups is None and "group" in part and part["group"].notna().all() and part["group"].nunique() < items_in(part):
+        said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
+    design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
+    if weights is not None:
+        design |= {"weights": pd.to_numeric(whole_column(part, weights, "weights"))}
+    if part["y"].notna().any() and "system" in part and part["system"].notna().all():
+        without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
+        if without:
+            names = ", ".join(map(repr, without[:5]))
+            said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+    folds, doubts = folds_of(part, group)
+    said += doubts
+    if unsaid := _unsaid(part):
+        said.append(f"cannot_say: people looked at {unsaid} of these items and could not say; they count as unlabelled")
+    if repeated and "strata" in drawn and asked["estimator"] == "auto":
+        said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
+    with in_the_names_of(label, **NAMES):
+        ends = ends_of(part, label, apart=True)
+        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **asked)
+    return with_warnings(result, said)
+
+
+def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
+    """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
+    if "stands" not in part:
+        return {"y": part["y"], "f": part["x"], **design}
+    given = part["y"].notna().to_numpy()
+    stands, squares, low, high = (part.loc[~given, name].astype(float).to_numpy() for name in STANDS)
+    f = part["x"].astype(float).to_numpy()
+    n, mean, single = np.nan_to_num(stands, nan=1.0), f[~given], np.isnan(stands)
+    sets = Moments(n, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
+    columns = {name: np.asarray(values) for name, values in design.items()}
+    beside = {f"{name}_unlabeled": values[~given] for name, values in columns.items() if name != "inclusion"}
+    gold = {name: values[given] for name, values in columns.items()}
+    return {"y": part["y"][given], "f": f[given], "f_unlabeled": sets if beside else sets.whole(), **gold, **beside}
+
+
+def _unsaid(part: pd.DataFrame) -> int:
+    """How many items people could not judge."""
+    if "n_cannot_say" not in part:
+        return 0
+    return int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())
+
+
+def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
+    """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
+    if strata is not None:
+        return {"strata": whole_column(part, strata, "strata")}, []
+    labelled = part["y"].notna()
+    if not set(DESIGN) <= set(part) or part[list(DESIGN)].isna().all(axis=None) or labelled.all():
+        return {}, []  # nobody drew them, or there was nothing to draw
+    if part[list(DESIGN)].isna().any(axis=None):
+        raise TableError("the columns of `choose_items` must have no gaps, but some scores have none of them.")
+    designs = sorted(set(part["design"].astype(str)))
+    if len(designs) > 1:
+        raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
+    chosen = chosen_in(part)
+    said = []
+    if strangers := int((labelled & ~chosen).sum()):
+        said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")
+    if blank := int((chosen & ~labelled).sum()):
+        said.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+    parts = part["stratum"].astype(float).astype(int).to_numpy()
+    several = len(set(parts)) > 1
+    if designs == ["active"] or (designs == ["groups"] and several):
+        return {"inclusion": part["inclusion"].astype(float)}, said
+    return ({"strata": parts} if several else {}), said
+
+
+def difference(
+    scores: Data,
+    gold: Data = None,
+    a: str | None = None,
+    b: str | Sequence[str] | None = None,
+    *,
+    target: str = "population",
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    min_gold: int = 10,
+    adjust: str = "holm",
+    pool: str | None = None,
+    confidence_level: float = 0.95,
+    method: str | None = None,
+    **columns: Unpack[Columns],
+) -> Results[stats.DifferenceEstimate]:
+    """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
+
+    Labels may be of whole groups, of items drawn whatever their system, or both: what both systems answered is paired,
+    labels of one system alone count for it, and the result says how many there are of each.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
+        nothing is paired. Where one file holds all, `gold` may be left out: ``difference("results.csv", "x", "y")``.
+    a : str
+        Name of a system.
+    b : str or sequence of str, optional
+        The other system, or several. Default: all others.
+    target, estimator, alternative, min_gold, confidence_level, method
+        As for `interval`; `min_gold` is of each system.
+    adjust : {"holm", "bh"}
+        How p-values are adjusted where `a` is compared with several.
+    pool : {"rater"}, optional
+        As for `interval`: the mean of all raters in `scores` is the judge.
+    **columns
+        As for `interval`.
+
+    Returns
+    -------
+    Results
+        With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
+        and of one alone. Labelled `n_unmatched`, groups that only one of them answered, `n_unscored` (labels of items
+        that the judge did not score) and `n_unread` (items whose judge score is missing), which are left out; against
+        several systems also `p_adjusted` (within criterion and rater). Intervals are not adjusted.
+
+    Raises
+    ------
+    TableError
+        If a system is unknown, or the columns are not there.
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> result = calib.difference(judge, human.head(600), "clean", "coherence-2").select(criterion="coherence").one()
+    >>> result.interval.low > 0
+    True
+    >>> many = calib.difference(judge, human, "clean", ["coherence-1", "fluency-1"]).select(criterion="coherence")
+    >>> [round(label["p_adjusted"], 4) for label in many.labels]
+    [0.0001, 0.5747]
+    """
+    if isinstance(gold, str) and not is_file(gold) and (a is None or b is None):
+        gold, a, b = None, gold, b if a is None else a
+    as_typed(difference, locals())
+    files = given(scores, gold, columns)
+    judged, people = _judges(files, pool)
+    if a is None:
+        raise ArgumentError("a", "must name a system", _known_systems(judged))
+    others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
+    estimator = estimator_of(estimator, method)
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
+    options |= {"confidence_level": confidence_level}
+    answers = []
+    for pair in gold_pairs(judged, people):
+        _need_gold(pair.frame, estimator, None, pair.label, 2)
+        found = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
+        p = adjusted(np.array([result.p_value for _, result in found]), adjust)
+        for (label, result), value in zip(found, p, strict=True):
+            answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
+    return _answered(answers, files)
+
+
+def _known_systems(scores: Checked) -> str:
+    known = sorted(map(str, scores.frame["system"].dropna().unique())) if "system" in scores.frame else []
+    return f"there are {', '.join(map(repr, known))}" if known else ""
+
+
+def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]:
+    if b is None:
+        known = scores.frame["system"].dropna().unique().tolist() if "system" in scores.frame else []
+        return [name for name in known if name != a] or [a]
+    others = [b] if isinstance(b, str | int) else list(b)
+    if a in others or not others:
+        if not others:
+            raise TableArgumentError("b", "must name a system")
+        raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
+    return others
+
+
+def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """What the difference of two systems is about, and the difference."""
+    said = list(pair.warnings)
+    sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
+    if "group" not in pair.frame:
+        said.append(f"nothing_paired: no column `group` says what both answered, so labels of {a} and {b} stand alone")
+    inputs = sides[0].join(sides[1], how="outer")
+    both = pair.frame[pair.frame["system"].isin((a, b)) & pair.frame["x"].notna()]
+    folds, doubts = folds_of(both, labels_in(both, "group"))
+    said += doubts
+    labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
+    one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
+    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _lost(pair, (a, b))
+    least = options["min_gold"]
+    if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
+        short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
+        rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
+        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
+    with in_the_names_of(label, **NAMES):
+        y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
+        ends = ends_of(pair.frame, label, apart=True)
+        result = stats.ppi_difference(y_a, y_b, x_a, x_b, calibrated_folds=folds, **ends, **options)
+    return label, with_warnings(result, said)
+
+
+def _lost(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
+    """Labels of items that the judge did not score, and items whose score is missing, of two systems."""
+    rows = pair.frame
+    those = rows["system"].isin(systems) if "system" in rows else pd.Series(False, index=rows.index)
+    strange = rows["_merge"] == "right_only"
+    nobodys = rows["system"].isna() if "system" in rows else ~those
+    return {
+        "n_unscored": int((strange & (those | nobodys)).sum()),
+        "n_unread": int((~strange & those & rows["x"].isna()).sum()),
+    }
+
+
+def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """What a system was scored, by what was answered where that is known, else by item."""
+    if "system" not in frame:
+        raise TableError(
+            "a difference of systems needs a column of who answered: name it (system=, in a shell --system), or give "
+            "the items to `summarize` (--items)."
+        )
+    rows = frame[frame["system"] == name]
+    if not len(rows):
+        there = ", ".join(sorted(map(repr, frame["system"].dropna().unique())))
+        raise TableError(f"no scores of system {name!r}; there are {there}.")
+    inputs = "group" if "group" in rows else "item"
+    if rows[inputs].isna().any():
+        raise TableError(f"system {name!r} must have a `group` for each item, but has none for some.")
+    if rows[inputs].duplicated().any():
+        raise TableError(f"system {name!r} must have one item per group, but has several in some.")
+    if "design" in rows and rows["design"].isin(["strata", "active"]).any():
+        raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
+    read = rows[rows["x"].notna()]
+    return read.set_index(inputs)[["x", "y"]]

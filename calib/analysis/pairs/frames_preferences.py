@@ -1,0 +1,255 @@
+"""Verdicts on pairs as tables of scores: the share of A that wins, of each order, who A and B are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import as_typed
+from calib.core.text import printable
+from calib.scale.summarize import summarize
+from calib.table import TableArgumentError, TableError, check_items, check_ratings, check_scores
+from calib.table.validate import Checked, scores_in
+
+ORDERS = {"a": "score_a_first", "b": "score_b_first"}
+SYSTEMS = ("system_a", "system_b")
+
+
+def preference_scores(table: Any, argument: str) -> Checked:
+    """Scores or ratings of pairs in the form of preferences: one row for each pair, criterion and rater.
+
+    Examples
+    --------
+    >>> each = pd.DataFrame({"item": ["p", "p"], "criterion": "better", "rater": "judge", "score": [1.0, 0.5],
+    ...                      "shown_first": ["a", "b"], "system_a": "x", "system_b": "y"})
+    >>> preference_scores(each, "scores").frame[["score", "score_a_first", "score_b_first", "group"]]
+       score  score_a_first  score_b_first group
+    0   0.75            1.0            0.5     p
+    """
+    if isinstance(table, pd.DataFrame) and "shown_first" in table:
+        table = _of_orders(table, argument)
+    found = scores_in(table, argument)
+    frame = found.frame
+    _refuse_no_shares(frame, argument)
+    out = frame.assign(**{name: np.nan for name in ORDERS.values() if name not in frame})
+    group = out["item"] if "group" not in out else out["group"].astype(object).where(out["group"] != "", out["item"])
+    return replace(found, frame=check_scores(out.assign(group=group.astype(str))))
+
+
+def _of_orders(ratings: pd.DataFrame, argument: str) -> pd.DataFrame:
+    """Ratings of pairs, summarised, with what they say of each pair; rows name its two in the order of the first."""
+    try:
+        ratings = check_ratings(ratings)
+    except TableError as error:
+        raise TableError(f"`{argument}`: {error}") from None
+    names = [name for name in (*SYSTEMS, "group") if name in ratings]
+    pairs = ratings.astype(dict.fromkeys(["item", *names], object))[["item", *names]].drop_duplicates("item")
+    scores = summarize(_turned(ratings, pairs))
+    there = [name for name in names if name not in scores]
+    return scores.merge(pairs[["item", *there]], on="item", how="left") if there else scores
+
+
+def in_the_order_of(judges: Checked, people: Checked) -> Checked:
+    """People's verdicts in terms of the same A as the judge's, where both name the two."""
+    if not {*SYSTEMS} <= set(judges.frame) & set(people.frame):
+        return people
+    pairs = judges.frame[["item", *SYSTEMS]].astype(object).drop_duplicates("item")
+    return replace(people, frame=check_scores(_turned(people.frame, pairs)))
+
+
+def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Rows in terms of the A of their pair; a row that names the two the other way round is turned."""
+    if not {*SYSTEMS} <= set(pairs) & set(frame):
+        return frame
+    known = frame[["item"]].astype(object).merge(pairs.drop_duplicates("item"), on="item", how="left")
+    own = frame[[*SYSTEMS]].astype(object).reset_index(drop=True)
+    crossed = (own["system_a"] == known["system_b"]) & (own["system_b"] == known["system_a"])
+    turn = (crossed & (own["system_a"] != own["system_b"])).to_numpy()
+    if not turn.any():
+        return frame
+    out = frame.copy()
+    out["score"] = out["score"].where(~turn, 1 - out["score"])
+    if "shown_first" in out:
+        first = out["shown_first"].astype(object)
+        out["shown_first"] = first.where(~turn, first.map({"a": "b", "b": "a", "": ""}))
+    if {*ORDERS.values()} <= set(out):
+        a, b = (out[name].copy() for name in ORDERS.values())
+        out["score_a_first"], out["score_b_first"] = a.where(~turn, 1 - b), b.where(~turn, 1 - a)
+    for mine, other in (SYSTEMS, SYSTEMS[::-1]):
+        out[mine] = own[mine].where(~turn, own[other]).to_numpy()
+    return out
+
+
+def _refuse_no_shares(frame: pd.DataFrame, argument: str) -> None:
+    """A verdict on a pair is a share of A."""
+    off = frame["score"].notna() & ~frame["score"].between(0, 1)
+    if off.any():
+        row = int(np.argmax(off.to_numpy()))
+        rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
+        raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
+
+
+# --- battles of systems: verdicts on pairs as they are, or scores of outputs to one prompt, each against---------------
+
+
+BATTLE = ("group", *SYSTEMS)
+
+
+def battles_in(table: Checked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """For each criterion and rater: group, system_a, system_b, score, and the pair's id."""
+    pairs = {*SYSTEMS} <= set(table.frame) and table.frame[[*SYSTEMS]].notna().all(axis=None)
+    for label, rows in table.slices():
+        yield label, _of_pairs(rows) if pairs else _of_scores(rows, table.argument, label)
+
+
+def _of_pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    plain = rows.astype(dict.fromkeys(("item", *BATTLE), object))
+    found = plain[["item", *BATTLE, "score"]]
+    return found[found["system_a"] != found["system_b"]].reset_index(drop=True)
+
+
+def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> pd.DataFrame:
+    """Each output against each other to the same prompt: the higher score wins, equal ones tie."""
+    for name in ("system", "group"):
+        if name not in rows or rows[name].isna().any():
+            rule = "must be pairs (system_a, system_b: give `summarize` the items), or scores with `system` and `group`"
+            raise TableArgumentError(argument, rule, f"lacks {name!r} for {label['criterion']} by {label['rater']}")
+    wide = rows.astype({"group": object, "system": object}).pivot_table(index="group", columns="system", values="score")
+    parts = []
+    for a, b in combinations(wide.columns, 2):
+        both = wide[[a, b]].dropna()
+        score = (np.sign(both[a] - both[b]) + 1) / 2
+        names = {"group": both.index, "system_a": a, "system_b": b, "score": score.to_numpy()}
+        parts.append(pd.DataFrame(names))
+    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
+    ids = found["group"].astype(str) + "\x1f" + found["system_a"].astype(str) + "\x1f" + found["system_b"].astype(str)
+    return found.assign(item=ids)
+
+
+# --- pairs of systems' outputs, for a judge that says which of two is better ------------------------------------------
+
+
+_BETWEEN = " vs "
+_OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two of each
+
+
+def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
+    """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
+
+    Two outputs make a pair where their `source` is the same (and their `group`, where there is
+    one), or their `group` where there is no `source`. Each pair stands there once: `rate` asks
+    in both orders by itself.
+
+    Parameters
+    ----------
+    items : DataFrame
+        With `item`, `system`, `output`, and `source` or `group`.
+    baseline : str, optional
+        A system to compare each other one with; it is `output_b`, so that scores are shares of
+        wins against it. Default: each system with each other, in the order of the table.
+
+    Returns
+    -------
+    DataFrame
+        A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group`
+        as they were (`group` is the source's number where there was none), `output_a`, `output_b`,
+        `system_a`, `system_b`, `item_a`, `item_b` (the ids), and other columns that
+        both outputs have alike everywhere.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, there is no such system, or no two systems have the same source.
+
+    Warns
+    -----
+    UserWarning
+        If outputs are in no pair: no other system, or not the baseline, has their source.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, _ = calib.load_planted()
+    >>> pairs = pair_items(items, baseline="clean")
+    >>> pairs.loc[0, ["item", "system_a", "system_b"]].tolist()
+    ['news-harbour/coherence-1 vs news-harbour/clean', 'coherence-1', 'clean']
+    """
+    as_typed(pair_items, locals())
+    table = check_items(items)
+    shared = _shared_columns(table)
+    outputs = _numbered(table, shared)
+    pairs = outputs.merge(outputs[_is_second(outputs, table, baseline)], on="place", suffixes=("_a", "_b"))
+    pairs = pairs[pairs["rank_a"] < pairs["rank_b"] if baseline is None else pairs["rank_a"] != pairs["rank_b"]]
+    if pairs.empty:
+        among = " and ".join(f"`{name}`" for name in shared)
+        raise TableError(f"items: column `system`: must have two or more systems with the same {among}, but has none.")
+    _tell_unpaired(len(table) - len({*pairs["at_a"], *pairs["at_b"]}), len(table), baseline)
+    return check_items(_as_items(pairs, table))
+
+
+def _shared_columns(table: pd.DataFrame) -> list[str]:
+    """What the two outputs of a pair have in common."""
+    for name in ("system", "output"):
+        if name not in table:
+            there = ", ".join(repr(str(column)) for column in table)
+            raise TableError(f"items: column `{name}` is missing, of which pairs are made; there are {there}.")
+    shared = [name for name in ("group", "source") if name in table]
+    if not shared:
+        raise TableError("items: column `source` is missing (or `group`), which says what outputs are compared on.")
+    return shared
+
+
+def _numbered(table: pd.DataFrame, shared: list[str]) -> pd.DataFrame:
+    """Each output by its row, its system's place in the table, and what it is an output on."""
+    place = table.groupby(shared, sort=False, observed=True).ngroup()
+    rank = pd.factorize(table["system"].astype(object))[0]
+    return pd.DataFrame({"at": range(len(table)), "rank": rank, "place": place})
+
+
+def _is_second(outputs: pd.DataFrame, table: pd.DataFrame, baseline: str | None) -> pd.Series:
+    """Whether each may be the second of a pair: any, or the baseline's."""
+    if baseline is None:
+        return outputs["rank"] >= 0
+    names = list(dict.fromkeys(table["system"].astype(object)))
+    if str(baseline) not in names:
+        known = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+        raise TableArgumentError("baseline", f"must be one of the systems: {known}", f"got {baseline!r}")
+    return outputs["rank"] == names.index(str(baseline))
+
+
+def _tell_unpaired(left: int, n: int, baseline: str | None) -> None:
+    if left:
+        other = "no other system" if baseline is None else f"not the baseline {baseline!r}"
+        note = f"unpaired: {left} of {n} outputs are in no pair, for {other} has an output on the same source."
+        warnings.warn(printable(note), stacklevel=3)
+
+
+def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The pairs as items, in the order of the table."""
+    pairs = pairs.sort_values(["place", "at_a", "at_b"])
+    plain = table.astype(object)
+    first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
+    names = [_quoted(a) + _BETWEEN + _quoted(b) for a, b in zip(first["item"], second["item"], strict=True)]
+    out = pd.DataFrame({"item": pd.Series(names, dtype=object)})
+    alike = [name for name in plain if name not in _OF_ONE and _same(first[name], second[name])]
+    out = out.assign(**{name: first[name] for name in alike})
+    if "group" not in table:
+        out["group"] = "source " + (pairs["place"].to_numpy() + 1).astype(str).astype(object)
+    for name in ("output", "system", "item"):
+        out[f"{name}_a"], out[f"{name}_b"] = first[name], second[name]
+    return out
+
+
+def _quoted(name: str) -> str:
+    """An id as it stands in that of a pair; quoted where it could be taken for two."""
+    return repr(name) if _BETWEEN in name else name
+
+
+def _same(first: pd.Series, second: pd.Series) -> bool:
+    return bool(((first == second) | (first.isna() & second.isna())).all())

@@ -1,0 +1,491 @@
+"""Before labels are paid for: which items, how many, whether the judge helps, and where it may be used."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.analysis.planning.ideal import is_whole
+from calib.analysis.prompts.frames import beside, with_gold
+from calib.analysis.prompts.frames_studies import cells_of_replies, over_prompts
+from calib.core import check
+from calib.core.check import ArgumentError, as_typed
+from calib.core.numeric import row_means
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import Given, given
+from calib.table import TableArgumentError, TableError, has_replies
+from calib.table.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.table.pairs import DESIGN, chosen_in
+from calib.table.results import Results, words
+from calib.table.validate import in_the_names_of, ratings_in, scores_in
+
+
+def choose_items(
+    scores: Data,
+    n: int,
+    *,
+    design: str = "simple",
+    by: str | None = None,
+    on: str = "score",
+    groups: str = "group",
+    n_strata: int = 4,
+    more: bool = False,
+    rng: np.random.Generator | int | None = None,
+    method: str | None = None,
+    **columns: Unpack[Columns],
+) -> pd.DataFrame:
+    """Draw the items that people shall label, and write into the scores how it was done.
+
+    `interval` reads these columns and takes the estimator that matches.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        One judge's scores of all items on one criterion; or a file of your own.
+    n : int
+        Labels to buy; with `by` for each of its values.
+    design : {"simple", "groups", "strata", "active"}
+        As for `calib.stats.choose_items`: at random; whole groups; within strata; or each item with a
+        probability that grows with the judge's entropy.
+    by : str, optional
+        A column, such as "system": a drawing of its own within each value.
+    on : {"score", "entropy"}
+        What the strata are cut by.
+    groups : str, default "group"
+        The column that "groups" draws from.
+    n_strata, rng, method
+        As for `calib.stats.choose_items`.
+    more : bool, default False
+        A further round: n more of those that were not chosen before. The table is one that was drawn before, its
+        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose_items` says why it may).
+    **columns
+        What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    DataFrame
+        The scores with columns `chosen`, `inclusion` (the probability), `stratum` and `design`.
+
+    Raises
+    ------
+    TableError
+        If the scores are of several judges or criteria, or a column is not there.
+    ValueError
+        If n is more than there are items (or are left), or a score is missing.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
+    >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
+    (40, [0, 1, 2, 3])
+    >>> again = calib.choose_items(drawn, 20, more=True, on="entropy", rng=1)
+    >>> int(again["chosen"].sum()), bool(again.loc[drawn["chosen"], "chosen"].all())
+    (60, True)
+    """
+    as_typed(choose_items, locals())
+    files = given(scores, None, columns, names=("scores",), needs=("judge",))
+    table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
+    frame = table.frame
+    if len(known := list(table.slices())) > 1:
+        names = "; ".join(words(label) for label, _ in known)
+        raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
+    design, source = check.was_called(method, design, name="design", default="simple"), np.random.default_rng(rng)
+    check.choice(on, "on", ("score", "entropy"))
+    if by is not None:
+        whole_column(frame, by, "by")
+    drawn: list[pd.DataFrame] = []
+    for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
+        after = _choice_before(part) if more else None
+        used = after.design if after and design == "simple" else design
+        options = _columns_drawn_by(part, used, on, groups) | {"n_strata": n_strata, "rng": source, "after": after}
+        with in_the_names_of(known[0][0], f="scores", after="scores"):
+            choice = stats.choose_items(part["score"], n, design=design, **options)
+        # each value of `by` has strata of its own
+        stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
+        stratum = _strata_before(part) if more else stratum
+        how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
+        drawn.append(pd.DataFrame(how, index=part.index))
+    return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
+
+
+def _choice_before(part: pd.DataFrame) -> stats.Choice:
+    """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
+    if missing := [name for name in DESIGN if name not in part]:
+        rule = "must have been drawn by `choose_items` before, for `more`"
+        raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
+    if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
+        raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
+    chosen, strata = chosen_in(part), _strata_before(part)
+    design, several = str(part["design"].iloc[0]), len(set(strata)) > 1
+    check.choice(design, "design", ("simple", "groups", "strata", "active"))
+    if several and design == "groups":
+        rule = "must name the column within whose values groups were drawn"
+        raise TableArgumentError("by", rule, f"came without, and there are {len(set(strata))} drawings")
+    return stats.Choice(
+        chosen=chosen.to_numpy(),
+        inclusion=part["inclusion"].to_numpy(dtype=float),
+        stratum=np.unique(strata, return_inverse=True)[1] if several and design != "active" else None,
+        design=design,
+        n_chosen=int(chosen.sum()),
+        n=len(part),
+        seed=None,
+    )
+
+
+def _strata_before(part: pd.DataFrame) -> pd.Series:
+    return part["stratum"].astype(float).astype(int)
+
+
+def _columns_drawn_by(part: pd.DataFrame, design: str, on: str, groups: str) -> dict[str, Any]:
+    """Entropies and groups, for the designs that need them."""
+    if design == "groups":
+        return {"groups": whole_column(part, groups, "groups")}
+    if design != "active" and (design, on) != ("strata", "entropy"):
+        return {}
+    if "entropy" not in part or part["entropy"].isna().any():
+        raise TableError(f"design {design!r} needs the column `entropy` whole, but these scores have none or gaps.")
+    return {"entropy": part["entropy"].to_numpy()}
+
+
+def labels_needed(
+    scores: Data,
+    gold: Data = None,
+    *,
+    half_width: float | None = None,
+    difference: float | None = None,
+    power: float = 0.8,
+    n_items: int | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.LabelsNeeded]:
+    """Gold labels for an interval this narrow, from a pilot.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `interval`: the judge's scores of all items, and the labels that are there so far.
+    **columns
+        As for `choose_items`.
+    half_width, difference, power, n_items, confidence_level
+        As for `calib.stats.labels_needed`.
+    by : str, optional
+        A column of the scores, such as "system".
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError, ValueError
+        As `interval` and `calib.stats.labels_needed`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> pilot = human[human["criterion"] == "coherence"].sample(40, random_state=1)
+    >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
+    97 labels with the judge (r = 0.9224, 312 items), 156 without, for a 95 % interval of +/- 0.1497
+    """
+    as_typed(labels_needed, locals())
+    options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
+    options |= {"n_items": n_items, "confidence_level": confidence_level}
+    files = given(scores, gold, columns)
+    return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
+
+
+def will_it_help(
+    scores: Data,
+    gold: Data = None,
+    *,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.JudgeHelp]:
+    """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `interval`.
+    by : str, optional
+        A column of the scores.
+    confidence_level : float
+    **columns
+        As for `choose_items`.
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
+    True
+    """
+    as_typed(will_it_help, locals())
+    options: dict[str, Any] = {"confidence_level": confidence_level}
+    files = given(scores, gold, columns)
+    return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+
+
+def plan(
+    pilot: Data,
+    gold: Data = None,
+    *,
+    prices: Mapping[str, float],
+    half_width: float | None = None,
+    budget: float | None = None,
+    max_items: int | None = None,
+    by: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.BudgetPlan]:
+    """What to buy next: labels, items, prompts or draws.
+
+    From ratings, under one prompt or several and with draws or token probabilities, the variance
+    that prompts and draws have is known, and the plan says what more of each would do to the interval of
+    the gold-corrected mean. From scores alone it is about labels and judge scores as they are.
+
+    Parameters
+    ----------
+    pilot : table, path or frame
+        A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
+    gold : table, path or frame
+        The human labels that are there so far, one rater.
+    **columns
+        As for `choose_items`.
+    prices : mapping
+        Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
+        "item" itself and, with ratings, of writing a "prompt", where that costs anything.
+    half_width, budget : float, optional
+        One of them: the cheapest way to this half of the interval (score points), or the most for this much more money.
+    max_items : int, optional
+        Items that there are to be had.
+    by : str, optional
+        A column of the scores, such as "system". With scores only.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.budget_plan`; `reached` says whether the target can be had, and `plan` what comes nearest.
+
+    Raises
+    ------
+    ValueError
+        If both or neither of `half_width` and `budget` are given, or a price is missing.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> gold = human[human["criterion"] == "coherence"].sample(40, random_state=1)
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> print(calib.plan(judge, gold, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
+    71 labels, 1119 items (807 items new) for 70.07: +/- 0.15 instead of 0.2479; next
+    items: 31 more for 0.31 narrow it by 0.74 %
+    >>> prompts = calib.geval_prompt("coherence").variants(2)
+    >>> asked = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
+    >>> print(calib.plan(asked, gold.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
+    60 labels, 562 items, 2 prompts x 2 draws (250 items new) for 50: +/- 0.1582 instead of 0.2138; next
+    labels: 4 more for 8 narrow it by 5.8 %
+    """
+    as_typed(plan, locals())
+    if (half_width is None) == (budget is None):
+        raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
+    options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
+    options |= {"max_items": max_items, "confidence_level": confidence_level}
+    files = given(pilot, gold, columns, names=("pilot", "gold"))
+    if not (isinstance(files.scores, pd.DataFrame) and has_replies(files.scores)):
+        if "prompt" in prices:
+            raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
+        return _each_part(files, by, partial(_plan_of_scores, options))
+    if by is not None:
+        raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
+    return _plans_of_ratings(files.scores, files.gold, options)
+
+
+def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str, Any]) -> stats.Result:
+    """Of scores as they are: they do not tell what prompts and draws do."""
+    y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
+    facts = _labels_and_rho(y, score) | _judge_scale(score, ends)
+    facts |= {"n_items": len(score), "item": float(np.var(score, ddof=1)) or 1.0}
+    if not is_whole(score, ends.get("bounds"), ends.get("step")):
+        facts["draws"] = math.inf  # such as expected scores
+    return stats.budget_plan(**facts, **options)
+
+
+def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results[Any]:
+    table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
+    answers = []
+    for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
+        exact = label["method"] == "logprob"
+        index, x, variance = cells_of_replies(rows, exact=exact)
+        cells = row_means(x) if x.ndim == 3 else x
+        # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
+        score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
+        labelled, ends, unmatched = beside(rows, theirs, index, label)
+        y = labelled.to_numpy(dtype=float)
+        facts: dict[str, Any] = {"n_items": int(np.isfinite(score).sum())}
+        with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+            facts |= _reply_components(label, x, variance) | _labels_and_rho(y, score) | _judge_scale(cells, ends)
+            planned = stats.budget_plan(**facts, **options)
+        counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+        answers.append((label | counts, _with_group_warning(theirs, planned)))
+    return Results.of(answers)
+
+
+def _judge_scale(score: Any, ends: dict[str, Any]) -> dict[str, Any]:
+    """The ends of people's scale, and whether the judge answers on it."""
+    if not ends:
+        return {}
+    low, high = ends["bounds"]
+    return ends | {"same_scale": bool(low <= np.nanmin(score) and np.nanmax(score) <= high)}
+
+
+def _labels_and_rho(y: Any, score: Any) -> dict[str, Any]:
+    """Number, mean and spread of the labels, and their correlation with the judge."""
+    both = np.isfinite(y) & np.isfinite(score)
+    y, score = y[both], score[both]
+    if len(y) < 4 or not np.ptp(y):
+        rule = "must label four items of the pilot at least, with labels that vary"
+        raise ArgumentError("gold", rule, f"labels {len(y)}")
+    spread = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1))}
+    # a judge that says the same of all explains nothing
+    return spread | {"rho": float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0, "n_gold": len(y)}
+
+
+def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
+    """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
+    if x.shape[1] > 1:
+        study = stats.g_study(x, draw_variance=variance, confidence_level=None)
+        parts = {part.name: part.estimate for part in study.components}
+        if parts["item"] <= 0:
+            rule = "the items' variance (less what prompts and draws add) must be above 0"
+            raise TableError(f"{words(label)}: {rule}, but got {parts['item']!r}.")
+        noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
+        return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
+    if variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws: the score as it is
+        return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
+    one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
+    draws = _whole_draws(one.n_draws)
+    return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
+
+
+def _whole_draws(number: float) -> float:
+    """Replies that were read, as a whole number."""
+    return number if math.isinf(number) else max(1, round(number))
+
+
+def transport_test(
+    scores: Data,
+    gold: Data = None,
+    *,
+    by: str = "system",
+    base: str | None = None,
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.Transport]:
+    """Whether the judge errs alike on each value of a column, from a few labels of each.
+
+    Parameters
+    ----------
+    scores, gold : table, path or frame
+        As for `interval`.
+    **columns
+        As for `choose_items`.
+    by : str, default "system"
+        A column of the scores: systems, topics, months.
+    base : str, optional
+        The value at home; the others are held against it. Default: each against no error at all.
+    confidence_level : float
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    TableError
+        If the column or the base is not there.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> results = calib.transport_test(judge, human, base="clean").select(criterion="coherence")
+    >>> results.select(system="coherence-1").one().transports
+    True
+    """
+    as_typed(transport_test, locals())
+    answers = []
+    files = given(scores, gold, columns)
+    by = files.named(by) or by
+    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+        judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
+        whole_column(judged, by, "by")
+        known = dict(iter(judged.groupby(by, sort=False, observed=True)))
+        if base is not None and base not in known:
+            there = ", ".join(map(repr, known))
+            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {there}")
+        home = {} if base is None else _side_of_test(known[base], "_base")
+        for value, part in known.items():
+            if value != base:
+                label = pair.label | {by: value} | ({} if base is None else {"base": base})
+                with in_the_names_of(label, **NAMES):
+                    result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
+                answers.append((label, with_warnings(result, pair.warnings)))
+    return Results.of(answers)
+
+
+def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
+    """Labels and judge scores of one value, with their groups if these are known."""
+    side = {f"y{suffix}": part["y"], f"f{suffix}": part["x"]}
+    group = groups_of(part, "group")
+    return side if group is None else side | {f"groups{suffix}": group}
+
+
+def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
+    """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
+    answers = []
+    by = files.named(by or files.each)
+    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+        judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
+        ends = ends_of(judged, pair.label)
+        for value, part in parts_of(judged, by):
+            label = pair.label | value
+            with in_the_names_of(label, **NAMES):
+                found = answer(part, ends)
+            answers.append((label, _with_group_warning(part, with_warnings(found, pair.warnings + pair.fold_doubts))))
+    return Results.of(answers)
+
+
+def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:
+    """Planning takes items as independent; where they share groups that has to be said."""
+    group = groups_of(part, "group")
+    if group is None or len(set(group)) == len(group):
+        return result
+    text = "repeated_groups: items that share a `group` are taken as independent here; it may be wider or narrower"
+    return replace(result, warnings=(*result.warnings, text))

@@ -1,0 +1,195 @@
+"""Verdicts on tables: a judge that says pass or fail, or one of several labels, beside people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from calib import stats
+from calib.core import check
+from calib.core.check import ArgumentError, Floats, as_typed
+from calib.core.result import short
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import given
+from calib.table import TableArgumentError, TableError
+from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
+from calib.table.results import Results
+from calib.table.validate import Checked, in_the_names_of, scores_in
+
+_NAMES = {"judge": "scores", "people": "people", "scores": "scores"}
+
+
+def pass_fail(
+    scores: Data,
+    people: Data = None,
+    *,
+    cut: float | None = None,
+    pass_mark: float | None = None,
+    cost: Sequence[float] = (1.0, 1.0),
+    production: Any = None,
+    by: str | None = None,
+    groups: str | None = "group",
+    confidence_level: float = 0.95,
+    **columns: Unpack[Columns],
+) -> Results[stats.PassFail]:
+    """How often a judge's pass and fail are people's, and what share of the items people would pass.
+
+    Parameters
+    ----------
+    scores : table, path or frame
+        Judges: pass and fail, or scores; or a file of your own, which may hold people's labels, too.
+    people : table, path or frame, optional
+        People's labels of some of the items; of several persons the majority, an even split fails.
+    cut : float, optional
+        Of the judge's scores: an item passes if its score is this or more. Default: chosen by the labels, each labelled
+        item being judged by a cut that was chosen from other groups.
+    pass_mark : float, optional
+        Of people's labels where they have more than two values: a label passes if it is this or more.
+    cost : pair of float, default (1, 1)
+        Of a false pass and of a false fail, for the choice of the cut.
+    production : table, path or frame, optional
+        Scores of the same judge on the items whose pass rate is wanted, if `scores` are a test set of another make-up,
+        such as half pass and half fail.
+    by : str, optional
+        A column of the scores, such as "system": one result for each of its values.
+    groups : str or None, default "group"
+        The column of what items share (the source document); None: items are independent.
+    confidence_level : float
+    **columns
+        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+
+    Returns
+    -------
+    Results
+        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
+
+    Raises
+    ------
+    TableError
+        If nothing matches, or labels have more than two values and no pass mark is given.
+
+    Warns
+    -----
+    CalibWarning
+        "even_split": items on which as many people say pass as fail. "unequal_chances": the labelled items were drawn
+        with chances that differ, so shares of them are not those of all. "left_out": a judge, criterion or part of
+        which nothing can be said, and why. And those of `calib.stats.pass_fail`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
+    >>> found = calib.pass_fail(ratings, calib.summarize(people, items), pass_mark=4)
+    >>> print(found.one())
+    cut at 3.786: TPR 0.9758, 95 % CI [0.9435, 0.9917]; TNR 0.7969, 95 % CI [0.6758, 0.9376]; kappa 0.8054, 95 % CI \
+[0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
+    """
+    as_typed(pass_fail, locals())
+    files = given(scores, people, columns, names=("scores", "people"), any_scale=True)
+    judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
+    by, groups = files.named(by), files.named(groups)
+    elsewhere = None if production is None else scores_in(_only_scores(production, columns), "production")
+    options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
+    answers, refused = [], []
+    for judged in labelled_pairs(judges, labels, (by, groups)):
+        asked = _Judged(judged, _passing(judged, pass_mark, labels.argument), groups)
+        for label, part in parts_of(judged.frame, by):
+            whole = judged.label | label
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            try:
+                with in_the_names_of(whole, **_NAMES):
+                    found = asked.found(part, _production(elsewhere, whole, judged), options)
+            except ArgumentError as error:
+                if error.argument not in _NAMES.values():
+                    raise
+                refused.append(error)
+                continue
+            answers.append((whole | counts, with_warnings(_drawn(found, part), asked.told(part))))
+    if not answers and refused:
+        raise refused[0]
+    for one in refused:
+        check.warn(f"left_out: {one}")
+    return Results.of(answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One judge on one criterion, and the share of people who pass each item."""
+
+    judged: Labelled
+    shares: Floats
+    groups: str | None
+
+    def found(self, part: pd.DataFrame, production: Floats | None, options: dict[str, Any]) -> Any:
+        shared = None if self.groups is None else groups_of(part, self.groups)
+        shares = self.shares[part.index]
+        yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
+        said = _unit(part["x"], self.judged, options["cut"])
+        return stats.pass_fail(said, yes, groups=shared, production=production, **options)
+
+    def told(self, part: pd.DataFrame) -> list[str]:
+        return [*self.judged.warnings, *_even(self.shares, part)]
+
+
+def _only_scores(production: Data, columns: Columns) -> Any:
+    """The judge's side of what may be a file of one's own."""
+    said: Any = {name: value for name, value in columns.items() if name not in ("label", "label_item", "annotator")}
+    return given(production, None, said, names=("scores",), needs=("judge",), any_scale=True).scores
+
+
+def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats:
+    """The share of people who pass each item."""
+    if pass_mark is None and len(judged.levels) > 2:
+        rule = "must be pass and fail, or {0} must say what passes (in a shell --pass-mark)"
+        raise TableArgumentError(argument, rule, f"have {len(judged.levels)} values", mentions=("pass_mark",))
+    mark = judged.levels[-1] if pass_mark is None else pass_mark
+    if not judged.levels[0] < mark <= judged.levels[-1]:
+        ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"
+        raise TableArgumentError("pass_mark", f"must be {ends}, as labels are", f"got {mark:g}")
+    told = judged.given.assign(passes=(judged.given["y"] >= mark) * judged.given["weight"])
+    return np.asarray(told.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
+
+
+def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
+    """Verdicts on a scale of two values as 0 and 1; scores as they are."""
+    values, low, high = np.asarray(x, dtype=float), judged.levels[0], judged.levels[-1]
+    if cut is not None or len(judged.levels) > 2 or not np.isin(values[~np.isnan(values)], (low, high)).all():
+        return values
+    return np.asarray((values - low) / (high - low))
+
+
+def _production(elsewhere: Checked | None, label: dict[str, Any], judged: Labelled) -> Floats | None:
+    """The same judge's scores where the rate is wanted."""
+    if elsewhere is None:
+        return None
+    rows = elsewhere.under(label, "criterion", "rater")
+    if not len(rows):
+        wanted = f"{label['criterion']!r} by {label['rater']!r}"
+        raise TableArgumentError("production", f"must have scores of {wanted}", f"has {elsewhere.holds}")
+    shared = set(rows["item"].astype(object)) & set(judged.frame.loc[judged.frame["y"].notna(), "item"])
+    if shared and len(shared) == len(rows):
+        raise TableError("`production` must hold other items than those with labels, but all of its items have one.")
+    return _unit(rows["score"], judged, None)
+
+
+def _drawn(found: Any, part: pd.DataFrame) -> Any:
+    """Without PPI's rate where the labelled items are no plain random part."""
+    chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
+    if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
+        return found
+    text = (
+        "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not those"
+    )
+    none = found.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+    return with_warnings(replace(found, ppi=none), [f"{text} of all items; `interval` takes the chances into account."])
+
+
+def _even(shares: Floats, part: pd.DataFrame) -> list[str]:
+    n = int((np.abs(shares[part.index] - 0.5) < 1e-9).sum())
+    said = f"even_split: on {n} items as many people say pass as fail; they are taken to fail."
+    return [said] if n else []

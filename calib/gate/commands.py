@@ -1,0 +1,160 @@
+"""The command line's gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import calib
+from calib.console.command import options_from
+from calib.console.files import Files, Human, to_write
+from calib.console.show import paragraphs, say, show_lines, shown_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
+_ABOVE = typer.Option(help="The line, or CRITERION=LINE; repeatable.")
+_MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
+_BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
+_ERROR = typer.Option(help="Of a false pass and of a false fail.")
+
+
+@options_from(
+    "gate",
+    only=("looks", "groups", "min_gold", "max_unread"),
+    called={"scores": "FILE", "gold": "LABELS", "labels": "--labels"},
+)
+def gate(
+    files: Files,
+    file: Annotated[Path | None, _FILE] = None,
+    labelled: Human = None,
+    system: Annotated[str | None, typer.Option(help="The build; needed where the scores are of several.")] = None,
+    above: Annotated[list[str] | None, _ABOVE] = None,
+    baseline: Annotated[str | None, _BASELINE] = None,
+    margin: Annotated[list[str] | None, _MARGIN] = None,
+    criterion: Annotated[list[str] | None, typer.Option(help="Check only this criterion; repeatable.")] = None,
+    error: Annotated[float, _ERROR] = 0.05,
+    ledger: Annotated[Path | None, typer.Option(help="File of verdicts, to which this one is added.")] = None,
+    allow_inconclusive: Annotated[
+        bool, typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
+    ] = False,
+    junit: Annotated[Path | None, to_write(".xml", told="Write JUnit there")] = None,
+    summary: Annotated[Path | None, to_write(".md", told="Write the table there")] = None,
+    json: Annotated[Path | None, to_write(".json", told="Write all values there")] = None,
+    save_baseline: Annotated[
+        Path | None, to_write(".jsonl", told="After a pass, write the build there as a baseline")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what the gate could tell, without a verdict.")] = False,
+    labels: Annotated[int | None, typer.Option(help="With --plan: labels of the build.")] = None,
+    n_items: Annotated[int | None, typer.Option(help="With --plan: items that the judge will score.")] = None,
+    rho: Annotated[float | None, typer.Option(help="With --plan: correlation of judge and people.")] = None,
+    sd: Annotated[float | None, typer.Option(help="With --plan: standard deviation of people's scores.")] = None,
+    **options: Any,
+) -> None:
+    """Whether people would rate a build above a line, or not worse than a baseline: pass, fail, or not known."""
+    asked = {"above": _lines(above, criterion, "--above"), "margin": _lines(margin, criterion, "--margin")}
+    if plan:
+        _show_plan(file and files.taken(file, labelled), asked, labels, n_items, rho, sd, error)
+        return
+    if file is None:
+        raise typer.BadParameter("FILE must be given, but for --plan.")
+    try:
+        scores, gold = files.taken(file, labelled)
+        texts = _texts(files)
+        verdict = calib.gate(
+            scores, gold, system=system, **asked, baseline=baseline, error=error, ledger=ledger, items=texts, **options,
+        )  # fmt: skip
+    except Exception as problem:
+        _tell_unmeasured(system or "the build", str(problem), junit)
+        raise
+    typer.echo(shown_text(verdict))
+    paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
+    for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
+        say(note)
+    _write_all(verdict, junit, summary, json, skipped=allow_inconclusive)
+    if save_baseline is not None:
+        _save_baseline(verdict, save_baseline, scores, gold, texts)
+    raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
+
+
+def _lines(given: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
+    """A number for every criterion, or one for each that is named."""
+    if not given:
+        return None
+    named = {name: value for name, _, value in (text.rpartition("=") for text in given)}
+    try:
+        values = {name: float(value) for name, value in named.items()}
+    except ValueError:
+        raise typer.BadParameter(f"{option} must be a number or CRITERION=NUMBER, but got {given[0]!r}.") from None
+    if len(values) < len(given) or ("" in values and len(values) > 1):
+        raise typer.BadParameter(f"{option} must be one number, or one for each criterion, but got {list(given)}.")
+    if "" not in values:
+        return _of_criteria(values, criteria, option)
+    return dict.fromkeys(criteria, values[""]) if criteria else values[""]
+
+
+def _of_criteria(values: dict[str, float], criteria: Sequence[str] | None, option: str) -> dict[str, float]:
+    """The named numbers of the criteria that are asked about: none of these may go unchecked."""
+    if without := [name for name in criteria or () if name not in values]:
+        raise typer.BadParameter(f"{option} must have a number for each --criterion, but has none for {without[0]!r}.")
+    return {name: values[name] for name in criteria} if criteria else values
+
+
+def _texts(files: Files) -> pd.DataFrame | None:
+    """The items, where these hold the outputs."""
+    items = None if files.items is None else calib.table.read(files.items, "items")
+    return items if items is not None and "output" in items and {"source", "group"} & set(items) else None
+
+
+def _show_plan(taken: Any, asked: Any, labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any) -> None:
+    """What the gate could tell; one that cannot pass is refused."""
+    if labels is None:
+        raise typer.BadParameter("--plan needs --labels, the number of labels of the build.")
+    scores, gold = taken or (None, None)
+    options = {"labels": labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error}
+    plans = calib.gate_plan(scores, gold, **asked, **options)
+    show_lines(plans)
+    if not all(plan.can_pass for plan in plans):
+        say("this gate cannot pass at any result: take more labels, or another line.")
+        raise typer.Exit(2)
+
+
+def _write_all(
+    verdict: calib.Verdict, junit: Path | None, summary: Path | None, json: Path | None, *, skipped: bool
+) -> None:
+    from calib.gate.record import tell_github, written_verdict
+
+    for path in (junit, summary, json):
+        if path is not None:
+            written_verdict(verdict, path, skipped=skipped)
+            typer.echo(f"wrote {shown_text(path)}", err=True)
+    for line in tell_github(verdict, json):
+        typer.echo(line)
+
+
+def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
+    from calib.gate.record import tell_github_unmeasured, unmeasured_junit
+
+    if junit is not None:
+        with suppress(OSError):  # why nothing was measured matters more than that this could not be written
+            junit.write_text(unmeasured_junit(system, message), "utf-8")
+    for line in tell_github_unmeasured(system, message):
+        typer.echo(line)
+
+
+def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, gold: Any, items: Any) -> None:
+    """Only after a pass: what nobody showed to be good is no baseline."""
+    if verdict.outcome != "pass":
+        say(f"no baseline was written to {path}: the build did not pass.")
+        return
+    from calib.gate.baseline import saved_baseline
+    from calib.inputs.resolve import given
+
+    found = given(scores, gold, {})
+    where = saved_baseline(path, verdict.system, found.scores, found.gold, items)
+    typer.echo(f"wrote {shown_text(where)}", err=True)

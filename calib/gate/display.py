@@ -1,0 +1,146 @@
+"""The gate in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib.core.result import bracket, short
+from calib.gate.outcomes import GateCheck
+from calib.gate.plan import GatePlan
+from calib.table import figure
+from calib.table.results import Results, words
+from calib.table.text import plain_text, telling
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from calib.table.results import Results
+
+_SAMPLE = "Of the build's outputs the labelled ones are a random sample."
+_FIXED = "Judge, prompt, line and margin were fixed before anyone looked at these labels."
+_RESTS = {
+    "own labels": _SAMPLE,
+    "own and carried labels": "Of the outputs that changed, and of those that did not, the labelled ones are a random "
+    "sample each; a label belongs to the text, whichever build wrote it.",
+    "unchanged outputs": "Outputs that are the same to the letter are worth the same; of those that changed the "
+    "labelled ones are a random sample.",
+}
+
+
+def gate_fact(results: Results[GateCheck]) -> str:
+    """Of one check its outcome, of several how many of each."""
+    outcomes = [one.outcome for one in results]
+    if len(outcomes) == 1:
+        return f"{outcomes[0]}: {results[0].numbers}"
+    return ", ".join(f"{outcomes.count(kind)} {kind}" for kind in ("pass", "fail", "inconclusive") if kind in outcomes)
+
+
+def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCheck]) -> list[str]:
+    """What may be claimed of each check."""
+    return [_gate_sentence(label, one) for label, one in zip(labels, results, strict=True)]
+
+
+def _gate_sentence(label: Mapping[str, Any], one: GateCheck) -> str:
+    named = {name: label[name] for name in ("criterion", "system") if label.get(name)}
+    about = f"{words(named)}: " if named else ""
+    beside = f"a line of {short(one.line)}" if one.estimand == "human mean" else f"a margin of {short(-one.line)}"
+    told = {
+        "pass": f"shown to lie above {beside}",
+        "fail": f"shown to lie below {beside}",
+        "inconclusive": f"not known to lie above or below {beside}",
+    }[one.outcome]
+    reason = f" ({one.reason})" if one.reason else ""
+    ends = bracket(one.interval, one.confidence_level)
+    numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
+    return f"{about}the {one.estimand} is {told}: {numbers}, from {one.n_gold} labels{reason}."
+
+
+def gate_assumptions(results: Iterable[GateCheck]) -> list[str]:
+    """What must be true for the outcomes to hold."""
+    rests = dict.fromkeys(_RESTS[one.evidence] for one in results if one.evidence in _RESTS)
+    return [*rests, _FIXED] if rests else []
+
+
+def gate_notes(results: Results[GateCheck]) -> list[str]:
+    """How often the gate is wrong."""
+    errors = sorted({one.error for one in results})
+    return [f"A false pass and a false fail each have a chance of {100 * error:.3g} % at most." for error in errors]
+
+
+def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePlan]) -> list[str]:
+    """What a gate can tell, before it has labels."""
+    named = [{name: label[name] for name in ("criterion",) if label.get(name)} for label in labels]
+    pairs = zip(named, results, strict=True)
+    return [f"{f'{words(name)}: ' if name else ''}{one}." for name, one in pairs]
+
+
+# --- the gate, drawn: intervals beside their lines, and what a gate can tell from its line ----------------------------
+
+
+_LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("#6E6E6E", "D")}
+
+
+def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
+    """Each check's interval beside its line, coloured by its outcome.
+
+    Examples
+    --------
+    >>> import calib
+    >>> items, people = calib.load_planted()
+    >>> human = calib.summarize(people, items, pool="rater")
+    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    >>> verdict = calib.gate(judge, human, system="clean", above=3)
+    >>> gate(verdict.checks).get_xlabel()
+    'human mean less the line (90 % CI)'
+    """
+    pairs = figure.checked_pairs([results], GateCheck)
+    labels = [label for label, _ in pairs]
+    names = telling(labels) or ["criterion"]
+    drawn = figure.axes_of(ax)
+    for height, (_, one) in enumerate(pairs):
+        colour, mark = _LOOKS[one.outcome]
+        low, high = (end - one.line for end in one.interval)
+        if not np.isnan(low):
+            drawn.hlines(height, low, high, colors=colour, linewidth=2)
+            drawn.plot([one.estimate - one.line], [height], mark, color=colour, mfc="white", markersize=6)
+    texts = [plain_text(" · ".join(str(label.get(name, "")) for name in names)) for label in labels]
+    drawn.set_yticks(range(len(texts)), texts)
+    drawn.set_ylim(len(texts) - 0.4, -0.6)
+    drawn.axvline(0, color="black", linewidth=1)
+    level = pairs[0][1].confidence_level
+    drawn.set_xlabel(f"{pairs[0][1].estimand} less the line ({100 * level:g} % CI)")
+    kinds = [kind for kind in _LOOKS if any(one.outcome == kind for _, one in pairs)]
+    handles = [figure.handle(kind, color=_LOOKS[kind][0], marker=_LOOKS[kind][1], mfc="white") for kind in kinds]
+    figure.legend_above(drawn, handles, "", gate_fact(Results.of(pairs)))
+    return figure.finished(drawn, ax)
+
+
+def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Axes:
+    """Chances of a pass, a fail and neither over the true mean.
+
+    Examples
+    --------
+    >>> from calib.stats import gate_plan as planned
+    >>> gate_plan(planned(3.7, n_labels=40, n_items=100, bounds=(1, 5), step=1)).get_ylabel()
+    'chance'
+    """
+    _, plan = figure.single_pair(results, GatePlan)
+    drawn = figure.axes_of(ax)
+    at, passed, failed = np.transpose(plan.curve)
+    drawn.stackplot(
+        at, passed, 1 - passed - failed, failed, colors=["#009E73", "#D9D9D9", "#D55E00"], alpha=0.8, linewidth=0
+    )
+    drawn.axvline(plan.line, color="black", linewidth=1)
+    unsure = np.flatnonzero((passed < 0.999) & (failed < 0.999))  # beyond, the outcome is sure
+    drawn.set_xlim(at[max(unsure[0] - 1, 0)], at[min(unsure[-1] + 1, len(at) - 1)]) if len(unsure) else None
+    drawn.set_ylim(0, 1)
+    drawn.set_xlabel(f"true mean (line at {plan.line:g}; {plan.n_labels} labels, {plan.n_items} judge scores)")
+    drawn.set_ylabel("chance")
+    kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
+    handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]
+    figure.legend_above(drawn, handles, "", "what the gate will say", columns=3)
+    return drawn

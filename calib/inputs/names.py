@@ -1,0 +1,317 @@
+"""What files of one's own are taken for: the words in which a user may say it, and what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    import pandas as pd  # the shell reads its words here, and must not wait for tables
+
+Role = Literal[
+    "item", "system", "group", "criterion", "first", "second", "judge", "rater", "label", "annotator", "source",
+    "output", "text", "weight", "other",
+]  # fmt: skip
+Stands = Literal["rater", "system", "criterion"]
+# a table of calib's, or what is taken in: a path, a frame of pandas, polars, pyarrow, columns, rows; an `Intake`
+Data: TypeAlias = Any
+
+
+class Columns(TypedDict, total=False):
+    """What a user may say of the columns of files of one's own; what is not said is recognised.
+
+    The same words in Python and, as options, in the shell.
+    """
+
+    item: Annotated[str, "Column of ids."]
+    label_item: Annotated[str, "Column of ids in the file of labels, if it has another name there."]
+    judge: Annotated[str | Sequence[str], "Column or columns with a judge's scores."]
+    label: Annotated[str | Sequence[str], "Column or columns with people's labels."]
+    annotator: Annotated[str, "Column that says who labelled, in a long file."]
+    rater: Annotated[str, "Column that says which judge scored, in a long file; or the judge's name."]
+    system: Annotated[str, "Column of who wrote the output."]
+    group: Annotated[str, "Column of what several outputs answer, such as the source document."]
+    criterion: Annotated[str, "Column of what was rated; or the criterion that is meant."]
+    scale: Annotated[str, "1|2|3|4|5, or lo..hi; words worst first, poor|fair|good; words=values, no=0|yes=1."]
+    wide: Annotated[Stands, "What several columns of scores stand for: system, rater (judges) or criterion."]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A file or frame as it was read.
+
+    `line(row)` says where a row stands as its user would: "line 17" of a file, "row 15" of a frame.
+    """
+
+    frame: pd.DataFrame
+    name: str  # "results.csv", "the frame", "the polars DataFrame"
+    path: Path | None = None
+    line: Callable[[int], str] = "row {}".format
+    notes: tuple[str, ...] = ()  # how it was read, where that was a guess: separator, decimal comma, encoding, sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What one column of one source was taken for, and why."""
+
+    source: str
+    column: str
+    role: Role
+    why: str  # "its name", "unique in each row", "blank in 740 of 800 rows", "as was said"
+    stands: str = ""  # the system, rater or criterion that a score column is of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intake:
+    """Files of one's own as tables.
+
+    `scores` are the judges' (None where there are none), `people` the labels of each annotator, `gold` these pooled
+    to one rater per criterion, `items` the texts, where there are any.
+    """
+
+    sources: tuple[Source, ...]
+    columns: tuple[Taken, ...]
+    shape: Literal["long", "wide"]
+    scale: str
+    guessed_scale: bool
+    scores: pd.DataFrame | None
+    people: pd.DataFrame | None
+    gold: pd.DataFrame | None
+    items: pd.DataFrame | None
+    pairwise: bool  # preferences of one of two, as 1, 0.5 and 0 for the first
+    words: tuple[str, ...]  # of the scale, in the order of its values, where labels were words
+    notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs say them as warnings
+    said: Columns  # what the user said
+    apart: tuple[str, ...] = ()  # notes on judges on a scale of their own, for verbs that need them on that of people
+
+
+# --- what the names of columns say: whose scores, of which criterion, of which system or person -----------------------
+
+
+_HUMAN = frozenset((
+    "human", "humans", "label", "labels", "labelled", "labeled", "gold", "golden", "goldlabel", "expert", "experts",
+    "annotator", "annotators", "annotation", "annotations", "annot", "truth", "groundtruth", "manual", "people",
+    "person", "crowd", "worker", "turker", "mturk", "coder", "reviewer", "labeler", "labeller", "assessor", "user",
+    "doctor", "physician", "clinician", "nurse", "teacher", "student", "customer", "sme", "me",
+))  # fmt: skip
+_JUDGE = frozenset((
+    "judge", "judges", "judged", "llm", "grader", "autograder", "autorater", "evaluator", "auto", "automatic", "model",
+    "ai", "pred", "predicted", "prediction", "predictions", "machine", "bot", "proxy", "metric", "geval",
+))  # fmt: skip
+# makers and families of models: who is called so is no person
+_MODELS = re.compile(
+    r"gpt|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|command-?r|sonnet|vicuna|alpaca|prometheus|rouge|"
+    r"bleu|chatglm|ernie|olmo|wizardlm|zephyr|starling|nemotron|jamba|davinci|turbo|deberta|distilbert|"
+    # what people are called, too, and words: Robert, Bart, coherence, expert5, photo1
+    r"(?<![a-z])(?:grok|phi-?\d|palm|bard|opus|haiku|nova-|kimi|yi-\d|falcon|cohere(?!n)|o[134](?:-mini|-preview|-pro)?$|"
+    r"(?:flan-?|m)?t5|(?:bart|bert)(?:-?score)?(?![a-z]))",
+    re.IGNORECASE,
+)
+# of either side: that it is a score, nothing more
+_PLAIN = frozenset((
+    "score", "scores", "scored", "rating", "ratings", "rated", "grade", "grades", "graded", "mark", "marks", "value",
+    "values", "verdict", "verdicts", "evaluation", "eval", "assessment", "decision", "winner", "preference",
+    "preferred", "prefers", "choice", "vote", "votes", "result", "points", "likert", "quality", "stars", "judgment",
+    "judgement", "judgments", "pass", "passed", "correct", "is_correct", "by", "of", "the",
+))  # fmt: skip
+CRITERIA = frozenset((
+    "coherence", "coherent", "consistency", "consistent", "fluency", "fluent", "relevance", "relevant", "relevancy",
+    "accuracy", "correctness", "factuality", "factual", "faithfulness", "faithful", "groundedness", "grounded",
+    "helpfulness", "helpful", "harmlessness", "harmless", "harmfulness", "safety", "safe", "toxicity", "toxic", "bias",
+    "completeness", "complete", "conciseness", "concise", "clarity", "clear", "tone", "style", "engagement",
+    "engaging", "engagingness", "naturalness", "natural", "understandability", "understandable", "informativeness",
+    "informative", "usefulness", "useful", "creativity", "creative", "depth", "detail", "honesty", "honest",
+    "politeness", "empathy", "adequacy", "readability", "simplicity", "specificity", "interestingness", "interesting",
+    "instruction_following", "truthfulness", "precision", "recall", "overall", "grammar", "grammaticality",
+    "coverage", "focus", "structure", "organization", "organisation", "surprise", "complexity", "hallucination",
+    "verbosity", "persuasiveness", "originality", "plausibility", "validity", "diversity", "likability", "topicality",
+))  # fmt: skip
+_ITEM = (
+    "item", "item_id", "id", "example_id", "sample_id", "instance_id", "uid", "uuid", "case_id", "record_id", "key",
+    "comparison_id", "pair_id", "output_id", "response_id", "answer_id", "summary_id", "question_id", "query_id",
+    "prompt_id", "doc_id", "document_id", "article_id", "task_id", "source_id", "qid", "idx", "index", "row_id", "row",
+    "example", "sample", "instance", "case", "record", "task", "no", "number", "nr", "unnamed_0", "",
+)  # fmt: skip
+_BY_NAME: dict[Role, tuple[str, ...]] = {
+    "item": _ITEM,
+    "system": (
+        "system", "system_id", "system_name", "sys", "model", "model_id", "model_name", "engine", "bot", "agent",
+        "assistant", "candidate", "variant", "arm", "generator", "policy", "checkpoint",
+    ),
+    "group": ("group", "group_id", "document", "doc", "cluster", "conversation_id", "dialogue_id", "topic_id"),
+    "criterion": ("criterion", "criteria", "dimension", "aspect", "attribute", "rubric", "metric"),
+    "annotator": (
+        "annotator", "annotator_id", "annotator_name", "worker", "worker_id", "workerid", "coder", "coder_id",
+        "labeler", "labeller", "labeler_id", "labeller_id", "labeled_by", "labelled_by", "annotated_by", "reviewer",
+        "reviewer_id", "assessor", "person", "participant", "participant_id", "who", "user", "user_id", "expert",
+        "expert_id", "turker",
+    ),
+    "rater": (
+        "rater", "rater_id", "rater_name", "judge", "judge_id", "judge_name", "judge_model", "grader", "evaluator",
+        "scorer", "autorater", "llm_judge", "grader_model", "evaluator_model", "rated_by", "scored_by",
+    ),
+    "source": (
+        "source", "question", "input", "prompt", "query", "article", "instruction", "passage", "context", "source_text",
+        "user_input", "input_text",
+    ),
+    "output": (
+        "output", "answer", "response", "summary", "completion", "generation", "reply", "hypothesis", "translation",
+        "output_text", "model_output", "response_text", "generated_text", "text",
+    ),
+    "text": (
+        "reference", "ref", "reference_answer", "gold_answer", "reference_summary", "expected", "expected_output",
+        "ideal",
+    ),
+    "weight": ("weight", "weights"),
+    "first": ("model_a", "system_a", "a", "model_1", "system_1", "model1", "modela", "left", "first", "assistant_a"),
+    "second": ("model_b", "system_b", "b", "model_2", "system_2", "model2", "modelb", "right", "second", "assistant_b"),
+}  # fmt: skip
+ROLE_OF = {name: role for role, names in _BY_NAME.items() for name in names}
+_NO_SCORES = re.compile(
+    r"(^|_)(tokens?|latency|time|timestamp|date|day|month|year|age|cost|price|usd|length|len|words|chars|characters|"
+    r"count|num|n|seed|temperature|duration|seconds|secs|ms|split|fold|batch|rank|round|step|turn|version|lang|"
+    r"language|draw|run|order|position|line|page|chapter|size|hash|url|category|topic|domain|type|source|weight|"
+    r"difficulty|level|tier|retry|retries|attempts?|upvotes|downvotes|likes|clicks|views|priority|iteration|epoch|"
+    r"entropy|mass|logprob|prob_mass|chosen|inclusion|stratum)(_|$)"
+)
+_SCALE = re.compile(r"[(\[][\d\s.,/|to\u2013-]+[)\]]|\b\d+\s?(?:-|\u2013|to|\.\.)\s?\d+\s*$")  # (1-5)
+# said of a score, whoever gave it
+_OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr|sem|variance)(_|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A score column by its name: the side that it says, the person, the criterion, and what is left of it."""
+
+    side: str = ""  # "judge", "label", or nothing
+    person: str = ""  # "annotator_1" of a name that says no more than who labelled
+    criterion: str = ""
+    entity: str = ""  # a system, a judge or a person, in its own spelling
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether all of it is what a score may be called."""
+        return not (self.side or self.person or self.criterion or self.entity)
+
+
+def key(name: object) -> str:
+    """A name as it is looked up.
+
+    Examples
+    --------
+    >>> key("Item ID"), key("humanScore"), key("model-A")
+    ('item_id', 'human_score', 'model_a')
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", str(name).strip())
+    return re.sub(r"[\W_]+", "_", spaced.casefold()).strip("_")
+
+
+def loose(text: object) -> str:
+    """A name without what parts its words: gpt-4o is GPT 4o."""
+    return key(text).replace("_", "")
+
+
+def no_score(name: object) -> bool:
+    """Whether a column of this name holds numbers that are no scores.
+
+    Examples
+    --------
+    >>> no_score("total_tokens"), no_score("tone")
+    (True, False)
+    """
+    return of_a_score(name) or _NO_SCORES.search(key(name)) is not None
+
+
+def of_a_score(name: object) -> bool:
+    """Whether a column of this name says how sure somebody was of a score."""
+    return _OF_A_SCORE.search(key(name)) is not None
+
+
+def is_model(name: object) -> bool:
+    return _MODELS.search(str(name)) is not None
+
+
+def is_person(name: object) -> bool:
+    """Whether a rater of this name is one of people.
+
+    Examples
+    --------
+    >>> [is_person(name) for name in ("expert 2", "annotator_1", "gpt-4o", "human", "A1")]
+    [True, True, False, True, False]
+    """
+    return read(name).side == "label" and not is_model(name)
+
+
+def read(name: object) -> Name:
+    """What the name of a score column says.
+
+    Examples
+    --------
+    >>> read("human_coherence")
+    Name(side='label', person='', criterion='coherence', entity='')
+    >>> read("gpt-4o_score"), read("annotator_2")
+    (Name(side='judge', person='', criterion='', entity='gpt-4o'), Name(side='label', person='annotator_2', \
+criterion='', entity=''))
+    >>> read("judge_fluency_gpt4o")
+    Name(side='judge', person='', criterion='fluency', entity='gpt4o')
+    """
+    text = _SCALE.sub(" ", str(name)).strip()
+    parts = _parts(text)
+    said: dict[str, str] = {}
+    rest: list[int] = []
+    place = 0
+    while place < len(parts):
+        kind, spelled, width = _word(parts, place, criterion="criterion" not in said)
+        if kind == "rest":
+            rest += range(place, place + width)
+        elif kind:
+            said[kind] = spelled or said.get(kind, "")
+        place += width
+    entity = _between(text, parts, rest)
+    judge = "judge" in said or ("label" not in said and is_model(entity))
+    side = "label" if "label" in said else "judge" if judge else ""
+    return Name(side, said.get("label", ""), said.get("criterion", ""), entity)
+
+
+def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, int]:
+    """What the word at a place says, its spelling where that matters, and how many parts it has."""
+    two = parts[place : place + 2]
+    here, after = parts[place].casefold(), "".join(two[1:]).casefold()
+    word, number = _numbered(here)
+    follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
+    if word in _HUMAN or (word == "rater" and (number or follows)):
+        return "label", "_".join(two) if follows else parts[place] if number else "", 1 + follows
+    if here in ("model", "system") and follows:
+        return "rest", "", 2
+    if here in _JUDGE:
+        return "judge", "", 1
+    if criterion and f"{here}_{after}" in CRITERIA:
+        return "criterion", "_".join(two), 2
+    if criterion and here in CRITERIA:
+        return "criterion", parts[place], 1
+    return "" if here in _PLAIN else "rest", "", 1
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a name; a hyphen, or a dot between digits, within the name of a model parts nothing."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name) else name
+    joined = is_model(spaced)
+    return [part for part in re.split(r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if joined else r"[\W_]+", spaced) if part]
+
+
+def _numbered(part: str) -> tuple[str, str]:
+    """A word and the number at its end: rater2."""
+    found = re.fullmatch(r"([^\W\d]+)(\d+)", part)
+    return (found[1], found[2]) if found else (part, "")
+
+
+def _between(name: str, parts: list[str], kept: list[int]) -> str:
+    """What is left of a name, as it was spelled where that is one piece."""
+    words = [parts[place] for place in kept]
+    if not words:
+        return ""
+    piece = re.search(r"[\W_]+".join(map(re.escape, words)), name)
+    return piece[0] if piece else "_".join(words)

@@ -1,0 +1,326 @@
+"""Where files of one's own enter the verbs; tables of calib's pass as they are."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.inputs.names import Columns, Data, Intake, Role, Source
+from calib.inputs.roles import is_table
+from calib.inputs.source import source_of
+from calib.inputs.tables import checked_words, taken_in
+from calib.scale.partitions import is_partitioned
+from calib.table import TableError, check_ratings, check_scores, read_frame
+from calib.table.checks import has_answers
+from calib.table.labels import Labels
+from calib.table.pooled import mean_of_people
+from calib.table.validate import Checked, scores_in
+
+_TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+_ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
+          "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What a verb was given: tables, and how they were taken in where they are of one's own.
+
+    `scores` are those of judges, `gold` people's pooled to one, `people` people's one by one.
+    """
+
+    scores: Any
+    gold: Any
+    people: Any
+    taken: Intake | None = None
+
+    def named(self, column: str | None) -> str | None:
+        """A column as the tables call it."""
+        found = [one for one in self.taken.columns if one.column == column] if self.taken is not None else []
+        mine = f"my_{column}" if found and f"my_{column}" in self.scores else column
+        names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
+        return next((names[one.role] for one in found if one.role in names), mine)
+
+    def rater(self, column: str) -> str:
+        """A judge as the tables call it, by that name or by that of its column."""
+        if self.taken is None:
+            return column
+        there = set(self.scores["rater"].astype(str)) - {column}
+        return next((one.stands for one in self.taken.columns if one.column == column and one.stands in there), column)
+
+    @property
+    def each(self) -> str | None:
+        """What preferences are answered by: a win rate is of a system."""
+        return "system" if self.pairwise and "system" in self.scores else None
+
+    @property
+    def pairwise(self) -> bool:
+        return self.taken is not None and self.taken.pairwise
+
+    @property
+    def guessed(self) -> str:
+        """The scale, where nobody said it."""
+        return _scale_in_words(self.taken) if self.taken is not None and self.taken.guessed_scale else ""
+
+
+def given(
+    first: Data,
+    second: Data,
+    columns: Columns,
+    *,
+    names: Sequence[str] = ("scores", "gold"),
+    needs: Sequence[str] = ("judge", "label"),
+    any_scale: bool = False,
+    in_pairs: bool = False,
+) -> Given:
+    """Tables of calib's as they are, and anything else as it is taken in.
+
+    What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
+    (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
+    """
+    found = as_given(first, second, columns, names=names, in_pairs=in_pairs)
+    if not isinstance(found, Intake):
+        return _of_tables(found, names, needs)
+    return _of_intake(replace(found, apart=()) if any_scale else found, needs)
+
+
+def as_given(
+    first: Data, second: Data, columns: Columns, *, names: Sequence[str], in_pairs: bool = False
+) -> Intake | tuple[Any, Any]:
+    """Two tables of calib's, of one's own files what was taken in."""
+    columns = checked_words(columns)
+    for thing, name in zip((first, second), names, strict=False):
+        if is_partitioned(thing):
+            given = "got partitions, which `summarize` and `interval` take"
+            raise ArgumentError(name, "must be one table (a million scores fit in memory)", given)
+    if isinstance(first, Intake):
+        if columns:
+            raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
+        return taken_in(*first.sources, names=names, in_pairs=True, **first.said) if in_pairs else first
+    one, two = (opened(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
+    if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
+        return taken_in(one, two, names=names, in_pairs=in_pairs, **columns)
+    for word in columns:
+        raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
+    return _as_table(one), _as_table(two)
+
+
+def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
+    doubts = [f"{one.name}: {note}" for one in taken.sources for note in one.notes if note.endswith("?")]
+    for note in (*doubts, *taken.notes, *taken.apart):
+        check.warn(note)
+    for side, table in (("judge", taken.scores), ("label", taken.gold)):
+        if side in needs and table is None:
+            left = [one.column for one in taken.columns if one.role == "other"]
+            idle = f"; not used: {_few(left)}" if left else ""
+            given = f"none was recognised: {'; '.join(in_words(taken))}{idle}"
+            raise ArgumentError(side, f"must name {_WANTED[side]}", given)
+    return Given(taken.scores, taken.gold, taken.people, taken)
+
+
+_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
+_WANTED = {
+    "judge": "the judge's scores, in one of the files or in another one",
+    "label": "people's labels, in the file or in a second one",
+}
+
+
+def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Given:
+    """Tables of calib's, each of which has one side."""
+    order = dict(zip((_SIDE[name] for name in names), things, strict=False))
+    for side, name in ((_SIDE[name], name) for name in names):
+        if side in needs and order.get(side) is None:
+            raise ArgumentError(name, _ONE_SIDE)
+    if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
+        _warn_of_swapped(*things)
+    people = gold = order.get("label")
+    if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
+        gold = mean_of_people(scores_in(people, "gold" if "gold" in names else "human")).frame
+    return Given(order.get("judge"), gold, people)
+
+
+def _warn_of_swapped(scores: Any, gold: Any) -> None:
+    """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
+    frames = [thing.frame if isinstance(thing, Checked) else thing for thing in (scores, gold)]
+    people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
+    if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
+        raise ArgumentError("gold", "must be people's labels", "these are a judge's, and the two may be swapped")
+    labels = set(frames[1]["item"].tolist())
+    strangers = len(labels.difference(frames[0]["item"].tolist()))
+    if not 0 < strangers < len(labels):
+        return
+    known = _items_known(scores, frames[0])
+    if len(labels) > known or 2 * strangers > len(labels):
+        check.warn(
+            f"{len(labels)} items are labelled, {strangers} of them without a score, and {known} are scored: what has "
+            "no score is left out. Are the two the wrong way round?"
+        )
+
+
+def _items_known(scores: Any, frame: pd.DataFrame) -> int:
+    """How many items have scores, also where those without a label came in parts and have no rows of their own."""
+    known = scores.n_items if isinstance(scores, Checked) else None
+    return int(frame["item"].nunique()) if known is None else known
+
+
+_SIDE = {
+    "scores": "judge",
+    "scores_a": "judge",
+    "scores_b": "judge",
+    "pilot": "judge",
+    "first": "judge",
+    "second": "judge",
+    "gold": "label",
+    "human": "label",
+    "people": "label",
+}
+
+
+def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
+    """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
+    if human is None and is_calibs(second := opened(second)):
+        raise ArgumentError("human", "must be given, beside two tables of calib's")
+    names = ("scores_a", "human")
+    if second is not None and (human is not None or isinstance(second, Intake)):
+        one, two = (given(scores, human, columns, names=names) for scores in (first, second))
+        both = one.taken is not None and two.taken is not None
+        return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
+    files = given(first, second if human is None else human, columns, names=names)
+    whole = scores_in(files.scores, "scores_a")
+    table = whole.frame
+    raters = list(dict.fromkeys(table["rater"].astype(str)))
+    if len(raters) != 2:
+        rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
+        raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
+    mine, others = (table[table["rater"].astype(str) == name] for name in raters)
+    return mine, others, files.gold
+
+
+def _called_apart(first: Any, second: Any) -> Any:
+    """The second judge under another name, where two files call theirs the same."""
+    same = second["rater"].isin(set(first["rater"]))
+    return second.assign(rater=second["rater"].astype(str).where(~same, second["rater"].astype(str) + " (second)"))
+
+
+def is_calibs(thing: Any) -> bool:
+    """Whether it is a table of calib's, checked or not."""
+    return isinstance(thing, Checked) or is_table(thing.frame if isinstance(thing, Source) else thing)
+
+
+def is_table_file(path: Path) -> bool:
+    """Whether a file is a table of calib's."""
+    return is_calibs(opened(path))
+
+
+def opened(thing: Any, argument: str = "") -> Any:
+    """A path as what is there, labels as their table; the rest as it is."""
+    if isinstance(thing, Labels):
+        return Source(thing.ratings, "the labels")
+    if isinstance(thing, list) and thing and all(isinstance(one, str | Path) for one in thing):
+        rule = "must be one file (`calib.read_labels` joins those of several annotators)"
+        raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
+    if not isinstance(thing, str | Path):
+        return thing
+    path = Path(thing)
+    if path.suffix == ".csv" and _heads(path) >= {"item", "criterion", "rater", "score"}:
+        return Source(read_frame(path), path.name, path)
+    return source_of(thing, argument)
+
+
+def _as_table(thing: Any) -> Any:
+    """A table of calib's as a frame; one from a file is checked here, where its name is known."""
+    if not isinstance(thing, Source):
+        return thing
+    frame = thing.frame
+    if thing.path is None:
+        return frame
+    try:
+        replies = {"weight", "draw", "status", "shown_first"} & set(frame) and "n_unread" not in frame
+        return check_ratings(frame) if replies else check_scores(frame)
+    except TableError as error:
+        raise TableError(f"{thing.path}: {error}") from None
+
+
+def _heads(path: Path) -> set[str]:
+    """The names in the first line of a csv file, if it is one."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return set(next(csv.reader(file), []))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return set()
+
+
+def is_file(text: str) -> bool:
+    """Whether a text names a file: one that is there, or that ends as tables do.
+
+    Examples
+    --------
+    >>> is_file("results.csv"), is_file("gpt-4o")
+    (True, False)
+    """
+    return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
+
+
+def in_words(taken: Intake) -> tuple[str, ...]:
+    """For each file what its columns were taken for, in a line.
+
+    Examples
+    --------
+    >>> print(*in_words(taken_in({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})))
+    the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
+    """
+    lines = [f"{source.name}: {', '.join(_columns_in_words(taken, source)) or 'nothing'}" for source in taken.sources]
+    if taken.scale:
+        lines[-1] += f"; scale {_scale_in_words(taken)}{' (guessed)' * taken.guessed_scale}"
+    return tuple(lines)
+
+
+def _scale_in_words(taken: Intake) -> str:
+    return f"{taken.scale} for {'|'.join(taken.words)}" if taken.words else taken.scale
+
+
+def _columns_in_words(taken: Intake, source: Source) -> list[str]:
+    if is_table(source.frame):
+        return ["a table of calib's"]
+    by_role: dict[str, list[str]] = {}
+    for one in taken.columns:
+        if one.source == source.name and one.role != "other":
+            by_role.setdefault(one.role, []).append(one.column)
+    by_role = {role: by_role[role] for role in get_args(Role) if role in by_role}
+    start = [] if "item" in by_role else ["each row as an item"]
+    words = {role: _told(taken, role, names) for role, names in by_role.items()}
+    return start + [f"{_few(names)} as {words[role]}{_filled(role, names, source)}" for role, names in by_role.items()]
+
+
+def _told(taken: Intake, role: str, names: Sequence[str]) -> str:
+    """A role in words; of several columns of scores also what they stand for."""
+    word = _ROLES.get(role, role)
+    table = taken.scores if role == "judge" else taken.people
+    if len(names) < 2 or role not in ("judge", "label") or table is None:
+        return word
+    stands = {one.stands for one in taken.columns if one.role == role and one.column in names}
+    several = {"judge": "judges", "label": "labels of several annotators"}[role]
+    kinds = {"rater": several, "system": f"{word} of several systems", "criterion": f"{word} of several criteria"}
+    known = {kind: set(table[kind].astype(str)) if kind in table else set() for kind in kinds}
+    return next((kinds[kind] for kind in kinds if stands <= known[kind]), word)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = [f"`{name}`" for name in names[:4]]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:]))) + (" ..." if len(names) > 4 else "")
+
+
+def _filled(role: str, names: Sequence[str], source: Source) -> str:
+    """How many rows are labelled."""
+    if role != "label":
+        return ""
+    from calib.inputs.cells import blank
+
+    labelled = sum(~blank(source.frame[name]) for name in names) > 0
+    return "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"

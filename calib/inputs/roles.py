@@ -1,0 +1,468 @@
+"""What each column of a file is: ids, scores of judges and of people, who, of what, and texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.inputs.cells import blank, nature
+from calib.inputs.codes import TIE, folded, guessed_scale, loosely
+from calib.inputs.names import ROLE_OF, Columns, Name, Role, Source, Taken, is_person, key, no_score, of_a_score, read
+from calib.table import parse_scale
+
+Side = Literal["judge", "label", ""]
+WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
+_TABLE = frozenset(("item", "criterion", "rater", "score"))
+_SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
+_WHOSE = re.compile(r"^(annotator|labell?er|worker|coder)|_(id|by|name)$")
+_FEW = 12  # different words that a scale may have
+_GLIMPSE = 100  # different texts, of which one at least shows that they are no words of a scale
+_SHORT = 80  # characters of an id
+_WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A column of scores, or of winners of pairs: whose, and what its name says of it."""
+
+    column: str
+    name: Name
+    side: Side
+    why: str
+    nature: str
+    filled: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the columns of a source were recognised as."""
+
+    source: Source
+    side: Side  # by where it stands among the files
+    roles: dict[Role, str] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    graded: tuple[Value, ...] = ()
+    ids: tuple[str, ...] = ()  # columns that may be that of ids, the likeliest first
+
+    def cells(self, role: Role) -> pd.Series | None:
+        """The column that has a role."""
+        return self.source.frame[self.roles[role]] if role in self.roles else None
+
+    def of(self, side: Side) -> tuple[Value, ...]:
+        """The columns of scores of a side."""
+        return tuple(value for value in self.graded if value.side == side)
+
+    def with_role(self, role: Role, column: str, why: str) -> Seen:
+        return replace(self, roles=self.roles | {role: column}, why=self.why | {column: why})
+
+    def taken(self, stands: Mapping[str, str]) -> Iterator[Taken]:
+        """What each column was taken for, in the order of the file."""
+        role_of: dict[str, Role] = {column: role for role, column in self.roles.items()}
+        values = {value.column: value for value in self.graded if value.side}
+        for column in map(str, self.source.frame):
+            if column in values:
+                value = values[column]
+                yield Taken(self.source.name, column, value.side or "other", value.why, stands.get(column, ""))
+            else:
+                role = role_of.get(column, "other")
+                why = self.why.get(column, "no role was found for it")
+                yield Taken(self.source.name, column, role, why)
+
+
+def is_table(frame: Any) -> bool:
+    """Whether a frame is one of calib's tables of scores or ratings.
+
+    Examples
+    --------
+    >>> is_table(pd.DataFrame(columns=["item", "criterion", "rater", "score"]))
+    True
+    """
+    return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
+
+
+def _seen_table(source: Source, side: Side) -> Seen:
+    """A table of calib's, in which each column has its name."""
+    roles: dict[Role, str] = {name: name for name in ("item", *WHO) if name in source.frame}
+    values = (Value("score", Name(), side, "a table of calib's", "numbers", len(source.frame)),)
+    return Seen(source, side, roles, dict.fromkeys(roles.values(), "a table of calib's"), values, ("item",))
+
+
+def seen(source: Source, side: Side, said: Columns) -> Seen:
+    """The columns of one source, each by what was said, its name and its cells."""
+    if is_table(source.frame) and (side or "method" in source.frame):
+        return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
+    frame = source.frame
+    natures = {str(name): kind for name in frame if (kind := _nature(frame[name]))}
+    compared, found = _compared(frame, natures), Seen(source, side)
+    for word, column in _said_roles(found, said):
+        found = found.with_role(word, column, "as was said")
+    told = set(_listed(said, "judge")) | set(_listed(said, "label"))
+    told |= {column for column in natures if _are_words_of(frame[column], said.get("scale", ""))}
+    found = _with_group(_with_rater(_named(found, natures, told, compared)))
+    found = replace(found, ids=tuple(_candidates(found, natures, told)))
+    held = [(c, kind) for c, kind in natures.items() if _holds_scores(found, c, kind, said, compared)]
+    return replace(found, graded=tuple(_value(frame[c], c, kind, side, said) for c, kind in held))
+
+
+def _named(found: Seen, natures: Mapping[str, str], told: set[str], compared: Mapping[str, set[str]]) -> Seen:
+    """With what columns are by their names, where the cells are of such."""
+    frame = found.source.frame
+    for column, kind in natures.items():
+        role = ROLE_OF.get(key(column))
+        if role is None or role in ("item", *found.roles) or column in told | set(found.roles.values()):
+            continue
+        if role in ("rater", "annotator") and _names_the_better(frame[column], compared):
+            continue
+        if _fits(role, kind, frame[column]) and not (role == "annotator" and _is_graded_by(column, natures, found)):
+            found = found.with_role(role, column, "its name")
+    if ("first" in found.roles) != ("second" in found.roles):  # of two that are compared there are two
+        found = replace(found, roles={k: v for k, v in found.roles.items() if k not in ("first", "second")})
+    return found
+
+
+def _compared(frame: pd.DataFrame, columns: Iterable[str]) -> dict[str, set[str]]:
+    """The names in the two columns that say what was compared; nothing where there are no such two."""
+    sides = [column for column in columns if ROLE_OF.get(key(column)) in ("first", "second")]
+    if len(sides) != 2:
+        return {}
+    return {column: {folded(str(cell)) for cell in frame[column].dropna().unique()} for column in sides}
+
+
+def _names_the_better(cells: pd.Series, compared: Mapping[str, set[str]]) -> bool:
+    """Whether cells are the names of the two that were compared: who won, not who rated."""
+    if not compared or cells.name in compared:
+        return False
+    names = set().union(*compared.values())
+    held = {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
+    return bool(held & names) and all(cell in names or loosely(cell) in TIE for cell in held)
+
+
+def _nature(cells: pd.Series) -> str:
+    """What cells are, looked at once each; that texts are none of scores shows soon. Lists are nothing."""
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return "numbers" if cells.notna().any() else "blank"
+    if not all(isinstance(cell, Hashable) for cell in cells):
+        return ""
+    cells = cells.drop_duplicates()
+    first = cells.head(_GLIMPSE).astype(object)
+    wordy = not first.map(lambda cell: isinstance(cell, int | float) or any(map(str.isdigit, str(cell)[:1]))).any()
+    return "texts" if wordy and nature(first) == "texts" else nature(cells)
+
+
+def _said_roles(found: Seen, said: Columns) -> Iterator[tuple[Role, str]]:
+    item = said.get("label_item") if found.side == "label" else None
+    named: dict[Role, Any] = {name: said.get(name) for name in WHO} | {"item": item or said.get("item")}
+    for role, column in named.items():
+        if column is not None and column in found.source.frame:
+            yield role, str(column)
+
+
+def _are_words_of(cells: pd.Series, scale: str) -> bool:
+    """Whether a column holds words of the scale that was said, and nothing else."""
+    if "|" not in scale:
+        return False
+    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
+    held = {folded(str(cell)) for cell in cells[~blank(cells)].unique()}
+    return bool(held) and held <= words and not all(part.replace(".", "").isdigit() for part in held)
+
+
+def _listed(said: Columns, word: str) -> list[str]:
+    given: Any = said.get(word, ())
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
+    """Whether cells are what the name of their column says."""
+    if role in ("annotator", "rater", "system", "criterion"):
+        # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
+        telling = _WHOSE.search(key(cells.name)) is not None
+        named = kind in ("words", "winners") and role in ("system", "criterion")
+        scores = (kind in ("numbers", "words", "winners") or _mostly_numbers(cells)) and not (telling or named)
+        return kind != "blank" and not scores and bool(cells.duplicated().any())
+    if role in ("source", "output", "text"):
+        return kind == "texts"
+    if role in ("first", "second"):
+        named = re.match(r"model|system|assistant", key(cells.name)) is not None  # a system may be called y
+        return kind in ("texts", "winners", *["words"] * named)
+    return kind == "numbers" if role == "weight" else kind != "blank" and bool(cells.duplicated().any())
+
+
+def _mostly_numbers(cells: pd.Series) -> bool:
+    """Whether most cells are numbers, which the others, such as ERROR, are not."""
+    return bool(pd.to_numeric(cells[~blank(cells)], errors="coerce").notna().mean() > 0.5)
+
+
+def _is_graded_by(column: str, natures: Mapping[str, str], found: Seen) -> bool:
+    """Whether cells under the name of a person are what this person said."""
+    others = [read(name) for name, kind in natures.items() if name != column and kind != "blank"]
+    beside = any(name.says_nothing or name.side == "label" for name in others)
+    if natures[column] == "texts":
+        return key(column) == "expert" and not beside
+    return bool(blank(found.source.frame[column]).any()) or not beside or key(column) == "expert"
+
+
+def _with_group(found: Seen) -> Seen:
+    """What each system answers once groups the answers, where no column is called so: a question, or its number."""
+    frame = found.source.frame
+    if "group" in found.roles or "system" not in found.roles:
+        return found
+    for column in (str(name) for name in frame if ROLE_OF.get(key(name)) == "source"):
+        plain = all(isinstance(cell, str | int | float) and cell == cell for cell in frame[column].tolist())  # noqa: PLR0124
+        if plain and frame[column].duplicated().any() and _tells_rows_apart(found, column):
+            return found.with_role("group", column, "each system answers it once")
+    return found
+
+
+def _with_rater(found: Seen) -> Seen:
+    """In a file of labels who rated is an annotator; in one of both, where all are people by their names."""
+    if "rater" not in found.roles or "annotator" in found.roles:
+        return found
+    names = found.source.frame[found.roles["rater"]].dropna().unique()
+    if found.side != "label" and not (found.side == "" and len(names) and all(map(is_person, names))):
+        return found
+    roles: dict[Role, str] = {("annotator" if role == "rater" else role): name for role, name in found.roles.items()}
+    return replace(found, roles=roles)
+
+
+def _candidates(found: Seen, natures: Mapping[str, str], told: set[str]) -> Iterator[str]:
+    """Columns that may hold ids: that of which it was said, those called so, and any that differs in each row."""
+    if "item" in found.roles:
+        yield found.roles["item"]
+        return
+    frame, free = found.source.frame, [c for c in natures if c not in {*found.roles.values(), *told}]
+    order = [name for name, role in ROLE_OF.items() if role == "item"]
+    named = [c for c in free if key(c) in order or (key(c).endswith("_id") and ROLE_OF.get(key(c)) in (None, "item"))]
+    place = {c: order.index(key(c)) if key(c) in order else len(order) // 2 for c in named}
+    weak = [c for c in named if key(c) in _WEAK]
+    strong = sorted((c for c in named if c not in weak and not blank(frame[c]).all()), key=place.__getitem__)
+    whole = [c for c in strong if _tells_rows_apart(found, c)]
+    yield from dict.fromkeys((*whole, *strong))
+    if "group" in found.roles:
+        yield found.roles["group"]
+    plain = [c for c in free if c not in named and natures[c] == "texts" and _is_unique_and_short(frame[c])]
+    yield from (*plain, *sorted(weak, key=place.__getitem__))
+
+
+def _tells_rows_apart(found: Seen, column: str) -> bool:
+    by = [found.roles[role] for role in ("system", "criterion", "annotator", "rater") if role in found.roles]
+    return not found.source.frame.duplicated([column, *by]).any()
+
+
+def _is_unique_and_short(cells: pd.Series) -> bool:
+    return bool(cells.is_unique and cells.notna().all() and cells.astype(str).str.len().max() <= _SHORT)
+
+
+def _holds_scores(found: Seen, column: str, kind: str, said: Columns, compared: Mapping[str, set[str]]) -> bool:
+    """Whether a column may be one of scores."""
+    cells, free = found.source.frame[column], column not in {*found.roles.values(), *found.ids[:1]}
+    if column in (*_listed(said, "judge"), *_listed(said, "label")):
+        return True
+    if not free or kind == "blank":
+        return False
+    if _names_the_better(cells, compared):
+        return True
+    if _is_called_otherwise(column):
+        return False
+    return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
+
+
+def _is_called_otherwise(column: str) -> bool:
+    return key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id")
+
+
+def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
+    """By what the column is called, and what its cells are."""
+    name = read(column)
+    telling = bool(name.side or name.criterion or name.person or name.says_nothing)
+    if kind == "numbers":
+        return not no_score(column) or (name.side == "label" and not cells.is_unique and not of_a_score(column))
+    if kind in ("words", "winners"):
+        return telling or (cells.nunique() <= _FEW and not no_score(column))
+    few = cells.astype(str).str.strip().str.casefold().nunique() <= _FEW
+    return telling and few and not no_score(column) and ROLE_OF.get(key(column)) not in ("source", "output", "text")
+
+
+def _value(cells: pd.Series, column: str, kind: str, place: Side, said: Columns) -> Value:
+    name, filled = read(column), int((~blank(cells)).sum())
+    sides: tuple[Side, Side] = ("judge", "label")
+    for side in sides:
+        if column in _listed(said, side) and place in ("", side):
+            return Value(column, name, side, "as was said", kind, filled)
+    return Value(column, name, name.side, "its name" if name.side else "", kind, filled)  # type: ignore[arg-type]
+
+
+# --- whose scores ---------------------------------------------------------------------------------------------------
+
+
+def sided(found: Sequence[Seen], said: Columns) -> list[Seen]:
+    """Each column of scores with its side; those that are of neither have none."""
+    if len(found) == 1:
+        return [_of_one(found[0], said)]
+    return [_of_two(one, said) for one in found]
+
+
+def _of_two(found: Seen, said: Columns) -> Seen:
+    """Of a file that is the judge's or people's by its place: its own, and those that do not say whose they are."""
+    mine = [v for v in found.graded if v.side == found.side]
+    if _listed(said, found.side) and any(v.why == "as was said" for v in mine):
+        return _only(found, [v for v in mine if v.why == "as was said"])
+    free = [v for v in found.graded if not v.side]
+    bare = any(not v.name.entity and not v.name.criterion for v in mine)
+    more = [] if mine and bare and found.side == "judge" else _alike(found, mine, free)
+    if not mine:
+        more = _scores_first(free)
+    if not mine and not more:  # nothing else is there
+        more = [v for v in found.graded if v.why != "as was said"]
+    where = "it is a column of scores"
+    given = [replace(v, side=found.side, why=v.why or where) for v in more]
+    return _only(found, [*mine, *given])
+
+
+def _scores_first(free: list[Value]) -> list[Value]:
+    """Where some say that they are scores, only these."""
+    named = [v for v in free if v.name.says_nothing or v.name.criterion]
+    plain = [v for v in named if v.name.says_nothing]
+    return plain if len(plain) == 1 and not any(v.name.criterion for v in named) else free
+
+
+@dataclass(slots=True, eq=False)
+class _Sharing:
+    """The columns of scores of one file that may hold both sides, while they are given to one or the other."""
+
+    found: Seen
+    said: Columns
+    sides: dict[str, Side] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for value in self.found.graded:
+            told = _listed(self.said, value.side)  # what was said is all of that side
+            self.sides[value.column] = "" if told and value.column not in told else value.side
+            self.why[value.column] = value.why
+
+    def has(self, side: Side) -> list[Value]:
+        return [v for v in self.found.graded if self.sides[v.column] == side]
+
+    @property
+    def free(self) -> list[Value]:
+        """Of neither side yet, and like those that are."""
+        free = [v for v in self.found.graded if not v.side and not self.sides[v.column]]
+        return _alike(self.found, [*self.has("judge"), *self.has("label")], free)
+
+    @property
+    def sparse(self) -> list[Value]:
+        """Those of which a good part is blank, as only some items are labelled."""
+        fullest = max((v.filled for v in self.found.graded), default=0)
+        named = [v.name for v in self.has("label")]
+        if any(not (name.person or name.entity or name.criterion) for name in named):  # a column `human` is all labels
+            return []
+        return [v for v in self.free if v.filled < _SPARSE * fullest and not (named and v.name.says_nothing)]
+
+    @property
+    def on_another_scale(self) -> list[Value]:
+        """Grades beside a judge that has another scale, such as a chance: blank in places, or called as grades are."""
+        fullest = max((v.filled for v in self.found.graded), default=0)
+        left = [v for v in self.found.graded if not v.side and not self.sides[v.column] and v.nature == "numbers"]
+        told = [v for v in left if v.filled < _SPARSE * fullest or v.name.says_nothing]
+        return [v for v in told if _are_grades(self.found.source.frame[v.column])]
+
+    def give(self, values: Iterable[Value], side: Side, why: str) -> None:
+        if not _listed(self.said, side):
+            self.sides |= {v.column: side for v in values}
+            self.why |= {v.column: why for v in values}
+
+
+def _of_one(found: Seen, said: Columns) -> Seen:
+    """Of a file that may hold both: by names, by who rated, by what is left blank, by what is there beside it."""
+    share, side = _Sharing(found, said), found.side or "judge"
+    if "annotator" in found.roles and not share.has("label"):
+        share.give(_scores_first(share.free), "label", f"`{found.roles['annotator']}` says who gave it")
+    if "rater" in found.roles and not share.has("judge") and not share.has("label"):
+        share.give(_scores_first(share.free)[:1], side, f"`{found.roles['rater']}` says who gave it")
+    for value in share.sparse:
+        rows = len(found.source.frame)
+        share.give([value], "label", f"blank in {rows - value.filled} of {rows} rows")
+    _by_company(share, side)
+    if share.has("judge") and not share.has("label") and found.side != "label":
+        share.give(share.on_another_scale, "label", "grades beside a judge's, on a scale of their own")
+    # in a file of people alone what was said to be scores are theirs
+    turned = found.side == "label" and not share.has("label")
+    sides = {column: "label" if one and turned else one for column, one in share.sides.items()}
+    kept = [replace(v, side=sides[v.column], why=share.why[v.column]) for v in found.graded]
+    return _only(found, [v for v in kept if v.side])
+
+
+def _are_grades(cells: pd.Series) -> bool:
+    """Whether numbers are whole and few different ones."""
+    known = pd.to_numeric(cells, errors="coerce").dropna().unique()
+    return 1 < len(known) <= _FEW and bool((known % 1 == 0).all())
+
+
+def _by_company(share: _Sharing, side: Side) -> None:
+    """Columns whose names say nothing, by those that stand beside them."""
+    judges, labels = share.has("judge"), share.has("label")
+    if judges and not labels:
+        share.give(share.free, "label", "scores beside a judge's")
+    elif labels and not judges:
+        share.give(_scores_first(share.free), "judge", "scores beside the labels")
+    elif not judges:
+        share.give(_scores_first(share.free), side, "it is a column of scores")
+    elif all(v.name.entity for v in judges):
+        more = [v for v in share.free if v.name.entity and not v.name.criterion]
+        share.give(more, "judge", "scores like those beside it")
+
+
+def _alike(found: Seen, known: Sequence[Value], free: Sequence[Value]) -> list[Value]:
+    """Those that may be on the scale of what is known to be scores."""
+    if not known:
+        return list(free)
+    if any(v.nature != "numbers" for v in known):
+        return [v for v in free if v.nature in {k.nature for k in known} or v.nature == "words"]
+    frame = found.source.frame
+    spans = [pd.to_numeric(frame[v.column], errors="coerce") for v in known]
+    ends = guessed_scale(*spans)
+    scale = parse_scale(ends)
+    if scale is None:
+        return []
+    numbers = ((v, pd.to_numeric(frame[v.column], errors="coerce").dropna()) for v in free if v.nature == "numbers")
+    return [v for v, cells in numbers if len(cells) and np.all(scale.holds(cells))]
+
+
+def _only(found: Seen, values: Sequence[Value]) -> Seen:
+    """With these columns of scores; of the others it is said why they are none."""
+    kept = {v.column for v in values}
+    spare = {v.column: _why_not(v, found.side) for v in found.graded if v.column not in kept}
+    order = [v for one in found.graded for v in values if v.column == one.column]
+    return replace(found, graded=tuple(order), why=spare | found.why)
+
+
+def _why_not(value: Value, side: Side) -> str:
+    if value.side and side and value.side != side:
+        other = {"judge": "a judge's scores", "label": "labels"}[value.side]
+        return f"by its name {other}, which are taken from the other file"
+    return "other columns are said or known to be the scores"
+
+
+# --- what was said --------------------------------------------------------------------------------------------------
+
+
+def refuse_unknown(sources: Sequence[Source], said: Columns) -> None:
+    """Each word must name a column that is there; a criterion, a judge's name and a scale need not be columns."""
+    there = {str(column): source.name for source in sources for column in source.frame}
+    for word in ("item", "label_item", "judge", "label", "annotator", "system", "group"):
+        for column in _listed(said, word):
+            if column not in there:
+                import difflib
+
+                near = difflib.get_close_matches(column, there, n=1) or [
+                    name for name in there if key(name) == key(column)
+                ]
+                hint = f" (did you mean {near[0]!r}?)" if near else ""
+                held = "; ".join(f"{one.name} has {', '.join(repr(str(c)) for c in one.frame)}" for one in sources)
+                raise ArgumentError(word, "must be a column", f"got {column!r}{hint}: {held}")

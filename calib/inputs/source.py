@@ -1,0 +1,333 @@
+"""What a user has, as a frame: a path, a DataFrame of pandas, polars or pyarrow, columns, rows."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from calib.core.extras import needed
+from calib.core.text import printable
+from calib.inputs.grid import cut, decoded, first_sheet, tidied
+from calib.inputs.names import Source
+from calib.table import TableArgumentError, TableError
+from calib.table.files import frame_of, from_json, json_object, of_form
+
+_TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
+_ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
+_MOST_KEYS = 50  # of objects in one column
+_MAY_BE = (
+    f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
+    "a dict of columns or a list of dicts"
+)
+
+
+def source_of(thing: Any, argument: str) -> Source:
+    r"""Anything that holds a table, as a frame that says how it was read.
+
+    Parameters
+    ----------
+    thing : str, Path, DataFrame, dict or list
+        The path of a .csv, .tsv, .txt, .jsonl, .json, .parquet or .xlsx file (``"file.xlsx#Sheet"``: one of its
+        sheets); a DataFrame of pandas or of anything that speaks Arrow or the dataframe interchange protocol; a dict
+        of columns; a list of dicts.
+    argument : str
+        What the caller calls it.
+
+    Raises
+    ------
+    TableError
+        If it is nothing of these, or a file breaks its form; the message names the line.
+    FileNotFoundError
+        With the names of files beside it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "mine.csv")
+    ...     _ = path.write_text("id;mark\n007;3,5\n\n8;4\n")
+    ...     found = source_of(path, "scores")
+    >>> found.frame.to_dict("list"), found.line(1)
+    ({'id': ['007', '8'], 'mark': [3.5, 4.0]}, 'line 4')
+    >>> found.notes
+    ('cells are separated by semicolons.', 'column `mark`: numbers have decimal commas.')
+    """
+    source = _from_path(thing, argument) if isinstance(thing, str | os.PathLike) else _framed(thing, argument)
+    if source.frame.empty:
+        lacking = "row" if len(source.frame.columns) else "column"
+        raise TableError(f"{source.name}: must have rows and columns, but has no {lacking}.")
+    return _flat(source)
+
+
+def _flat(source: Source) -> Source:
+    """Columns with one name each, that of a text, and rows that are counted; an index with a name is a column."""
+    frame = source.frame
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
+    frame, notes = _index_as_columns(frame)
+    if not all(isinstance(name, str) for name in frame.columns):
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    if not frame.columns.is_unique:
+        again = frame.columns[frame.columns.duplicated()][0]
+        raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
+    if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
+        frame = frame.reset_index(drop=True)
+    frame, dropped = _without_counter(frame)
+    frame, opened = _unnested(frame)
+    said = (*source.notes, *notes, *dropped, *opened)
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, said)))
+
+
+def _unnested(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`."""
+    notes = []
+    while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
+        rows = [cell if isinstance(cell, dict) else {} for cell in frame[nested]]
+        inner = frame_of(rows).add_prefix(f"{nested}.")
+        place = frame.columns.get_loc(nested)
+        frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
+        notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
+    return frame, notes
+
+
+def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
+    if cells.dtype != object or not any(isinstance(cell, dict) for cell in cells):
+        return False
+    keys = {f"{cells.name}.{key}" for cell in cells if isinstance(cell, dict) for key in cell}
+    plain = all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells)  # noqa: PLR0124
+    return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
+
+
+def _index_as_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """An index that is more than a count of rows may hold the ids."""
+    levels = frame.index.nlevels
+    if levels == 1 and frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype):
+        return frame, []
+    names = [f"index {k + 1}" if levels > 1 else "index" for k in range(levels)]
+    names = [name if own is None else str(own) for own, name in zip(frame.index.names, names, strict=True)]
+    if set(names) & set(map(str, frame.columns)):
+        return frame.reset_index(drop=True), []
+    return frame.reset_index(names=names), [f"the index became a column ({', '.join(names)})."]
+
+
+def _without_counter(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Without a first column that only counts rows, as pandas writes and reads it, where another may be of ids."""
+    first = str(frame.columns[0])
+    if first not in ("column 1", "Unnamed: 0") or not pd.api.types.is_integer_dtype(frame[first].dtype):
+        return frame, []
+    others = [name for name in frame.columns[1:] if not pd.api.types.is_float_dtype(frame[name].dtype)]
+    if frame[first].is_unique and any(_may_be_ids(frame[name]) for name in others):
+        return frame.drop(columns=first), ["the first column has no name and counts rows: it was left out."]
+    return frame, [f"the first column has no name; it is called `{first}`."]
+
+
+def _may_be_ids(cells: pd.Series) -> bool:
+    try:
+        return bool(cells.is_unique and cells.notna().all())
+    except TypeError:  # lists
+        return False
+
+
+# --- in memory --------------------------------------------------------------------------------------------------
+
+
+def _framed(thing: Any, argument: str) -> Source:
+    if isinstance(thing, pd.DataFrame):
+        return Source(thing, "the frame")
+    if isinstance(thing, pd.Series):
+        return Source(thing.to_frame("0" if thing.name is None else thing.name), "the series")
+    home = type(thing).__module__.partition(".")[0]
+    name = f"the {home} {type(thing).__name__}"
+    if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
+        pa = needed("pyarrow", extra="parquet", use="frames of other libraries than pandas")
+        taken = needed("pyarrow.interchange", extra="parquet", use="frames of other libraries").from_dataframe
+        try:
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else taken(thing)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
+        return Source(_from_arrow(table), name)
+    if isinstance(thing, Mapping):
+        return Source(_from_columns(thing, f"`{argument}`"), "the dict")
+    if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
+        return Source(frame_of([dict(row) for row in thing]), "the list")
+    hint = ": collect() it" if hasattr(thing, "collect") else ": give the path" if hasattr(thing, "read") else ""
+    given = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
+    raise TableArgumentError(argument, _MAY_BE, f"got {given.removeprefix('builtins ')}{hint}")
+
+
+def _from_arrow(table: Any) -> pd.DataFrame:
+    """Whole numbers with gaps stay whole, as ids must; where they are small, they are numbers of pandas."""
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True, ignore_metadata=True)
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if str(kind).startswith(("int", "uint", "decimal")) and table.column_names.count(name) == 1:
+            small = all(value is None or value != value or abs(value) <= 2**53 for value in frame[name])  # noqa: PLR0124
+            if small and frame[name].dtype == object:
+                frame[name] = frame[name].astype(float)
+    return frame
+
+
+def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
+    """Columns of one length; each may be a dict by row, as pandas writes it to JSON. Or rows by their ids."""
+    if _is_by_id(columns):
+        return frame_of([{"id": key, **row} for key, row in columns.items()])
+    lists = {}
+    for column, cells in columns.items():
+        if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            hint = f" (scores by id are {{'id': [{str(column)!r}, ...], 'score': [...]}})" * isinstance(
+                cells, int | float
+            )
+            raise TableError(f"{name}: column `{column}`: must be a list of cells, but is {str(cells)[:40]!r}{hint}.")
+        lists[str(column)] = list(cells.values() if isinstance(cells, Mapping) else cells)
+    lengths = {len(cells): column for column, cells in lists.items()}
+    if len(lengths) > 1:
+        told = ", ".join(f"`{column}` has {length}" for length, column in lengths.items())
+        raise TableError(f"{name}: columns must have one length, but {told}.")
+    return frame_of(lists)
+
+
+def _is_by_id(columns: Mapping[Any, Any]) -> bool:
+    """Whether its values are rows: dicts that have names in common, of which there are fewer than rows."""
+    rows = list(columns.values())
+    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
+        return False
+    names = {str(name) for row in rows for name in row}
+    return len(names) < len(rows) and "id" not in names and not any(name.isdigit() for name in names)
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
+    path, sheet = _found(given, argument)
+    ending = path.suffix.lower()
+    if ending in _TEXTS:
+        return _from_csv(path)
+    if ending in _LINES:
+        return _from_lines(path)
+    if ending == ".json":
+        return _from_json_file(path)
+    return _from_workbook(path, sheet) if ending == ".xlsx" else _from_parquet(path)
+
+
+def _found(given: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
+    """A file that is there and ends as tables do, and which of its sheets is meant."""
+    path, sheet = Path(given).expanduser(), ""
+    if ".xlsx#" in path.name.lower() and not _is_there(path):
+        stem, _, sheet = str(path).rpartition("#")
+        path = Path(stem)
+    if not _is_there(path):
+        raise FileNotFoundError(_missing(path, argument))
+    named = argument or "file"
+    if path.is_dir():
+        given = f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
+        raise TableArgumentError(named, "must be a file", given)
+    if (ending := path.suffix.lower()) not in _ENDINGS:
+        hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
+        raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
+    return path, sheet
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a text that is no path
+        return False
+
+
+def _missing(path: Path, argument: str) -> str:
+    shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+    hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
+    return printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}.")
+
+
+def _beside(path: Path, where: str = "beside it") -> str:
+    """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
+    try:
+        names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in _ENDINGS)
+    except (OSError, ValueError):
+        return ""
+    folded = {name.lower(): name for name in names}
+    near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
+    shown = near or names[:5]
+    return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
+
+
+def _from_csv(path: Path) -> Source:
+    text, notes = decoded(path.read_bytes(), path.name)
+    grid = cut(text, path.name)
+    frame, lines, tidy = tidied(grid, path.name)
+    return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
+
+
+def _from_workbook(path: Path, sheet: str) -> Source:
+    grid, name = first_sheet(path, sheet)
+    frame, lines, notes = tidied(grid, name, "row")
+    return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
+
+
+def _from_parquet(path: Path) -> Source:
+    parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
+    with of_form(path, "Parquet"):
+        return Source(_from_arrow(parquet.read_table(path)), path.name, path)
+
+
+def _from_lines(path: Path) -> Source:
+    text, notes = decoded(path.read_bytes(), path.name)
+    lines, rows = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                rows.append(json_object(line))
+            except ValueError as error:
+                raise TableError(f"{path.name}, line {number}: must be a JSON object, but {error}.") from None
+            lines.append(number)
+    return Source(frame_of(rows), path.name, path, lambda row: f"line {lines[row]}", tuple(notes))
+
+
+def _from_json_file(path: Path) -> Source:
+    """A list of objects, also under one key; a dict of columns; what pandas writes with orient="split"."""
+    text, notes = decoded(path.read_bytes(), path.name)
+    try:
+        value = from_json(text)
+    except json.JSONDecodeError as error:
+        raise TableError(f"{path.name}, line {error.lineno}: not JSON: {error.msg}.") from None
+    except ValueError as error:
+        raise TableError(f"{path.name}: {error}.") from None
+    while isinstance(value, dict) and len(held := [(k, one) for k, one in value.items() if _holds_rows(one)]) == 1:
+        notes = [*notes, f"rows are those under {held[0][0]!r}."]
+        value = held[0][1]
+    if _is_rows(value):
+        frame = frame_of(value)
+    elif isinstance(value, dict) and {"columns", "data"} <= set(value):
+        frame = _from_split(value, path.name)
+    elif isinstance(value, dict):
+        frame = _from_columns(value, path.name)
+    else:
+        raise TableError(
+            f"{path.name}: must be a list of objects or an object of columns, but is {text.strip()[:40]!r}."
+        )
+    return Source(frame, path.name, path, notes=tuple(notes))
+
+
+def _holds_rows(value: Any, depth: int = 3) -> bool:
+    """Whether it is rows, or an object with rows under one of its keys."""
+    inner = value.values() if isinstance(value, dict) and depth else ()
+    return _is_rows(value) or sum(_holds_rows(one, depth - 1) for one in inner) == 1
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _from_split(value: dict[str, Any], name: str) -> pd.DataFrame:
+    columns, rows = value["columns"], value["data"]
+    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
+        raise TableError(f"{name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
+    return frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})

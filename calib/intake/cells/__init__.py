@@ -1,1 +1,0 @@
-"""What single cells mean: words of scales, codes for no score, numbers as people write them."""

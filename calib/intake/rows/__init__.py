@@ -1,1 +1,0 @@
-"""Rows with ids, matched across files, on one scale: the tables of a study."""

@@ -1,0 +1,208 @@
+"""Scores that come in parts, beside people's labels: labelled items as they are, of all others a few for many.
+
+What a statistic has to know of items without a label are sums: how many there are, their mean and spread, for each
+group, stratum or system. So a row may stand for many items (`STANDS`), and a verb works as on one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from calib.core import check
+from calib.core.check import ArgumentError
+from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
+from calib.stats import Moments
+from calib.table import TableError, check_ratings, check_scores, has_replies
+from calib.table.checks import first_places
+from calib.table.pairs import DESIGN, FOLDED
+from calib.table.scores import one_order_alone, summarized
+from calib.table.validate import LITTLE, STANDS, Checked, Who, said_of_mass
+
+_ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
+_AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
+
+
+class _Half(NamedTuple):
+    """What one part came to: its labelled rows, those that stand for the others, its items, and who share a group."""
+
+    rows: pd.DataFrame
+    others: pd.DataFrame
+    items: Any
+    shared: Any
+    seen: pd.DataFrame  # who scores, in the order in which they come
+    alone: tuple[int, int]  # pairs of outputs as `summarized` counts them
+
+
+def condensed(
+    parts: Partitions, labelled: pd.Series, columns: Sequence[str | None] = (), groups: str | None = None
+) -> tuple[Checked, bool]:
+    """Scores of the labelled items, with rows that stand for the rest; and whether any of the groups repeats.
+
+    `columns` are those that results (the first), strata or weights are made by. Where groups repeat within a result
+    each has its own rows: the parts are then gone through once more.
+    """
+    names = frozenset(labelled.astype(str))
+    keys = [name for name in columns if name is not None]
+    within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
+    halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
+    if not halves:
+        raise TableError("scores: must come in one part at least, but there is none.")
+    _refuse_some_with(halves)
+    items, shared = [half.items for half in halves], [half.shared for half in halves]
+    halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
+    refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
+    n_items = sum(map(len, items))
+    items.clear()
+    repeat = groups is not None and _any_shared(shared)
+    if repeat:
+        if not parts.again:
+            raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
+        halves = list(parts.each(_half, names, [*keys, groups], None, what="parts read by group"))
+    elif groups is not None:
+        halves = [half._replace(rows=half.rows.drop(columns="group", errors="ignore")) for half in halves]
+    others = merged(pd.concat([half.others for half in halves], ignore_index=True))
+    rows = together([half.rows for half in halves])
+    own = {name: others["item"] for name in ("group", "system_a", "system_b") if name in rows and name not in others}
+    others = others.assign(**own)  # a label that rows of their own would each have
+    while others["item"].isin(rows["item"]).any():
+        others = others.assign(item=others["item"] + _AND_MORE)
+    plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
+    frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
+    seen = pd.concat([half.seen for half in halves], ignore_index=True)
+    found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
+        check.warn(note)
+    return said_of_mass(replace(found, n_items=n_items)), repeat
+
+
+def _refuse_some_with(halves: Sequence[_Half]) -> None:
+    """Of one table the rows of a part without such a column would lack it."""
+    for name in ("group", "system"):
+        some = [number for number, half in enumerate(halves) if len(half.items)]
+        lack = [number for number in some if name not in halves[number].rows]
+        if 0 < len(lack) < len(some):
+            raise TableError(f"scores: column `{name}` must be in all parts or in none, but part {lack[0]} lacks it.")
+
+
+def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
+    """Rows in the order in which their judges (and what results are made by) come in the parts, as of one table."""
+    names = [name for name in seen if name in frame]
+    both = pd.concat([seen[names], frame[names]], ignore_index=True).astype(dict.fromkeys(names, object))
+    number = first_places(both.where(both.notna(), None), names)[0][len(seen) :]
+    return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
+
+
+def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """One part as scores; of ratings they are summarised on the way."""
+    return summarized(frame, None, None)[0] if has_replies(frame) else check_scores(frame)
+
+
+def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
+    given = load()
+    replies = check_ratings(given) if has_replies(given) else None
+    scores, alone = (check_scores(given), (0, 0)) if replies is None else summarized(replies, None, None)
+    for name in (*keys, *(within or ())):
+        if name not in scores and name != "group":
+            raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
+    there = scores["item"].isin(labelled)
+    shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
+    others, hashed = scores[~there], items_hashed(scores["item"])
+    names = [name for name in dict.fromkeys([*Who._fields, *keys[:1]]) if name in scores]
+    seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
+    return _Half(scores[there], stand_ins(others, keys), hashed, shared, seen, alone)
+
+
+def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """One row for all that are alike: how many, their mean and spread, and the least mass that they rest on.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"item": ["a", "b", "c"], "criterion": "fluency", "rater": "judge", "score": [3, 4, 5]})
+    >>> stand_ins(check_scores(frame), [])[["item", "score", "stands"]].to_dict("records")
+    [{'item': 'a', 'score': 4.0, 'stands': 3}]
+    """
+    read = scores["score"].notna()
+    marked = scores.assign(_read=read, _little=read & (scores["mass"] < LITTLE))
+    alike = [name for name in dict.fromkeys([*_ALIKE, *keys, "_read", "_little"]) if name in marked]
+    number, begins = first_places(marked, alike)
+    found = Moments.from_chunks([(scores["score"].fillna(0.0).to_numpy(), number)], n_systems=max(len(begins), 1))
+    rows = marked.iloc[begins].reset_index(drop=True)
+    rows = rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
+    known = [*alike, "mass", *(name for name in ("inclusion",) if name in rows)]
+    moments = found if len(begins) else Moments.from_chunks([], n_systems=1)
+    sides = (moments.n, moments.squares, moments.low, moments.high)
+    stands = {name: values[: len(begins)] for name, values in zip(STANDS, sides, strict=True)}
+    mean = np.where(rows["_read"].astype(bool), moments.mean[: len(begins)], np.nan)
+    first = np.full(len(begins), len(scores["item"].cat.categories))
+    np.minimum.at(first, number, scores["item"].cat.codes.to_numpy())
+    names = scores["item"].cat.categories.to_numpy(object)[first]
+    return rows[known].assign(item=names, score=mean, **stands, **_least(marked, number, len(begins)))
+
+
+def _least(marked: pd.DataFrame, number: Any, n: int) -> dict[str, Any]:
+    """The least mass of those with little, and whose that is; of the others none is known."""
+    mass, item = np.full(n, np.nan), np.full(n, "", dtype=object)
+    little = np.flatnonzero(marked["_little"].to_numpy())
+    order = little[np.argsort(marked["mass"].to_numpy()[little], kind="stable")[::-1]]
+    mass[number[order]] = marked["mass"].to_numpy()[order]
+    item[number[order]] = marked["item"].astype(object).to_numpy()[order]
+    return {"mass": mass, "like": item}
+
+
+def merged(others: pd.DataFrame) -> pd.DataFrame:
+    """Rows of all parts that are alike as one, in the order of the parts: whoever worked, the sums are the same."""
+    plain = ("item", "score", "mass", "like", "inclusion", *STANDS)
+    number, begins = first_places(others, [name for name in others if name not in plain])
+    if not len(begins):
+        return others
+    n, squares, low, high = (others[name].to_numpy() for name in STANDS)
+    whole = Moments(n, others["score"].fillna(0.0).to_numpy(), squares, low, high).within(number, len(begins))
+    order = np.argsort(-others["mass"].fillna(np.inf).to_numpy(), kind="stable")
+    least = np.empty(len(begins), dtype=np.intp)
+    least[number[order]] = order  # the last that is written has the least mass
+    rows = others.iloc[begins].reset_index(drop=True)
+    by_name = np.argsort(others["item"].to_numpy(object), kind="stable")[::-1]
+    first = np.empty(len(begins), dtype=np.intp)
+    first[number[by_name]] = by_name
+    stands = dict(zip(STANDS, (whole.n, whole.squares, whole.low, whole.high), strict=True))
+    beside = {name: others[name].to_numpy()[least] for name in ("mass", "like")}
+    score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
+    ids = others["item"].to_numpy(object)[first] + _AND_MORE
+    return rows.assign(item=ids, score=score, **stands, **beside).drop(columns=["_read", "_little"])
+
+
+# --- whether groups repeat ----------------------------------------------------------------------------------------
+
+
+def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
+    """Each group (the last of the columns) within a result as a number of 8 bytes; True if one repeats here."""
+    read = scores[scores["score"].notna() & scores[within[-1]].notna()]
+    names = [name for name in dict.fromkeys(within) if name in read]
+    if len(first_places(read, names)[1]) < len(read):
+        return True
+    whole = np.zeros(len(read), dtype=np.uint64)
+    for name in names:
+        whole = whole * np.uint64(0x9E3779B97F4A7C15) + _hashed(read[name])
+    return whole
+
+
+def _hashed(values: pd.Series) -> Any:
+    """Values as numbers of 8 bytes, which another process finds, too."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
+    plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
+    return pd.util.hash_array(plain, categorize=False)
+
+
+def _any_shared(found: list[Any]) -> bool:
+    if any(one is True for one in found):
+        return True
+    everything = np.concatenate(found)
+    found.clear()
+    everything.sort()
+    return bool((everything[1:] == everything[:-1]).any())

@@ -1,0 +1,184 @@
+"""From ratings to scores: of one table, or of parts for each of which there is a file."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from calib.core.check import as_typed, choice
+from calib.core.text import printable
+from calib.scale.partitions import Load, Partitions, is_partitioned, items_hashed, refuse_shared, together
+from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
+from calib.table.scores import asked_in, summarized, warn_of_one_order
+
+
+def summarize(
+    ratings: Any, items: Any = None, *, pool: str | None = None, out: str | Path | None = None, executor: Any = None
+) -> Any:
+    r"""One score per item, criterion and rater: the expectation of its score distribution.
+
+    Within a draw the reported probabilities are normalised over the scale; draws are
+    averaged. So a sampled judge gets the mean of its draws, token probabilities give
+    the G-Eval expectation, chains the mean of theirs, and a person the label. Of a pair
+    of outputs that was judged in both orders the two orders count the same, however many
+    draws of each were read: the score is the share of A that wins.
+
+    Parameters
+    ----------
+    ratings : DataFrame, or partitions
+        A table; or one in parts (`calib.Partitions`): a folder of Parquet files, a `pyarrow.dataset`, a dask
+        DataFrame, or frames one after the other, where all ratings of an item stand in one part.
+    items : DataFrame or partitions, optional
+        Adds `group` and `system` (of pairs `system_a`, `system_b`) to the scores, where the items have them.
+        Partitions are cut as those of the ratings are.
+    pool : {"rater", "prompt"}, optional
+        Average all raters of an item and criterion, or one rater's prompts, each with equal weight. Over
+        prompts `entropy`, `mass` and the bounds are averages too, and there is no mode.
+    out : path, optional
+        Of partitions: a folder for the scores, a Parquet file for each part. Without it they come as one table.
+    executor : Executor or Client, optional
+        Of partitions: who works on them, by the `submit` of `concurrent.futures` (see `calib.Partitions`).
+
+    Returns
+    -------
+    DataFrame, or Partitions with `out`
+        A table of scores, of partitions the same as of one table: `score` (expectation; NaN if nothing could be read),
+        `entropy` (nats), `sd` (of a single draw), `mode`, `n` (draws read, or raters or prompts
+        pooled), `n_unread`, `mass` (captured on-scale probability), `low`, `high`
+        (bounds on the expectation from mass that was not reported or not told apart). For
+        chains also `var_within`, the score's variance within a chain of reasoning, and
+        `var_between`, that of the chains' expectations (needs two or more chains; of a pair
+        within each order). Where people
+        could not say, `n_cannot_say` counts that. For pairs also `score_a_first` and
+        `score_b_first`, the mean of each order (NaN where it was not asked or not read).
+
+    Warns
+    -----
+    UserWarning
+        If pairs were judged in both orders, and of some only one order could be read.
+
+    Raises
+    ------
+    TableError
+        If a table breaks its schema, or `items` lacks an item of the ratings; if an item stands in two parts.
+
+    References
+    ----------
+    Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.
+
+    Examples
+    --------
+    >>> rows = [("a", 3, 0.42), ("a", 4, 0.40), ("a", 5, 0.10), ("b", 3, 0.10), ("b", 4, 0.55), ("b", 5, 0.25)]
+    >>> ratings = pd.DataFrame(rows, columns=["item", "score", "weight"])
+    >>> ratings = ratings.assign(criterion="coherence", rater="judge", method="logprob", scale="1|2|3|4|5")
+    >>> summarize(ratings)[["item", "score", "mass"]].round(3).to_dict("records")
+    [{'item': 'a', 'score': 3.652, 'mass': 0.92}, {'item': 'b', 'score': 4.167, 'mass': 0.9}]
+    """
+    as_typed(summarize, locals())
+    if pool is not None:
+        choice(pool, "pool", ("rater", "prompt"))
+    if is_partitioned(ratings):
+        scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
+    else:
+        for name, given in (("out", out), ("executor", executor)):
+            if given is not None:
+                raise TableArgumentError(name, "goes with ratings in partitions", "they came as one table")
+        scores, alone = summarized(ratings, items, pool)
+    warn_of_one_order(alone)
+    return scores
+
+
+# --- parts ------------------------------------------------------------------------------------------------------
+
+_DESIGN = ("item", "group", "system", "system_a", "system_b")
+
+
+class _Part(NamedTuple):
+    """What one part came to: its scores, or None where they are in a file; its items; orders as `summarized` counts."""
+
+    scores: pd.DataFrame | None
+    items: Any
+    alone: tuple[int, int]
+
+
+def summarized_parts(
+    ratings: Partitions, items: Any, pool: str | None, out: str | Path | None
+) -> tuple[Any, tuple[int, int]]:
+    """Scores of all parts, as one table or in a folder; and of how many pairs one order alone could be read."""
+    asked = None if pool is None else _asked_in_all(ratings)
+    if items is not None:
+        items = Partitions(items) if is_partitioned(items) else _design_of(check_items(items))
+    with _folder(out) as folder:
+        parts = list(ratings.each(_summarized_part, items, pool, asked, folder, what="parts summarized"))
+        refuse_shared([part.items for part in parts], lambda k: ratings.part(k)["item"], "ratings")
+    alone = sum(part.alone[0] for part in parts), sum(part.alone[1] for part in parts)
+    if out is not None:
+        return Partitions(out), alone
+    return check_scores(together([part.scores for part in parts if part.scores is not None])), alone
+
+
+def _summarized_part(number: int, load: Load, items: Any, pool: str | None, asked: Any, folder: Path | None) -> _Part:
+    """In whatever process: read, summarise, write; what goes back is small."""
+    table = check_ratings(load())
+    beside = items() if callable(items) else _needed(items, table)
+    scores, alone = summarized(table, beside, pool, asked)
+    mine = items_hashed(table["item"])
+    if folder is None:
+        return _Part(scores, mine, alone)
+    write(scores, folder / _file_name(number))
+    return _Part(None, mine, alone)
+
+
+def _file_name(number: int) -> str:
+    return f"scores-{number:06d}.parquet"
+
+
+def _design_of(items: pd.DataFrame) -> pd.DataFrame:
+    """What of the items goes with each part: their texts stay behind."""
+    return items[[name for name in _DESIGN if name in items]]
+
+
+def _needed(items: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame | None:
+    """Those that were rated here; what is missing, `summarize` says by name."""
+    return None if items is None else items[items["item"].isin(table["item"].cat.categories)]
+
+
+def _asked_in_all(ratings: Partitions) -> pd.DataFrame:
+    """The raters and prompts of all parts, without which a mean over them would be of those of one part."""
+    if not ratings.again:
+        rule = "needs the raters of all parts first: give a folder or a list"
+        raise TableArgumentError("pool", rule, "got an iterator, which can be gone through once")
+    return pd.concat([*ratings.each(_asked_in_part, what="parts looked at")], ignore_index=True).drop_duplicates()
+
+
+def _asked_in_part(_number: int, load: Load) -> pd.DataFrame:
+    return asked_in(check_ratings(load()))
+
+
+@contextmanager
+def _folder(out: str | Path | None) -> Iterator[Path | None]:
+    """A folder within the one that is to hold the scores, whose files move there when all are whole."""
+    if out is None:
+        yield None
+        return
+    folder = Path(out)
+    others = [path.name for path in folder.glob("*")] if folder.is_dir() else [folder.name] * folder.exists()
+    if strange := next((name for name in others if not name.startswith(("scores-", ".calib-"))), None):
+        rule = "must be a new folder, or one that `summarize` wrote"
+        raise TableArgumentError("out", rule, f"{printable(str(folder))} holds {printable(strange)!r}")
+    inside = folder / f".calib-{uuid.uuid4().hex}"
+    inside.mkdir(parents=True)
+    try:
+        yield inside
+        for path in folder.glob("scores-*.parquet"):  # of an earlier run, which may have had more parts
+            path.unlink()
+        for path in inside.iterdir():
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(inside, ignore_errors=True)

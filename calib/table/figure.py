@@ -1,0 +1,336 @@
+"""What all plots share: axes, rows, styles, legends, maps of cells."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from calib.core.check import ArgumentError, Floats
+from calib.core.result import Interval, Result
+from calib.table.results import Results
+from calib.table.text import joined_words, place_of, plain_text, telling, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+R = TypeVar("R", bound=Result)
+Cell = tuple[int, int]
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
+GREY = "#6E6E6E"
+_NARROW = 4.5  # inches
+ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+
+
+class Mark(NamedTuple):
+    """One result in its row and series."""
+
+    place: tuple[str, ...]  # what names the row
+    series: str
+    result: Any
+
+
+class Style(NamedTuple):
+    words: str
+    colour: str
+    marker: str
+    hollow: bool = False
+
+    @property
+    def line(self) -> Literal["-", "--"]:
+        return "--" if self.hollow else "-"
+
+    @property
+    def face(self) -> str:
+        return "white" if self.hollow else self.colour
+
+
+def look_of(place: int) -> tuple[str, str]:
+    return COLOURS[place % len(COLOURS)], _MARKERS[(place + place // len(COLOURS)) % len(_MARKERS)]
+
+
+class End(NamedTuple):
+    """An estimate with its interval, as `draw_interval` takes it."""
+
+    estimate: float
+    interval: Interval
+    confidence_level: float
+
+
+def single_pair(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
+    pairs = checked_pairs([given], kind)
+    if len(pairs) > 1:
+        given = f"has {len(pairs)}; {{0}} gives one of them"
+        raise ArgumentError("result", "must hold one result", given, mentions=("select",))
+    return pairs[0]
+
+
+def checked_pairs(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
+    pairs: list[tuple[dict[str, Any], Any]] = []
+    for one in given:
+        pairs += zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)]
+    if not pairs:
+        raise ArgumentError("results", "must hold one result at least", "is empty")
+    for _, result in pairs:
+        if not isinstance(result, kind):
+            raise TypeError(f"`results` must hold {kind.__name__} results, but got {type(result).__name__}.")
+    return pairs
+
+
+def axes_of(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot as plt
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
+
+
+def finished(drawn: Axes, given: Axes | None) -> Axes:
+    """A plot with rows: in a figure of its own it gets the room it needs, in that of a user it is left alone."""
+    return drawn if given is not None else fit(drawn)
+
+
+def fit(ax: Axes) -> Axes:
+    """Give the figure of a plot with rows the room that rows, columns, names and legend need."""
+    from matplotlib.figure import Figure
+
+    assert isinstance(ax.figure, Figure)
+    longest = 0 if is_narrow(ax) else max((len(name.get_text()) for name in ax.get_yticklabels()), default=0)
+    legend = ax.get_legend()
+    lines = sum(1 + text.get_text().count("\n") for text in legend.get_texts()) if legend is not None else 0
+    lines += max((name.get_text().count("\n") for name in ax.get_xticklabels()), default=0)
+    lines += ax.get_xlabel().count("\n") + ax.get_title(loc="left").count("\n")
+    columns = len(ax.get_xticks()) if ax.xaxis.get_ticks_position() == "top" else 0  # a map has names there
+    bottom, top = ax.get_ylim()
+    least, wanted = (ax.figure.get_figwidth(), 0.82 * columns) if is_narrow(ax) else (7.0, 2.6 + columns)
+    width, height = max(least, wanted), 1.0 + 0.2 * lines + 0.26 * (bottom - top)
+    ax.figure.set_size_inches(width + 0.07 * max(longest - 20, 0), height)
+    return ax
+
+
+def is_narrow(ax: Axes) -> bool:
+    """Whether the figure is as narrow as a phone: names then stand above their rows."""
+    figure = ax.get_figure(root=True)
+    return figure is not None and figure.get_figwidth() < _NARROW
+
+
+def wrapped(words: str, points: float, size: float = 10.0) -> str:
+    """Words on as many lines as a width in points makes of them."""
+    most = max(int(points / (0.61 * size)), 12)
+    return "\n".join(part for line in words.split("\n") for part in textwrap.wrap(line, most) or [""])
+
+
+def wrap_words(ax: Axes) -> None:
+    """Names of axes and words of the legend on as many lines as the figure's size makes of them."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width, height = (72 * inches for inches in (figure.get_figwidth(), figure.get_figheight()))
+    beside = [len(tick.get_text()) for tick in ax.get_yticklabels() if tick.get_horizontalalignment() != "left"]
+    ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30 - 5.5 * max(beside, default=0)))
+    ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
+    legend = ax.get_legend()
+    for text in legend.get_texts() if legend is not None else ():
+        text.set_text(wrapped(text.get_text(), width - 45, 8.33))
+
+
+class Rows(NamedTuple):
+    """Axes with a row for each result: what names the rows, the results in their places, how high these are."""
+
+    ax: Axes
+    names: list[str]
+    marks: list[Mark]
+    heights: dict[tuple[str, ...], float]
+
+    @property
+    def heads(self) -> list[str]:
+        return list(dict.fromkeys(mark.place[0] for mark in self.marks))
+
+
+def rows_of(
+    ax: Axes | None,
+    facts: Sequence[Mapping[str, Any]],
+    results: Sequence[Any],
+    series: Sequence[str] | None = None,
+    *,
+    names: Sequence[str] = (),
+    unnamed: str = "criterion",
+    pitch: float = 0.0,
+) -> Rows:
+    """A row for what names each result; several series of one row lie side by side."""
+    told = list(names) or telling(facts) or [unnamed]
+    of = series or [""] * len(results)
+    marks = [Mark(place_of(fact, told), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
+    drawn = axes_of(ax)
+    return Rows(drawn, told, marks, lay_rows(drawn, marks, told, pitch or 0.6 * len(set(of)) + 0.4))
+
+
+def draw_series(rows: Rows, styles: Mapping[str, Style]) -> None:
+    """The interval of each mark in the style of its series, those of one row in the order of the styles."""
+    order = list(styles)
+    for mark in rows.marks:
+        offset = 0.6 * (order.index(mark.series) - (len(order) - 1) / 2)
+        draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
+
+
+def zero_line(ax: Axes) -> None:
+    ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+
+
+def log_ticks(ax: Axes, values: Sequence[int]) -> None:
+    ax.set_xscale("log")
+    ax.set_xticks(values, [str(value) for value in values])
+    ax.set_xticks([], minor=True)
+
+
+def said(title: str, fact: str) -> str:
+    """What all results of a plot share, and what is seen in it."""
+    shown = plain_text(fact, 200)
+    return ": ".join(filter(None, (title, shown)))
+
+
+def say_title(ax: Axes, title: str, fact: str = "") -> None:
+    """On as many lines as the figure's width makes of it."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    ax.set_title(wrapped(said(title, fact), 72 * figure.get_figwidth() - 40), loc="left", fontsize="medium")
+
+
+def handle(words: str, **look: Any) -> Line2D:
+    """A line or a marker for a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=words, **look)
+
+
+def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D]:
+    looks = [{"color": s.colour, "marker": s.marker, "mfc": s.face, "linestyle": s.line * lines} for s in styles]
+    return [handle(s.words, markersize=5, **look) for s, look in zip(styles, looks, strict=True)]
+
+
+def legend_above(ax: Axes, handles: Sequence[Any], title: str, fact: str = "", *, columns: int = 1) -> None:
+    """A legend above the plot, and the title above that."""
+    columns = 1 if is_narrow(ax) else columns
+    look: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
+    ax.legend(handles=handles, loc="lower left", ncols=columns, **look)
+    say_title(ax, title, fact)
+    ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 14.5 * math.ceil(len(handles) / columns))
+
+
+def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float) -> dict[tuple[str, ...], float]:
+    """Heights of the rows, top down; where several things name a row, the first of them is a heading."""
+    places = dict.fromkeys(mark.place for mark in marks)
+    heads = dict.fromkeys(place[:1] for place in places) if len(names) > 1 else {(): None}
+    above = 0.9 if is_narrow(ax) else 0.0
+    heights: dict[tuple[str, ...], float] = {}
+    named: dict[tuple[str, ...], float] = {}  # where the names stand
+    end = 0.0
+    for head in heads:
+        if head:
+            named[head], end = end + 0.6, end + 1.2
+        for place in (place for place in places if place[: len(head)] == head):
+            heights[place], end = end + above + pitch / 2, end + above + pitch
+            named[place] = heights[place] - (above + pitch) / 2 + 0.45 if above else heights[place]
+    ax.set_ylim(end + 0.2, -0.2)
+    _name_rows(ax, named, names)
+    if pitch > 1 or above:
+        for height in list(heights.values())[::2]:
+            ax.axhspan(height - pitch / 2 - above, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
+    return heights
+
+
+def _name_rows(ax: Axes, named: dict[tuple[str, ...], float], names: Sequence[str]) -> None:
+    first = len(names) > 1  # what the rows do not repeat, since the heading says it
+    is_row = [len(place) == len(names) for place in named]
+    parts = [(p[first:], names[first:]) if row else (p, names[:1]) for p, row in zip(named, is_row, strict=True)]
+    ax.set_yticks(list(named.values()), [joined_words(*part) for part in parts])
+    for tick, row in zip(ax.yaxis.get_major_ticks(), is_row, strict=True):
+        tick.tick1line.set_visible(False)
+        tick.label1.set_fontweight("normal" if row else "bold")
+    if is_narrow(ax):
+        _names_above(ax)
+        ax.spines["left"].set_visible(False)
+    plain_frame(ax, "x")
+
+
+def _names_above(ax: Axes) -> None:
+    """Names of rows within the axes, from their left end on."""
+    for tick in ax.yaxis.get_major_ticks():
+        tick.label1.set_horizontalalignment("left")
+    ax.tick_params(axis="y", pad=-3)
+
+
+def plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis=lines, color="#DDDDDD", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
+    low, high = result.interval
+    ax.hlines(height, low, high, colors=style.colour, linewidth=1.6, linestyles=style.line, zorder=2)
+    ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
+
+
+# --- a map of results -------------------------------------------------------------------------------------------------
+
+
+def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Collection[Cell]) -> None:
+    """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
+    from matplotlib.patches import Rectangle
+
+    top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
+    signed = bool((table < 0).any())
+    tops = [_cell_top(ax, row) for row in range(table.shape[0])]
+    if is_narrow(ax):  # rows of nothing, where the names stand
+        table = np.insert(table, np.arange(table.shape[0]), np.nan, axis=0)
+        heights = [0.0, *(end for top in tops for end in (top, top + 2))]
+    else:
+        heights = [*tops, tops[-1] + 2]
+    edges = np.arange(table.shape[1] + 1), np.array(heights)
+    colours: dict[str, Any] = {"cmap": "RdBu" if signed else "Blues", "vmin": -top if signed else 0.0, "vmax": top}
+    mesh = ax.pcolormesh(*edges, np.ma.masked_invalid(table), edgecolors="white", linewidth=1.5, **colours)
+    for (row, column), result in cells.items():
+        red, green, blue, alpha = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
+        ink = ON_DARK if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else ON_LIGHT
+        _cell_words(ax, (column + 0.5, tops[row] + 1), result, ink)
+        if (row, column) in framed:
+            look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
+            ax.add_patch(Rectangle((column + 0.05, tops[row] + 0.2), 0.9, 1.6, **look))
+    if not is_narrow(ax):  # the numbers stand in the cells
+        ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+
+
+def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:
+    (x, y), (low, high) = centre, result.interval
+    whole = not math.isnan(low)
+    words: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+    number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
+    ax.text(x, y - 0.3 * whole, number, **words)
+    if whole:
+        ends = f"{low:.2f}, {high:.2f}"
+        ax.text(x, y + 0.45, ends if is_narrow(ax) else f"[{ends}]", fontsize="small", **words)
+
+
+def _cell_top(ax: Axes, row: int) -> float:
+    above = 0.9 if is_narrow(ax) else 0.0
+    return row * (2 + above) + above
+
+
+def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+    narrow = is_narrow(ax)
+    ax.set_ylim(_cell_top(ax, len(rows) - 1) + 2, 0)
+    ax.set_yticks([_cell_top(ax, place) + (-0.45 if narrow else 1) for place in range(len(rows))], rows)
+    most, size = (11, "small") if narrow else (14, "medium")
+    lines = ["\n".join(textwrap.wrap(visible(name, 36), most)).replace("$", r"\$") for name in columns]
+    ax.set_xticks([place + 0.5 for place in range(len(columns))], lines, fontsize=size)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    if narrow:
+        _names_above(ax)
+    ax.spines[:].set_visible(False)

@@ -1,0 +1,255 @@
+"""A judge's scores beside the labels of people on some of the same items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from calib.core import check
+from calib.core.check import Floats
+from calib.core.progress import progress
+from calib.core.result import Result, short
+from calib.table import TableArgumentError, TableError, parse_scale
+from calib.table.pairs import FOLDED, Pair, labels_in, pairs_of
+from calib.table.pooled import mean_of_people
+from calib.table.results import words
+from calib.table.validate import Checked, by_criterion, items_in, slices
+
+Kept = TypeVar("Kept", bound=Result)
+# what the arrays call the columns of these tables
+NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
+
+# columns that a judge's scores and people's have side by side
+_TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
+
+
+def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+    """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
+    gold = mean_of_people(gold)
+    for criterion, rows in by_criterion(gold.frame):
+        raters = [label["rater"] for label, _ in slices(rows)]
+        if len(raters) > 1:
+            known = ", ".join(map(repr, raters))
+            people = " (people's have the method 'human', and are pooled)"
+            rule, given = "must have one rater per criterion", f"{criterion!r} has {known}; pool them first{people}"
+            raise TableArgumentError(gold.argument, rule, given)
+    asked = [name for name in columns if name is not None]
+    for name in _TAKEN.intersection(asked):
+        raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
+    yield from pairs_of(scores, gold, asked)
+
+
+def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
+    """Bounds of the scale and the distance of its values, as the arrays want them; nothing where none is known.
+
+    `apart` lets the judge have a scale of its own, such as 0 to 1: the ends are then those of people's.
+    """
+    sides = [_texts_in(judged[name]) for name in ("scale", "scale_y") if name in judged]
+    if apart and len(sides) > 1 and len({_ends_in(text) for text in set().union(*sides)} - {None}) > 1:
+        theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
+        return ends_of(theirs, label) | {"same_scale": False}
+    known = [scale for text in sorted(set().union(*sides)) if (scale := parse_scale(text))]
+    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
+    if len(named) > 1:
+        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
+    if not known:
+        return {}
+    values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
+    return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
+
+
+def _texts_in(column: pd.Series) -> set[str]:
+    """The different texts; to look for gaps among these alone is a fraction of the work."""
+    return {str(text) for text in pd.Series(column.unique(), dtype=object).dropna()}
+
+
+def _ends_in(text: str) -> tuple[float, float] | None:
+    scale = parse_scale(text)
+    return None if scale is None else (scale.low, scale.high)
+
+
+def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """The rows of each value of a column, with that as label; all of them where no column is named."""
+    if by is None:
+        yield {}, frame
+        return
+    whole_column(frame, by, "by")
+    parts = frame.groupby(by, sort=False, observed=True)
+    for value, rows in progress(parts, by, total=parts.ngroups):
+        yield {by: value}, rows
+
+
+def whole_column(frame: pd.DataFrame, name: str, argument: str) -> Any:
+    """A column of the scores that an argument names, which has no gaps."""
+    if name not in frame:
+        there = ", ".join(repr(name) for name in ("group", "system") if name in frame) or "neither group nor system"
+        raise TableArgumentError(argument, "must be a column of the scores", f"got {name!r}; there are {there}")
+    if frame[name].isna().any():
+        gaps = int(frame[name].isna().sum())
+        raise TableArgumentError(argument, "must be a column without gaps", f"{name!r} has {gaps}")
+    return frame[name].to_numpy()
+
+
+def groups_of(part: pd.DataFrame, groups: str) -> Any:
+    """What the items share; None where nothing is known of that."""
+    if groups != "group":
+        return whole_column(part, groups, "groups")
+    if "group" in part and part["group"].isna().any() and not part["group"].isna().all():
+        raise TableError(
+            "some scores have a `group` and some have none: give the items to `summarize` (--items) on both sides."
+        )
+    return labels_in(part, "group")
+
+
+def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
+    """In how many folds of these labels the scores were calibrated, and what does not fit.
+
+    `groups` are what the items share, if that is known.
+    """
+    fold, calibration = FOLDED
+    if calibration not in part or part[calibration].isna().all():
+        return 0, []
+    made = part[calibration].astype(object)
+    said = []
+    if len(made.unique()) > 1:
+        names = ", ".join(repr(str(name)) for name in made.dropna().unique()[:5])
+        rest = f", {items_in(part[made.isna()])} scores by none" if made.isna().any() else ""
+        said.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
+    if fold not in part:
+        text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
+        return 0, [*said, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
+    held = _numbers(part[fold])
+    if groups is not None:
+        each = held.groupby(np.asarray(groups))
+        split = each.max() > each.min()
+        if split.any():
+            text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
+            name = str(split.index[split][0])
+            said.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
+    number = int(held[part["y"].notna()].nunique())
+    if number == 1:
+        said.append("tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had")
+    return number, said
+
+
+def _numbers(fold: pd.Series) -> pd.Series:
+    try:
+        return fold.astype(object).where(fold.notna(), np.nan).astype(float)
+    except (TypeError, ValueError):
+        raise TableError("column `fold`: must be the numbers that `apply` of a calibration wrote, or empty.") from None
+
+
+def with_warnings(result: Kept, said: Sequence[str]) -> Kept:
+    """The result, with what was found before it was computed in front of its own warnings."""
+    if not said or not hasattr(result, "warnings"):
+        return result
+    return replace(result, warnings=(*said, *result.warnings))  # type: ignore[type-var]
+
+
+# --- A judge's scores beside the label of each person, as values of people's scale: what a calibration l---------------
+
+
+MOST_VALUES = 25  # values of a scale whose labels are counted one by one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """The scores of one judge on one criterion, and what people said of some of the items.
+
+    `frame` has one row per scored item: `item`, `x` (the score; NaN where it could not be read), `y` (one label of
+    people, a value of `levels`: their median, the one nearer to their mean where it lies between two; NaN without a
+    label), `group` and `system` where these are known, and columns that ride along. `given` has one row per label:
+    `row` (the place in `frame`), `annotator`, `y` (a value of `levels`), `weight` (those of an item sum to 1; a mean
+    between two values counts for both, so that it stays the mean).
+    """
+
+    label: dict[str, Any]
+    frame: pd.DataFrame
+    given: pd.DataFrame
+    levels: Floats
+    scale: str  # of the judge; empty where it is not known
+    n_unmatched: int
+    warnings: tuple[str, ...] = ()
+
+
+def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | None] = ()) -> Iterator[Labelled]:
+    """Each judge beside what people said on the same criterion; `columns` of the scores ride along."""
+    if bare := sorted(set(scores.frame["criterion"].astype(str)) - set(people.frame["criterion"].astype(str))):
+        check.warn(f"unlabelled: no label is of {', '.join(map(repr, bare))}; the scores on it are left out")
+    for pair in gold_pairs(scores, people, columns):
+        rows = people.frame[people.frame["criterion"] == pair.label["criterion"]]
+        rows = rows[rows["score"].notna()].astype({"item": object, "rater": object})
+        levels = _levels(rows, pair, people.argument)
+        judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
+        given = _given(rows, judged, levels)
+        judged = judged.assign(y=_one_label(given, judged["y"], levels))
+        strangers = int((pair.frame["_merge"] == "right_only").sum())
+        scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
+        label = (
+            pair.label | {"against": f"{several} annotators"}
+            if (several := rows["rater"].nunique()) > 1
+            else pair.label
+        )
+        yield Labelled(label, judged, given, levels, scale, strangers, pair.warnings)
+
+
+def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:
+    """Values that people could give, of which there must be some and not very many."""
+    labels = rows["score"].to_numpy(dtype=float)
+    if not len(labels):
+        raise TableArgumentError(argument, "must have labels", f"all of {words(pair.label)} are missing")
+    values = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
+    if not 1 < len(values) <= MOST_VALUES:
+        rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
+        given = f"has {len(values)} of {words(pair.label)}" + (f", {short(values[0])} to {short(values[-1])}")
+        raise TableArgumentError(argument, rule, given)
+    return values
+
+
+def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
+    """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
+    for texts in (own, judges):
+        known = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]
+        values = np.unique([value for scale in known for value in scale.values])  # noqa: PD011 - of a scale, not of a Series
+        if len(values) > 1 and values[0] <= labels.min() and labels.max() <= values[-1]:
+            return np.asarray(values)
+        if texts is own and known and (labels == labels.round()).all() and known[0].high - known[0].low < MOST_VALUES:
+            return np.arange(known[0].low, known[0].high + 1)
+    whole = bool((labels == labels.round()).all())
+    between = np.arange(labels.min(), labels.max() + 1) if whole and np.ptp(labels) < MOST_VALUES else labels
+    return np.unique(between)
+
+
+def _given(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> pd.DataFrame:
+    """Each label of a scored item, by whom, at the values of the scale."""
+    place = pd.Series(judged.index, index=judged["item"]).reindex(rows["item"]).to_numpy(dtype=float)
+    rows, place = rows[~np.isnan(place)], place[~np.isnan(place)].astype(int)
+    y = rows["score"].to_numpy(dtype=float)
+    above = np.searchsorted(levels, y).clip(0, len(levels) - 1)
+    below = np.where(levels[above] == y, above, (above - 1).clip(0))
+    share = np.where(above > below, (y - levels[below]) / np.maximum(levels[above] - levels[below], 1e-300), 1.0)
+    weight = 1 / np.bincount(place, minlength=len(judged))[place]
+    both = {"row": np.tile(place, 2), "annotator": np.tile(rows["rater"].to_numpy(), 2)}
+    both |= {
+        "y": levels[np.concatenate([above, below])],
+        "weight": np.concatenate([share, 1 - share]) * np.tile(weight, 2),
+    }
+    frame = pd.DataFrame(both)
+    return frame[frame["weight"] > 0].sort_values("row", kind="stable", ignore_index=True)
+
+
+def _one_label(given: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
+    """The median of each item's labels as a value of the scale: of two middle values the one nearer to the mean."""
+    label = np.full(len(mean), np.nan)
+    ordered = given.sort_values(["row", "y"], kind="stable")
+    reached = ordered.groupby("row")["weight"].cumsum()
+    low = ordered[reached >= 0.5 - 1e-9].groupby("row")["y"].first()
+    high = ordered[reached > 0.5 + 1e-9].groupby("row")["y"].first().reindex(low.index).fillna(low)
+    centre = mean.to_numpy(dtype=float)[low.index]
+    between = [levels[(levels >= a) & (levels <= b)] for a, b in zip(low, high, strict=True)]
+    label[low.index] = [at[np.argmin(np.abs(at - m))] for at, m in zip(between, centre, strict=True)]
+    return label

@@ -1,0 +1,225 @@
+"""Scores of two raters side by side: aligned by item, with what does not match kept in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from calib.core.progress import progress
+from calib.table import TableError, parse_scale
+from calib.table.results import words
+from calib.table.validate import STANDS, Checked, Who, by_criterion, items_in, little_mass, slices
+
+DESIGN = ("chosen", "inclusion", "stratum", "design")
+FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
+
+
+def chosen_in(frame: pd.DataFrame) -> pd.Series:
+    """Which items `choose_items` drew; a file has words for it, or nothing where an item was not drawn.
+
+    Examples
+    --------
+    >>> chosen_in(pd.DataFrame({"chosen": ["True", "FALSE", 1, None]})).tolist()
+    [True, False, True, False]
+    """
+    words = frame["chosen"].astype(str).str.strip().str.lower()
+    chosen = words.isin(["true", "1", "1.0"])
+    odd = ~(chosen | words.isin(["false", "0", "0.0", ""]) | frame["chosen"].isna())
+    if odd.any():
+        row = int(odd.to_numpy().argmax())
+        raise TableError(f"column `chosen`, row {row}: must be true or false, but got {frame['chosen'].iloc[row]!r}.")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Scores of one rater beside another's, aligned by item; NaN where the other has none."""
+
+    label: dict[str, Any]
+    frame: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def both(self) -> pd.DataFrame:
+        """The items that both have."""
+        return self.frame[self.frame["_merge"] == "both"]
+
+    @property
+    def n_unmatched(self) -> int:
+        """Items that only one of the two has."""
+        return items_in(self.frame) - len(self.both)
+
+    @property
+    def fold_doubts(self) -> tuple[str, ...]:
+        """What a correlation of scores that were calibrated in folds of labels does not show."""
+        fold, calibration = FOLDED
+        both = self.both
+        if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
+            return ()
+        text = "scores are by maps that have not seen these labels and differ, against them, so that a correlation is"
+        told = f"{int(both[fold].notna().sum())} of {len(both)} {text} too low; take the judge's own scores for that"
+        return (f"folds_apart: {told}",)
+
+    def on_one_scale(self, purpose: str) -> bool:
+        """Whether both sides say their scale, which must be one."""
+        sides = {"scores": ["x", "scale"], "human": ["y", "scale_y"]}
+        both = {name: self.both[columns].set_axis(["score", "scale"], axis=1) for name, columns in sides.items()}
+        return one_scale(self.label, purpose, **both)
+
+
+def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> Iterator[Pair]:
+    """Every rater of the one table beside every other rater of the second on the same criterion.
+
+    `columns` of the first ride along.
+    """
+    theirs_on = {criterion: list(slices(rows)) for criterion, rows in by_criterion(second.frame)}
+    found = False
+    for label, mine in progress([*first.slices()], "raters"):
+        for other, theirs in theirs_on.get(label["criterion"], ()):
+            if Who.of(label) == Who.of(other):
+                continue
+            found = True
+            against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
+            yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
+    if not found:
+        raise TableError(
+            f"scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            f"but scores have {first.holds} and human {second.holds}."
+        )
+
+
+def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """All items of both, with `x`, `y`, and group and system from whichever side has them."""
+    sides = []
+    for frame, value in ((mine, "x"), (theirs, "y")):
+        # what `choose_items` wrote beside a judge's scores says how the labels came about
+        mine_only = (
+            ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns] if value == "x" else []
+        )
+        theirs_only = ["n_cannot_say"] if value == "y" else []
+        names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
+        plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
+        sides.append(plain.rename(columns={"score": value}))
+    both = _merged(*sides)
+    for name in ("group", "system", "scale"):
+        if f"{name}_y" in both:
+            both[name] = both[name].where(both[name].notna(), both[f"{name}_y"])
+    return both
+
+
+def _merged(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """The outer merge by item, of items in their order; where all of theirs are among mine it needs no search."""
+    found = _places_in(mine["item"].array, theirs["item"].array)
+    if found is None:
+        sides = [side.astype({"item": object}) for side in (mine, theirs)]
+        return sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
+    order, place = found
+    left = mine.take(order).reset_index(drop=True).astype({"item": object})
+    right = theirs.drop(columns="item").rename(columns={name: f"{name}_y" for name in theirs if name in mine})
+    right = right.take(place) if (place >= 0).all() else right.reset_index(drop=True).reindex(place)
+    merged = pd.Categorical.from_codes(np.where(place >= 0, 2, 0), ["left_only", "right_only", "both"])
+    return pd.concat([left, right.set_axis(left.index, axis=0), pd.Series(merged, name="_merge")], axis=1)
+
+
+def _places_in(mine: Any, theirs: Any) -> tuple[Any, Any] | None:
+    """The order of my items, and where theirs stand, -1 for nowhere; None where one is not mine, or comes twice."""
+    if not all(isinstance(side, pd.Categorical) and len(side) for side in (mine, theirs)):
+        return None
+    names, wanted = mine.categories, theirs.categories
+    if not names.is_monotonic_increasing or len(mine) > len(names):
+        return None
+    row = np.full(len(names), -1)
+    row[mine.codes] = np.arange(len(mine))
+    few = 50 * len(wanted) < len(names)
+    near = np.minimum(np.searchsorted(names, wanted), len(names) - 1) if few else names.get_indexer(wanted)
+    at = np.where(names.take(near) == wanted, near, -1)[theirs.codes] if few else near[theirs.codes]
+    whose = np.full(len(names), -1)
+    whose[at] = np.arange(len(theirs))
+    order = row[row >= 0]
+    if (at < 0).any() or (row[at] < 0).any() or len(order) < len(mine) or (whose >= 0).sum() < len(theirs):
+        return None
+    return order, whose[row >= 0]
+
+
+def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> bool:
+    """Whether all sides say their scale, which must be one; a side that does not must have its scores on it.
+
+    Examples
+    --------
+    >>> judge, people = (pd.DataFrame({"score": [3.0], "scale": [scale]}) for scale in ("0..100", "1|2|3|4|5"))
+    >>> one_scale({"criterion": "fluency"}, "'exact'", scores=judge, human=people)
+    Traceback (most recent call last):
+        ...
+    calib.table.schema.TableError: fluency: scores and human must be on one scale for 'exact', but scores are on \
+'0..100' and human on '1|2|3|4|5'.
+    """
+    said = {name: sorted({str(text) for text in side["scale"].dropna()} - {""}) for name, side in sides.items()}
+    ends = {(scale.low, scale.high): text for texts in said.values() for text in texts if (scale := parse_scale(text))}
+    asked = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"
+    if len(ends) > 1:
+        known = [f"{name} on {' and '.join(map(repr, texts))}" for name, texts in said.items() if texts]
+        known[0] = known[0].replace(" on ", " are on ", 1)
+        raise TableError(f"{asked}, but {' and '.join(known)}.")
+    for name, side in sides.items() if ends else ():
+        (low, high), text = next(iter(ends.items()))
+        off = side["score"].dropna().astype(float)
+        off = off[~off.between(low, high)]
+        if len(off) and not said[name]:
+            raise TableError(f"{asked}, {text!r}, but {name} have {off.iloc[0]:g}.")
+    return all(said.values())
+
+
+def labels_in(frame: pd.DataFrame, name: str) -> Any:
+    return frame[name].to_numpy() if name in frame and frame[name].notna().all() and len(frame) else None
+
+
+def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
+    """Group and system of the items, from whichever row has them."""
+    names = [name for name in ("group", "system") if name in rows]
+    plain = rows[["item", *names]].astype(object)
+    return plain.groupby("item", sort=False).first().reindex(items)
+
+
+def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The scores of one criterion as items x raters; one rater under two prompts is two."""
+    plain = rows.astype({"item": object})
+    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
+    table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
+    return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])
+
+
+# --- several judges beside each other: what each is called, and what is known of the items of all ---------------------
+
+
+def all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Each item once, with the human score and the design from whichever frame has them."""
+    return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
+
+
+def identity(label: dict[str, Any]) -> tuple[Who, str]:
+    """Who was compared with whom: labels themselves differ where a temperature is missing."""
+    return Who.of(label), label["against"]
+
+
+def names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[Who, str], str]:
+    """A name for each label, which tells it from all others of its criterion."""
+    names: dict[tuple[Who, str], str] = {}
+    for key in {(label["criterion"], label["against"]) for label in labels}:
+        those = {identity(label): label for label in labels if (label["criterion"], label["against"]) == key}
+        names |= dict(zip(those, short_names(list(those.values())), strict=True))
+    return names
+
+
+def short_names(labels: list[dict[str, Any]]) -> list[str]:
+    """What tells these judges apart: the rater, and as much of prompt, method and temperature as it takes."""
+    names = [str(label["rater"]) for label in labels]
+    for key in ("prompt", "method", "temperature"):
+        if len(set(names)) == len(names):
+            break
+        if len({str(label[key]) for label in labels}) > 1:
+            names = [f"{name} ({label[key]})" for name, label in zip(names, labels, strict=True)]
+    return names

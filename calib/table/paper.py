@@ -1,0 +1,206 @@
+"""The table of a paper: numbers under heads of several levels, as text, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import groupby
+from typing import NamedTuple
+
+import pandas as pd
+
+from calib.table.text import markdown_text, visible
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "\u03c1": r"$\rho$", "\u03c4": r"$\tau$", "\u2013": "--", "\u2026": r"\ldots{}",
+} | {char: f"\\{char}" for char in "{}$&#_%"}  # fmt: skip
+NO_FORMULAS = 'class="tex2jax_ignore mathjax_ignore"'  # a notebook would set $what stands here$ as one
+_MINUS = re.compile(r"(?<![^\[\s])-(?=\d)")
+
+
+class Span(NamedTuple):
+    """A head above columns that stand side by side."""
+
+    word: str
+    start: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    r"""Rows of judges (or systems), columns of numbers under heads of one level or several.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the columns that name the rows are called.
+    heads : tuple of tuple of str
+        For each column of numbers its head, a word a level.
+    rows : tuple of tuple of str
+        What each row is about.
+    cells : tuple of tuple of str
+        The numbers as they are shown; a dash where there is none.
+    note : str
+        What all of them share.
+
+    Examples
+    --------
+    >>> table = PaperTable(("rater",), (("fluency", "r"), ("fluency", "τ")), (("a_b",),), (("0.612", "0.487"),), "n 60")
+    >>> print(table)
+           fluency
+    rater      r      τ
+    a_b    0.612  0.487
+    <BLANKLINE>
+    n 60
+    >>> print(table.to_markdown())
+    | rater | fluency r | fluency τ |
+    | --- | ---: | ---: |
+    | a\_b | 0.612 | 0.487 |
+    <BLANKLINE>
+    n 60
+    """
+
+    names: tuple[str, ...]
+    heads: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[str, ...], ...]
+    note: str = ""
+    frame: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False, compare=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers themselves, unrounded: heads are the columns, what a row is about is its index."""
+        return self.frame.copy()
+
+    def to_markdown(self) -> str:
+        """A Markdown table; names are escaped, the levels of a head stand in one line."""
+        heads = [*self.names, *(" ".join(filter(None, head)) for head in self.heads)]
+        rule = ["---"] * len(self.names) + ["---:"] * len(self.heads)
+        lines = [list(map(markdown_text, heads)), rule, *(list(map(markdown_text, line)) for line in self._lines)]
+        text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"{text}\n\n{markdown_text(self.note)}" if self.note else text
+
+    def to_latex(self, caption: str = "", label: str = "") -> str:
+        r"""A LaTeX table, which needs ``\usepackage{booktabs}``; names are escaped.
+
+        Parameters
+        ----------
+        caption, label : str, optional
+            LaTeX of your own. Default: what all numbers share, and none.
+
+        Examples
+        --------
+        >>> table = PaperTable(("rater",), (("fluency", "r"), ("fluency", "τ")), (("a_b",),), (("0.612", "0.487"),))
+        >>> print(table.to_latex("Summary level.", "tab:judges"))
+        \begin{table}
+        \centering
+        \caption{Summary level.}
+        \label{tab:judges}
+        \begin{tabular}{lrr}
+        \toprule
+         & \multicolumn{2}{c}{fluency} \\
+        \cmidrule(lr){2-3}
+        rater & r & $\tau$ \\
+        \midrule
+        a\_b & 0.612 & 0.487 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        said = caption or latex_text(self.note)
+        lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{said}}}"] * bool(said)]
+        lines += [rf"\label{{{label}}}"] * bool(label)
+        lines += [rf"\begin{{tabular}}{{{'l' * len(self.names)}{'r' * len(self.heads)}}}", r"\toprule"]
+        body = [_latex_row(map(latex_text, line)) for line in self._lines]
+        return "\n".join(
+            [*lines, *self._latex_heads(), r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        )
+
+    def _latex_heads(self) -> Iterator[str]:
+        """Each level of the heads, with a rule below those that stand above several columns."""
+        *upper, last = self._levels
+        for level in upper:
+            cells = [rf"\multicolumn{{{s.width}}}{{c}}{{{latex_text(s.word)}}}" for s in level]
+            yield _latex_row([*[""] * len(self.names), *cells])
+            ends = [(len(self.names) + s.start + 1, len(self.names) + s.start + s.width) for s in level if s.word]
+            yield " ".join(rf"\cmidrule(lr){{{first}-{end}}}" for first, end in ends)
+        yield _latex_row(map(latex_text, (*self.names, *(span.word for span in last))))
+
+    @property
+    def _lines(self) -> list[list[str]]:
+        return [[*row, *cells] for row, cells in zip(self.rows, self.cells, strict=True)]
+
+    @property
+    def _levels(self) -> list[list[Span]]:
+        """The heads of each level; equal ones side by side are one, at the last level each is its own."""
+        depth = max(map(len, self.heads), default=1)
+        found = []
+        for level in range(depth):
+            keys = [(head[: level + 1], place if level + 1 == depth else 0) for place, head in enumerate(self.heads)]
+            runs = [list(run) for _, run in groupby(range(len(keys)), keys.__getitem__)]
+            found.append([Span(self.heads[run[0]][level], run[0], len(run)) for run in runs])
+        return found
+
+    def __str__(self) -> str:
+        """As wide as it is: names to the left, numbers to the right."""
+        *upper, last = self._levels
+        first, lines = len(self.names), [[*self.names, *(span.word for span in last)], *self._lines]
+        shown = [[visible(text) for text in line] for line in lines]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        for span in (span for level in upper for span in level):
+            place = first + span.start
+            lack = len(visible(span.word)) - sum(widths[place : place + span.width]) - 2 * (span.width - 1)
+            widths[place + span.width - 1] += max(lack, 0)
+        left = sum(widths[:first]) + 2 * first
+        above = [" " * left + "  ".join(self._above(span, widths[first:]) for span in level) for level in upper]
+        body = ["  ".join(map(_aligned, line, widths, [k < first for k in range(len(line))])) for line in shown]
+        return "\n".join([*map(str.rstrip, [*above, *body]), *["", visible(self.note)] * bool(self.note)])
+
+    @staticmethod
+    def _above(span: Span, widths: Sequence[int]) -> str:
+        room = sum(widths[span.start : span.start + span.width]) + 2 * (span.width - 1)
+        return visible(span.word).ljust(room)
+
+    def _repr_html_(self) -> str:
+        *upper, last = self._levels
+        empty = f'<th colspan="{len(self.names)}"></th>'
+        heads = [empty + "".join(_html_cell("th", s.word, "center", s.width) for s in level) for level in upper]
+        heads.append(_html_row("th", [*self.names, *(span.word for span in last)], len(self.names)))
+        body = [_html_row("td", line, len(self.names)) for line in self._lines]
+        parts = [f"<tr>{row}</tr>" for row in heads], [f"<tr>{row}</tr>" for row in body]
+        table = f"<table><thead>{''.join(parts[0])}</thead><tbody>{''.join(parts[1])}</tbody></table>"
+        return f"<div {NO_FORMULAS}>{table}<p><small>{escape(visible(self.note))}</small></p></div>"
+
+
+def latex_text(text: str) -> str:
+    r"""Text that LaTeX takes as it stands.
+
+    Examples
+    --------
+    >>> print(latex_text(r"50 % of \input{x}"), latex_text("[2pt] a"), latex_text("-0.1 [-0.3, 0.2]"))
+    50 \% of \textbackslash{}input\{x\} {[}2pt] a $-$0.1 [$-$0.3, 0.2]
+    """
+    safe = "".join(_LATEX.get(char, char) for char in visible(text))
+    # a bracket or a star behind the end of a row would be an option of it; a number's minus is no hyphen
+    safe = f"{{{safe[0]}}}{safe[1:]}" if safe[:1] in ("[", "*") and safe else safe
+    return _MINUS.sub("$-$", safe)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _aligned(text: str, width: int, left: bool) -> str:
+    return text.ljust(width) if left else text.rjust(width)
+
+
+def _html_row(tag: str, cells: Sequence[str], names: int) -> str:
+    return "".join(_html_cell(tag, text, "left" if k < names else "right") for k, text in enumerate(cells))
+
+
+def _html_cell(tag: str, text: str, side: str, width: int = 1) -> str:
+    span = f' colspan="{width}"' if width > 1 else ""
+    return f'<{tag}{span} style="text-align: {side}">{escape(visible(text))}</{tag}>'

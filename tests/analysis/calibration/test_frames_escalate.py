@@ -1,0 +1,357 @@
+"""What judges decide and what goes to people, on tables: votes, calibrated confidences, designs, cascades, costs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as laws
+
+import calib
+from calib.stats import ArgumentError
+from calib.table import TableError
+
+
+def study(n=600, seed=0, spread=0.6, levels=5):
+    """Scores of a judge, and labels of all items; a document has four items."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(size=n)
+    said = latent + rng.normal(size=n) * spread
+    ends = np.linspace(-1.2, 1.2, levels - 1)
+    facts = {"item": [f"i{i:04}" for i in range(n)], "group": [f"d{i // 4}" for i in range(n)], "criterion": "c"}
+    scale = "|".join(str(level) for level in range(1, levels + 1))
+    judge = pd.DataFrame(facts | {"rater": "judge", "score": np.digitize(said, ends) + 1.0, "scale": scale})
+    people = pd.DataFrame(facts | {"rater": "ann", "method": "human", "score": np.digitize(latent, ends) + 1.0})
+    return judge.assign(method="given"), people.assign(scale=scale)
+
+
+def juries(n=600, seed=0, raters=5, right=0.85):
+    """Yes and no of several judges, each right as often, and of people."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    facts = {"item": [f"i{i:04}" for i in range(n)], "criterion": "c", "scale": "0|1"}
+    easy = np.where(rng.random(n) < 0.7, 0.99, right - 0.3)
+    judges = [
+        pd.DataFrame(facts | {"rater": f"r{j}", "score": np.where(rng.random(n) < easy, truth, 1 - truth) * 1.0})
+        for j in range(raters)
+    ]
+    people = pd.DataFrame(facts | {"rater": "ann", "method": "human", "score": truth * 1.0})
+    return pd.concat(judges, ignore_index=True).assign(method="given"), people
+
+
+def some(people, n, seed=1):
+    return people.sample(n, random_state=seed)
+
+
+def test_what_is_accepted_and_what_goes_to_people_are_all_items():
+    judge, people = study()
+    gold = some(people, 200)
+    found = calib.escalate(judge, gold, cut=4, risk=0.15).one()
+    assert 0 < found.n_accepted < found.n == 600
+    assert len(found.accepted) == found.n_accepted
+    assert found.accepted["confidence"].is_monotonic_decreasing
+    assert found.people["confidence"].is_monotonic_increasing
+    rest = found.items[found.items["decided_by"] == ""]
+    assert set(found.accepted["item"]) | set(rest["item"]) == set(judge["item"])
+    assert set(found.people["item"]) == set(rest["item"]) - set(gold["item"])
+    assert found.n_people == len(found.people)
+    assert set(found.items["verdict"]) == {0.0, 1.0}
+    told = found.items.set_index("item")["label"].dropna()
+    pd.testing.assert_series_equal(
+        told.sort_index(), gold.set_index("item")["score"].sort_index(), check_names=False, check_index_type=False
+    )
+
+
+def test_the_list_for_people_goes_on_to_choose_items_and_a_page(tmp_path):
+    judge, people = study()
+    found = calib.escalate(judge, some(people, 200), cut=4, risk=0.15).one()
+    drawn = calib.choose_items(found.people, 10, rng=1)
+    assert drawn["chosen"].sum() == 10
+    texts = pd.DataFrame({"item": judge["item"], "output": "a text of " + judge["item"]})
+    calib.label_page(texts, found.people.head(5), path=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert all(item in page for item in found.people["item"].head(5))
+
+
+def test_votes_of_several_judges_are_the_confidence_and_no_label_is_asked():
+    judges, people = juries()
+    found = calib.escalate(judges, some(people, 100), inputs="raters").one()
+    votes = judges.groupby("item")["score"].mean().reindex(found.items["item"])
+    np.testing.assert_allclose(found.items["confidence"], np.maximum(votes, 1 - votes))
+    np.testing.assert_array_equal(found.items["verdict"], votes >= 0.5)
+    assert found.exact
+    assert found.confidence == "votes"
+    other = calib.escalate(judges, some(people, 100, seed=2), inputs="raters").one()
+    np.testing.assert_array_equal(found.items["confidence"], other.items["confidence"])
+
+
+def test_draws_of_one_judge_are_votes():
+    items, people = calib.load_planted()
+    judge = calib.Judge("offline", method="sample", draws=5)
+    ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
+    human = calib.summarize(people, items, pool="rater")
+    voted = calib.escalate(ratings, human, risk=0.3).one()
+    assert (voted.confidence, voted.exact) == ("votes", True)
+    assert calib.escalate(ratings, human, risk=0.3, confidence="calibrated").one().confidence == "calibrated"
+    assert calib.escalate(calib.summarize(ratings, items), human, risk=0.3).one().confidence == "calibrated"
+
+
+def test_a_lenient_judge_on_another_scale_is_calibrated():
+    judge, people = study()
+    gold = some(people, 200)
+    plain = calib.escalate(judge, gold, cut=4, risk=0.15).one()
+    other = calib.escalate(judge.assign(score=judge["score"] * 10 + 50, scale="0..100"), gold, cut=4, risk=0.15).one()
+    assert other.n_accepted == plain.n_accepted
+    np.testing.assert_array_equal(other.items["verdict"], plain.items["verdict"])
+
+
+def test_items_of_one_score_are_never_split():
+    judge, people = study()
+    found = calib.escalate(judge, some(people, 120), cut=4, risk=0.2).one()
+    assert found.items.groupby("score")["decided_by"].nunique().max() == 1
+    assert found.items.groupby("score")["confidence"].nunique().max() == 1
+
+
+def test_within_says_how_far_off_a_verdict_may_be():
+    judge, people = study(spread=0.4)
+    gold = some(people, 300)
+    shares = [calib.escalate(judge, gold, within=within, risk=0.2).one().accepted_share for within in (0, 1, 2)]
+    assert shares[0] < shares[1] <= shares[2]
+    assert calib.escalate(judge, gold, risk=0.2).one().accepted_share == shares[1]  # one step by default
+    two, labels = study(levels=3)
+    assert calib.escalate(two, labels).one().verdict == "which label"
+
+
+def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
+    judge, people = study(spread=0.4)
+    for options, words in (({}, "which label, give or take 1"), ({"cut": 4}, "whether people say 4 or more")):
+        for n in (25, 300):  # nothing is accepted, and much
+            found = calib.escalate(judge, some(people, n), risk=0.2, **options)
+            assert f"verdicts ({words}) differ from people's" in str(found.one())
+            assert f"verdicts ({words}) differ from people's" in found.conclusion
+            assert set(found.to_frame()["verdict"]) == {words}
+
+
+def test_a_column_of_confidences_stands_beside_the_judges_own_verdicts():
+    judge, people = study()
+    judge["sure"] = np.abs(judge["score"] - 3.5)
+    found = calib.escalate(judge, some(people, 150), cut=4, confidence="sure", risk=0.2).one()
+    assert found.exact
+    np.testing.assert_array_equal(found.items["verdict"], found.items["score"] >= 4)
+    np.testing.assert_allclose(found.items["confidence"], judge["sure"])
+
+
+def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
+    """A judge that gives .86 for a yes is right where people say yes."""
+    judges, people = juries(raters=1)
+    chance = np.where(judges["score"] == 1, 0.86, 0.14)
+    sure = np.random.default_rng(3).random(600)
+    asked = {"confidence": "sure", "risk": 0.3}
+    plain = calib.escalate(judges.assign(sure=sure), some(people, 200), **asked).one()
+    found = calib.escalate(judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), **asked).one()
+    assert found.n_accepted == plain.n_accepted > 0
+    np.testing.assert_array_equal(found.items["verdict"], judges["score"])
+    passed = calib.escalate(
+        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), cut=1, **asked
+    ).one()
+    np.testing.assert_array_equal(passed.items["verdict"], judges["score"])
+    judge, labels = study()
+    scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
+    found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
+    np.testing.assert_array_equal(found.items["verdict"], judge["score"])
+
+
+def test_labels_of_whole_documents_count_as_documents():
+    judge, people = study()
+    whole = people[people["group"].isin([f"d{i}" for i in range(25)])]
+    found = calib.escalate(judge, whole, cut=4, risk=0.15).one()
+    assert "whole_groups" in str(found)
+    assert (found.n_labels, found.n_groups) == (100, 25)
+    spread = calib.escalate(judge, some(people, 100), cut=4, risk=0.15).one()
+    assert "whole_groups" not in str(spread)
+    assert spread.n_groups == 100
+    page = calib.report(calib.escalate(judge, some(people, 100), cut=4, risk=0.15)).text
+    assert "labels 100, independent ones 100" in page
+    assert calib.escalate(judge, whole, cut=4, risk=0.15, groups=None).one().n_groups == 100
+
+
+@pytest.mark.parametrize("design", ["simple", "groups"])
+def test_choose_items_draws_labels_for_it(design):
+    judge, people = study()
+    drawn = calib.choose_items(judge, 120, design=design, rng=3)
+    gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
+    found = calib.escalate(drawn, gold, cut=4, risk=0.2).one()
+    assert ("whole_groups" in str(found)) == (design == "groups")
+    assert "gold_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], cut=4, risk=0.2).one())
+
+
+def test_labels_drawn_with_unlike_chances_are_refused_with_what_to_do():
+    judge, people = study()
+    drawn = calib.choose_items(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
+    gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
+    with pytest.raises(TableError, match=r"same chance to be drawn.*choose_items\(scores, n\)"):
+        calib.escalate(drawn, gold, cut=4)
+
+
+def test_a_cascade_gives_each_judge_what_those_before_it_left():
+    judges, people = juries(raters=2)
+    right = judges["score"].to_numpy() == np.tile(people["score"], 2)
+    judges["sure"] = np.random.default_rng(5).random(len(judges)) + 0.4 * right
+    gold = some(people, 300)
+    asked = {"cascade": ("r1", "r0"), "risk": 0.1, "confidence": "sure", "prices": {"label": 2, "r1": 0.01, "r0": 0.1}}
+    found = calib.escalate(judges, gold, **asked).one()
+    first, second = found.stages
+    assert (first.judge, first.reached, second.reached) == ("r1", 600, 600 - first.decided)
+    assert [stage.found.confidence_level for stage in found.stages] == pytest.approx([0.95, 0.95])
+    by = found.items["decided_by"].value_counts()
+    assert by.get("r1", 0) == first.decided
+    assert by.get("r0", 0) == second.decided
+    assert list(found.by_judge["judge"]) == ["r1", "r0"]
+    assert list(found.by_judge["decided"]) == [first.decided, second.decided]
+    assert found.curve.groupby("judge").size().to_dict() == {
+        "r1": len(first.found.curve),
+        "r0": len(second.found.curve),
+    }
+    for text in (str(found), calib.escalate(judges, gold, **asked).conclusion):
+        assert f"{first}, then {second}" in text
+        assert f"r1 decides {first.decided} of 600 (from confidence" in text
+    asked_for = found.n_people + 300
+    assert found.cost == pytest.approx(600 * 0.01 + second.reached * 0.1 + 2 * asked_for)
+    assert found.cost_of_people == 1200
+
+
+@pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
+def test_a_judge_with_few_labels_stops_nothing():
+    judges, people = juries(raters=2)
+    few = judges[(judges["rater"] == "r0") | (judges["item"] < "i0003")]
+    found = calib.escalate(few, some(people, 200), cascade=("r1", "r0"), risk=0.3).one()
+    assert [text for text in found.warnings if text.startswith("few_labels: r1: ")], "the judge of few labels is named"
+    assert not [text for text in found.warnings if text.startswith("few_labels: r0: ")]
+    assert found.n == 600
+    assert set(found.items["decided_by"]) <= {"r0", "r1", ""}
+
+
+@pytest.mark.slow
+def test_the_union_of_a_cascade_keeps_the_promise():
+    """Two judges of like error, whose confidences say a little: the risk of all that is accepted, 300 drawings."""
+    rng, runs, broken = np.random.default_rng(8), 300, 0
+    judges, people = juries(n=1500, raters=2, right=0.6)
+    truth = people.set_index("item")["score"]
+    judges["sure"] = np.where(rng.random(len(judges)) < 0.5, 1.0, 0.5) + (judges["score"] == 1) * 0.01
+    for run in range(runs):
+        found = calib.escalate(judges, some(people, 250, seed=run), cascade=("r0", "r1"), confidence="sure", risk=0.17)
+        accepted = found.one().accepted
+        broken += len(accepted) > 0 and (accepted["verdict"] != truth.loc[accepted["item"]].to_numpy()).mean() > 0.17
+    assert laws.binomtest(broken, runs, 0.1, alternative="greater").pvalue > 0.001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [50, 200])
+@pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
+def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n):
+    """People pass 83.5 % of the items, so that every verdict of a judge that guesses is wrong too often."""
+    rng, runs, broken = np.random.default_rng(n), 200, 0
+    for _ in range(runs):
+        files = {"item": np.arange(1500), "score": rng.integers(1, 6, 1500).astype(float), "criterion": "c"}
+        judge = pd.DataFrame(files | {"rater": "judge", "method": "given", "scale": "1|2|3|4|5"})
+        label = np.digitize(rng.random(1500), [0.04, 0.08, 0.165, 0.6]) + 1.0
+        people = judge.assign(score=label, rater="ann", method="human")
+        found = calib.escalate(judge, people.head(n), cut=4, risk=0.15).one()
+        verdict, accepted = found.items["verdict"], found.items["decided_by"] != ""
+        wrong = (label[accepted] >= 4) != verdict[accepted]
+        broken += bool(accepted.any() and wrong.mean() > 0.15)
+    assert laws.binomtest(broken, runs, 0.1, alternative="greater").pvalue > 0.001
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"risk": 0.0}, "`risk` must be between 0 and 1"),
+        ({"confidence_level": 1.0}, "`confidence_level` must be between 0 and 1"),
+        ({"cut": 9}, "`cut` must be above 1 and at most 5"),
+        ({"cut": 1}, "`cut` must be above 1"),
+        ({"within": -1}, "`within` must be 0 or more"),
+        ({"within": 1, "cut": 3}, "`within` says what a verdict is without `cut`"),
+        ({"inputs": "jury"}, "`inputs`"),
+        ({"confidence": "nothing"}, "`confidence` must be 'votes', 'calibrated' or a column"),
+        ({"confidence": "votes"}, "`confidence` needs several replies"),
+        ({"cascade": ["judge", "nobody"]}, "`cascade` must name raters of the scores, but got 'nobody'"),
+        ({"cascade": ["judge", "judge"]}, "`cascade` must name raters"),
+        ({"cascade": ["judge"], "inputs": "raters"}, "`cascade` asks raters in turn"),
+        ({"prices": {"judge": 1}}, "`prices` must have the price of a 'label'"),
+        ({"prices": {"label": -1}}, "`prices` must be 0 or more"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    judge, people = study(80)
+    with pytest.raises((ArgumentError, TableError), match=message):
+        calib.escalate(judge, people, **change)
+
+
+def test_labels_that_are_all_missing_are_refused():
+    judge, people = study(80)
+    with pytest.raises(ArgumentError, match="`gold` must have labels, but all of c, judge, ann are missing"):
+        calib.escalate(judge, people.assign(score=np.nan))
+
+
+def test_nothing_is_accepted_of_a_judge_that_guesses():
+    judge, people = study(spread=50.0)
+    found = calib.escalate(judge, some(people, 200), cut=4, risk=0.1)
+    assert found.one().n_accepted == 0
+    assert len(found.one().accepted) == 0
+    assert "The judge may decide none of the 600 items" in found.conclusion
+
+
+def test_of_nothing_accepted_the_nearest_threshold_is_told():
+    judge, people = study(spread=2.0)
+    result = calib.escalate(judge, some(people, 200), cut=4, risk=0.1, prices={"label": 2})
+    found, (stage,) = result.one(), result.one().stages
+    assert found.n_accepted == 0
+    tested = [point for point in stage.found.curve if point.tested_at > 0]
+    near = stage.found.nearest
+    assert tested
+    assert near.tested_bound == min(point.tested_bound for point in tested) > 0.1
+    words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
+    assert words in str(found)
+    assert words in result.conclusion
+    assert f"of 600 items {found.n_people} are for people, 200 more have a label already" in str(found)
+    assert "That costs 1200, people for all 1200." in result.conclusion
+    assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
+
+
+def test_it_is_said_in_a_sentence():
+    judges, people = juries()
+    found = calib.escalate(judges, some(people, 150), inputs="raters", prices={"label": 2, "judge": 0.01})
+    one = found.one()
+    share = f"{100 * one.accepted_share:.3g}"
+    assert f"may decide {share} % of the 600 items alone: with 90 % confidence at most 10 %" in found.conclusion
+    assert f"That costs {one.cost:.6g}, people for all 1200." in found.conclusion
+
+
+def test_hostile_names_are_data():
+    judges, people = juries(raters=3)
+    names = {"r0": "<b>r\x1b[31m</b>", "r1": "=HYPERLINK(1)", "r2": "\u202er"}
+    judges["rater"] = judges["rater"].map(names)
+    found = calib.escalate(judges, some(people, 150), cascade=tuple(names.values()), risk=0.3)
+    assert "\x1b" not in found.conclusion
+    assert "\u202e" not in found.conclusion
+
+
+def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
+    judges, people = juries(raters=2)
+    wide = judges.pivot_table(index="item", columns="rater", values="score").reset_index()
+    wide.columns = ["id", "small_grade", "large_grade"]
+    wide["human"] = people["score"].where(np.arange(600) < 200)
+    prices = {"label": 1, "small_grade": 0.01, "large_grade": 0.1}
+    found = calib.escalate(wide, cascade=("small_grade", "large_grade"), risk=0.1, prices=prices).one()
+    assert list(found.by_judge["judge"]) == ["small", "large"]
+    assert set(found.items["decided_by"]) <= {"small", "large", ""}
+    costs = (found.by_judge["reached"] * [0.01, 0.1]).sum() + found.n_people + 200
+    assert found.cost == pytest.approx(costs)
+    assert calib.escalate(wide, cascade=("small", "large"), risk=0.1).one().n_accepted == found.n_accepted
+
+
+def test_the_line_says_what_became_of_every_item():
+    judge, people = study(spread=1.0)
+    found = calib.escalate(judge, some(people, 120), risk=0.15, cut=3).one()
+    labelled = found.n - found.n_accepted - found.n_people
+    assert labelled > 0
+    assert f"{found.n_people} are for people, {labelled} more have a label already" in str(found)

@@ -1,0 +1,295 @@
+"""Draws, probabilities and chains on tables: each verb says what `calib.stats` says of arrays put together by hand."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib import stats
+from calib.stats import CalibWarning
+from calib.table import TableError
+
+NAN = math.nan
+FIVE = "1|2|3|4|5"
+LEVELS = np.arange(1.0, 6.0)
+RNG = np.random.default_rng(11)
+P = RNG.dirichlet(np.ones(5), 30)
+X = np.stack([RNG.choice(LEVELS, 6, p=row) for row in P])
+HUMAN = np.clip(np.round(P @ LEVELS + RNG.normal(0, 0.7, 30)), 1, 5)
+ITEMS = [f"i{k}" for k in range(30)]
+OWNERS = [f"g{k // 3}" for k in range(30)]
+
+
+def sampled(x=X, **columns):
+    item, draw = (place.ravel() for place in np.indices(x.shape))
+    frame = pd.DataFrame({"item": [f"i{i}" for i in item], "draw": draw, "score": x.ravel()})
+    known = {"criterion": "fluency", "rater": "judge", "prompt": "p", "method": "sample", "temperature": 1.0}
+    return frame.assign(**known | {"scale": FIVE} | columns)
+
+
+def told(p=P, **columns):
+    """Token probabilities; a tenth of the mass is not on the scale."""
+    item, level = (place.ravel() for place in np.indices(p.shape))
+    frame = pd.DataFrame({"item": [f"i{i}" for i in item], "score": LEVELS[level], "weight": 0.9 * p.ravel()})
+    known = {"criterion": "fluency", "rater": "judge", "prompt": "p", "method": "logprob", "temperature": 1.0}
+    return frame.assign(**known | {"scale": FIVE} | columns)
+
+
+def people(labels=HUMAN, **columns):
+    frame = pd.DataFrame({"item": [f"i{k}" for k in range(len(labels))], "score": labels})
+    return frame.assign(**{"criterion": "fluency", "rater": "ann", "scale": FIVE} | columns)
+
+
+def same(found, wanted):
+    """As text, in which NaN equals itself, and number by number."""
+    assert repr(found) == repr(wanted)
+    pd.testing.assert_frame_equal(found.to_frame(), wanted.to_frame(), check_exact=True)
+
+
+def close(found, wanted):
+    """Up to rounding: weights are summed in another order."""
+    assert type(found) is type(wanted)
+    pd.testing.assert_frame_equal(found.to_frame(), wanted.to_frame(), rtol=1e-9)
+
+
+def said(error, verb, *args, **options):
+    with pytest.raises(error) as caught:
+        verb(*args, **options)
+    return str(caught.value)
+
+
+def warned(verb, *args, **options):
+    """What a verb returns, and the texts that it warned with."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = verb(*args, **options)
+    assert {w.category for w in caught} <= {CalibWarning}
+    return result, [str(w.message) for w in caught]
+
+
+QUIET = pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
+
+
+# --- variance components ----------------------------------------------------------------------------------------
+
+
+def test_components_of_draws_and_of_probabilities():
+    results = calib.variance_components(pd.concat([sampled(), told()]))
+    assert [label["method"] for label in results.labels] == ["sample", "logprob"]
+    same(results[0], stats.variance_components(X))
+    mean = P @ LEVELS
+    close(results[1], stats.variance_components(mean, P @ LEVELS**2 - mean**2))
+    assert results[0].n_draws == pytest.approx(6)
+    same(
+        calib.variance_components(sampled(), confidence_level=0.8).one(),
+        stats.variance_components(X, confidence_level=0.8),
+    )
+
+
+def test_each_prompt_and_temperature_is_a_result():
+    parts = {("p", 1.0): X, ("q", 1.0): X[::-1], ("p", 0.5): X[:, ::2]}
+    table = pd.concat([sampled(x, prompt=prompt, temperature=tau) for (prompt, tau), x in parts.items()])
+    results = calib.variance_components(pd.concat([table, people(method="human")]))
+    assert [(label["prompt"], label["temperature"]) for label in results.labels] == list(parts)
+    for result, x in zip(results, parts.values(), strict=True):
+        same(result, stats.variance_components(x))
+
+
+def test_unread_draws_and_several_runs():
+    x = X.copy()
+    x[0, 0] = x[4, :5] = x[9] = NAN
+    found = calib.variance_components(sampled(x)).one()
+    same(found, stats.variance_components(x))
+    assert (found.n, found.n_unread) == (29, 6)
+    two = pd.concat([sampled(X[:, :2], run="b"), sampled(X[:, 2:], run="a")])
+    close(calib.variance_components(two).one(), stats.variance_components(X))
+
+
+@pytest.mark.parametrize("kind", ["category", "string", "int"])
+def test_ids_of_any_kind_in_any_order(kind):
+    mixed = sampled().sample(frac=1, random_state=1)
+    mixed["item"] = mixed["item"].str[1:].astype(int) if kind == "int" else mixed["item"].astype(kind)
+    close(calib.variance_components(mixed).one(), stats.variance_components(X))
+    aim = people().sample(frac=1, random_state=2)
+    aim["item"] = aim["item"].str[1:].astype(int) if kind == "int" else aim["item"].astype(kind)
+    found, _ = warned(calib.point_scores, mixed, aim, rng=1)
+    assert found.one().value("mean", "spearman") == pytest.approx(stats.agreement(X.mean(axis=1), HUMAN).estimate)
+
+
+# --- which number to read ---------------------------------------------------------------------------------------
+
+
+@QUIET
+def test_items_without_a_label_or_a_reply_are_counted():
+    x = X.copy()
+    x[3] = NAN
+    found = calib.point_scores(sampled(x), people(HUMAN[:20]), rng=1).one()
+    assert (found.n, found.n_missing) == (19, 11)
+
+
+def test_each_warning_comes_once():
+    table = pd.concat([told(), told(prompt="q"), told(rater="other")])
+    results, texts = warned(calib.point_scores, table, people(), rng=1)
+    told_by = [result for result in results if result.warnings]
+    assert len(told_by) == 3  # expectations tie no items, modes many
+    assert len(texts) == 1
+    assert "(3 of 3 results" in texts[0]
+
+
+def test_what_reading_refuses():
+    assert "`human` must have scores of criterion 'fluency'" in said(
+        TableError, calib.point_scores, sampled(), people(criterion="coherence")
+    )
+    two = pd.concat([people(), people(rater="bob")])
+    assert "one score per item of 'fluency'; pool or select the raters" in said(
+        TableError, calib.point_scores, sampled(), two
+    )
+    for verb, probabilities in (
+        (calib.variance_components, "'logprob', 'chain'"),
+        (lambda table: calib.point_scores(table, people()), "'logprob'"),
+    ):
+        wanted = f"must hold draws (method 'sample') or probabilities ({probabilities})"
+        assert wanted in said(TableError, verb, people())
+        text = said(ValueError, verb, sampled(np.full((4, 2), NAN)))
+        assert text.startswith("fluency, judge, p, sample: ")
+
+
+@pytest.mark.parametrize("verb", [
+    calib.variance_components,
+    calib.temperature_curve,
+    lambda scores: calib.point_scores(scores, people()),
+    lambda scores: calib.fit_temperature(scores, people()),
+    lambda scores: calib.distribution_fit(sampled(), scores),
+    lambda scores: calib.convergence(scores.assign(method="sample")),
+])  # fmt: skip
+def test_scores_are_no_ratings(verb):
+    # as draws without any spread they would say that the judge is sure
+    assert "must be ratings" in said(TableError, verb, calib.summarize(told()))
+
+
+# --- temperature ------------------------------------------------------------------------------------------------
+
+
+def test_temperature_curve_is_that_of_the_probabilities():
+    table = pd.concat([sampled(), told(), told(P[::-1], prompt="q")])
+    results = calib.temperature_curve(table, taus=[0.5, 1, 2])
+    assert [label["prompt"] for label in results.labels] == ["p", "q"]
+    close(results[0], stats.temperature_curve(P, LEVELS, taus=[0.5, 1, 2]))
+    assert "must hold token probabilities (method 'logprob')" in said(TableError, calib.temperature_curve, sampled())
+
+
+# --- samples against probabilities ------------------------------------------------------------------------------
+
+
+def test_convergence_takes_the_draws_as_they_are():
+    exact = calib.summarize(told())
+    found = calib.convergence(sampled(), exact, human=people(group=OWNERS), rng=1, n_subsets=20)
+    wanted = stats.convergence(X, exact=exact["score"], human=HUMAN, groups=OWNERS, rng=1, n_subsets=20)
+    close(found.one(), wanted)
+    alone = calib.convergence(sampled(), rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]).one()
+    close(alone, stats.convergence(X, rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]))
+    assert "`groups` must be a column of `exact` or `human`" in said(
+        TableError, calib.convergence, sampled(), groups="topic"
+    )
+    assert said(ValueError, calib.convergence, sampled(), sizes=[9]).startswith("fluency, judge, p, sample: ")
+
+
+# --- chains -----------------------------------------------------------------------------------------------------
+
+
+def chains(kind=str):
+    """Three chains of 12 items, each with probabilities of its own; the last item has two."""
+    p = np.random.default_rng(5).dirichlet(np.ones(5), (12, 3))
+    frame = pd.concat([told(p[:, k], method="chain", draw=k) for k in range(3)])
+    mean = p @ LEVELS
+    variance = p @ LEVELS**2 - mean**2
+    mean[11, 2] = variance[11, 2] = NAN
+    frame = frame[~((frame["item"] == "i11") & (frame["draw"] == 2))]
+    return frame.assign(item=frame["item"].str[1:].astype(kind)), mean, variance
+
+
+@pytest.mark.parametrize("kind", [str, int])
+def test_chain_components_are_those_of_the_matrices(kind):
+    frame, mean, variance = chains(kind)
+    wanted = stats.variance_components(mean, variance)
+    close(calib.variance_components(frame).one(), wanted)
+    close(calib.variance_components(frame.sample(frac=1, random_state=6)).one(), wanted)
+    # chains of two runs are chains all the same
+    runs = frame.assign(run=np.where(frame["draw"] == 0, "x", "y"), draw=np.where(frame["draw"] == 2, 1, 0))
+    close(calib.variance_components(runs).one(), wanted)
+
+
+def test_chains_of_hostile_items_are_told_apart():
+    frame, mean, variance = chains()
+    names = {str(k): f"{k}\n,\x1f|<b>{'0' * k}" for k in range(12)}
+    close(
+        calib.variance_components(frame.assign(item=frame["item"].map(names))).one(),
+        stats.variance_components(mean, variance),
+    )
+
+
+def test_draws_probabilities_and_chains_are_results_side_by_side():
+    frame, mean, variance = chains()
+    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="human")]))
+    assert [label["method"] for label in results.labels] == ["sample", "logprob", "chain"]
+    close(results[2], stats.variance_components(mean, variance))
+    assert [np.isnan(result.label) for result in results] == [True, True, False]
+    alone = frame[frame["draw"] == 0]
+    assert "two for one of them" in said(ValueError, calib.variance_components, alone)
+
+
+def test_chains_without_a_reading_are_counted():
+    frame, _, _ = chains()
+    lost = frame["item"] == "3"
+    frame = frame.assign(score=frame["score"].mask(lost), status=np.where(lost, "unread", "ok"))
+    found = calib.variance_components(frame).one()
+    assert (found.n, found.n_dropped) == (11, 1)
+
+
+# --- how they look ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@QUIET
+def test_every_result_can_be_shown_and_reported(tmp_path):
+    bad = {"prompt": "<img src=x onerror=alert(1)>", "rater": "=1+1|\n<script>"}
+    draws, exact = sampled(**bad), told(**bad)
+    answers = [
+        calib.variance_components(pd.concat([draws, exact])),
+        calib.point_scores(draws, people(), rng=1),
+        calib.temperature_curve(exact),
+        calib.fit_temperature(exact, people()),
+        calib.distribution_fit(draws, exact, rng=1, n_resamples=99),
+        calib.convergence(draws, rng=1, n_subsets=20),
+        calib.variance_components(chains()[0].assign(**bad)),
+    ]
+    plan = stats.chain_plan(0.2, 0.3, tokens_chain=200, tokens_label=3, budget=900)
+    for results in answers:
+        assert str(results)
+        assert "<script" not in results._repr_html_()
+        frame = results.to_frame()
+        back = calib.table.read_frame(calib.table.write(frame, tmp_path / "out.csv"))
+        assert set(back["prompt"]) == {bad["prompt"]}
+        numbers = frame.select_dtypes("float").columns
+        np.testing.assert_allclose(back[numbers].astype(float), frame[numbers], equal_nan=True)
+    page = calib.report([*answers, plan, ("<b>head</b>", "text")], tmp_path / "all.html").text
+    assert page.count("<script") == 1  # the page's own
+    assert "<img src=x" not in page
+    text = calib.report([*answers, plan], tmp_path / "all.md").text
+    for results in answers:
+        assert results[0].signature in text
+    assert ".." not in text
+
+
+def test_batches_of_items_may_come_from_runs_of_their_own():
+    items, _ = calib.load_planted()
+    judge = calib.Judge("offline", method="sample", draws=6)
+    ratings = calib.rate(items.head(40), calib.geval_prompt("fluency"), judge, progress=False)
+    first = ratings["item"].isin(items["item"].head(20))
+    parted = ratings.assign(run=np.where(first, "a", "b"))
+    whole, apart = (calib.convergence(table, sizes=[3, 6], rng=1).one() for table in (ratings, parted))
+    assert repr(apart) == repr(whole)
+    assert apart.n_draws == 6

@@ -1,0 +1,515 @@
+"""The gate on tables: outcomes, evidence, refusals, the ledger and the baseline."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calib
+from calib.cli import main
+from calib.gate.baseline import Ledger, saved_baseline
+
+SCALE = "1|2|3|4|5"
+
+
+def build(name="new", *, n=60, shift=0.0, seed=0, criteria=("tone",), labelled=None, systems=None):
+    """Scores of a judge that is .4 too generous, and labels of some, of builds that answer the same inputs."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(3.6, 0.8, n)
+    rows, labels = [], []
+    for criterion in criteria:
+        for system, moved in (systems or {name: shift}).items():
+            truth = np.clip(np.round(quality + moved + rng.normal(0, 0.3, n)), 1, 5)
+            judged = np.clip(truth + 0.4 + rng.normal(0, 0.4, n), 1, 5)
+            for k in range(n):
+                at = {"item": f"q{k}-{system}", "group": f"q{k}", "system": system, "criterion": criterion}
+                rows.append(at | {"rater": "judge", "method": "sample", "score": judged[k], "scale": SCALE})
+                if k < (labelled or n // 2):
+                    labels.append(at | {"rater": "ann", "method": "human", "score": truth[k], "scale": SCALE})
+    return pd.DataFrame(rows), pd.DataFrame(labels)
+
+
+def texts(scores, same=()):
+    """Outputs of each item, the same for both builds on some inputs."""
+    rows = scores.drop_duplicates("item")
+    out = [
+        f"answer to {g}" if g in same else f"answer to {g} of {s}"
+        for g, s in zip(rows["group"], rows["system"], strict=True)
+    ]
+    return pd.DataFrame(
+        {"item": rows["item"], "source": rows["group"], "output": out, "group": rows["group"], "system": rows["system"]}
+    )
+
+
+# --- outcomes ---------------------------------------------------------------------------------------------------
+
+
+def test_a_check_is_the_interval_at_one_less_two_errors():
+    scores, gold = build()
+    check = calib.gate(scores, gold, system="new", above=3).checks.one()
+    result = calib.interval(scores, gold, confidence_level=0.9).one()
+    assert (check.estimate, check.interval) == (result.estimate, result.interval)
+    assert check.n_gold == 30
+
+
+def test_a_baseline_check_is_the_difference_at_one_less_two_errors():
+    scores, gold = build(systems={"new": 0.0, "old": 0.0})
+    check = calib.gate(scores, gold, system="new", baseline="old", margin=0.5).checks.one()
+    result = calib.difference(scores, gold, "new", "old", confidence_level=0.9).one()
+    assert (check.estimate, check.interval) == (result.estimate, result.interval)
+
+
+@pytest.mark.parametrize(("line", "outcome", "code"), [(3, "pass", 0), (4.4, "fail", 1), (3.65, "inconclusive", 3)])
+def test_three_outcomes(line, outcome, code):
+    verdict = calib.gate(*build(), system="new", above=line)
+    assert (verdict.outcome, verdict.exit_code) == (outcome, code)
+    if outcome == "pass":
+        verdict.raise_for_outcome()
+    else:
+        kind = calib.GateFailed if outcome == "fail" else calib.GateInconclusive
+        with pytest.raises(kind, match=outcome):
+            verdict.raise_for_outcome()
+
+
+def test_two_copies_of_a_build_pass_a_margin_and_never_fail():
+    scores, gold = build()
+    both = [pd.concat([t, t.assign(item=t["item"] + "-again", system="again")]) for t in (scores, gold)]
+    verdict = calib.gate(*both, system="again", baseline="new", margin=0.2)
+    assert verdict.outcome == "pass"
+    assert verdict.checks.one().estimate == 0
+    assert calib.gate(*both, system="again", baseline="new", margin=0).outcome == "inconclusive"
+
+
+def test_the_order_of_rows_is_nothing():
+    scores, gold = build(criteria=("tone", "facts"))
+    one = calib.gate(scores, gold, system="new", above=3.5)
+    other = calib.gate(
+        scores.sample(frac=1, random_state=1), gold.sample(frac=1, random_state=2), system="new", above=3.5
+    )
+    assert one.digests == other.digests
+    for mine, theirs in zip(
+        one.checks, (other.checks.select(criterion=x["criterion"]).one() for x in one.checks.labels), strict=True
+    ):
+        assert mine.outcome == theirs.outcome
+        assert mine.interval == pytest.approx(theirs.interval, abs=1e-9)
+
+
+def test_few_labels_are_inconclusive_and_say_so():
+    scores, gold = build(labelled=4)
+    check = calib.gate(scores, gold, system="new", above=3).checks.one()
+    assert (check.outcome, check.reason, check.labels_to_decide) == ("inconclusive", "needs 10 labels, has 4", 10)
+
+
+def test_unread_replies_make_it_inconclusive():
+    scores, gold = build(n=100)
+    scores.loc[scores.index[-12:], "score"] = np.nan
+    verdict = calib.gate(scores, gold, system="new", above=3)
+    assert verdict.outcome == "inconclusive"
+    assert verdict.checks.one().reason == "12 of 100 replies about new unread"
+    assert verdict.checks.one().n_unread == 12
+    assert calib.gate(scores, gold, system="new", above=3, max_unread=0.2).outcome == "pass"
+
+
+def test_a_criterion_of_which_nothing_was_read_leaves_the_others():
+    scores, gold = build(criteria=("tone", "facts"))
+    scores.loc[scores["criterion"] == "facts", "score"] = np.nan
+    verdict = calib.gate(scores, gold, system="new", above=3)
+    assert [check.outcome for check in verdict.checks] == ["pass", "inconclusive"]
+    assert verdict.checks[1].reason == "60 of 60 replies about new unread"
+    with pytest.raises(ValueError, match="`scores` must have rows, but has none"):
+        calib.gate(scores.iloc[:0], gold, system="new", above=3)
+    with pytest.raises(ValueError, match="`max_unread` must be a share"):
+        calib.gate(scores, gold, system="new", above=3, max_unread=5)
+
+
+def test_shares_of_unread_replies_that_differ_between_builds():
+    scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0})
+    scores.loc[scores.index[scores["system"] == "new"][-4:], "score"] = np.nan
+    asked = {"system": "new", "baseline": "old", "margin": 0.5}
+    assert calib.gate(scores, gold, **asked, max_unread=0.03).checks.one().reason == "4 of 100 replies about new unread"
+    assert calib.gate(scores, gold, **asked).checks.one().reason == ""
+
+
+def test_labels_that_would_decide_and_the_call_that_draws_them():
+    scores, gold = build(n=400, labelled=20)
+    near = calib.gate(scores, gold, system="new", above=3).checks.one().estimate - 0.15
+    verdict = calib.gate(scores, gold, system="new", above=near)
+    check = verdict.checks.one()
+    assert check.outcome == "inconclusive"
+    assert 20 < check.labels_to_decide <= 400
+    call = re.search(r"calib\.choose_items\((.*), (\d+)\)$", verdict.next_steps[0])
+    drawn = calib.choose_items(eval(call[1], {"scores": scores}), int(call[2]), rng=1)
+    assert drawn["chosen"].sum() == check.labels_to_decide - 20
+
+
+def test_what_all_items_cannot_decide():
+    scores, gold = build(n=20, labelled=20)
+    mean = calib.gate(scores, gold, system="new", above=3).checks.one().estimate
+    check = calib.gate(scores, gold, system="new", above=mean - 0.01).checks.one()
+    assert check.reason == "the labels do not tell, and labels of all 20 items would not"
+    assert np.isnan(check.labels_to_decide)
+
+
+def test_a_line_for_each_criterion_and_one_that_is_not_there():
+    scores, gold = build(criteria=("tone", "facts"))
+    verdict = calib.gate(scores, gold, system="new", above={"facts": 3})
+    assert [label["criterion"] for label in verdict.checks.labels] == ["facts"]
+    with pytest.raises(ValueError, match=r"`above` must name criteria of the scores \(tone, facts\), but got 'taste'"):
+        calib.gate(scores, gold, system="new", above={"taste": 3})
+
+
+def test_a_criterion_without_labels_is_not_lost():
+    scores, gold = build(criteria=("tone", "facts"))
+    verdict = calib.gate(scores, gold[gold["criterion"] == "tone"], system="new", above=3)
+    facts = verdict.checks.select(criterion="facts").one()
+    assert (verdict.outcome, facts.outcome, facts.reason) == ("inconclusive", "inconclusive", "needs 10 labels, has 0")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({}, "`above` or `baseline` must be given"),
+        ({"above": 3, "baseline": "old", "margin": 1}, "both came"),
+        ({"baseline": "old"}, "`margin` must be given with `baseline`"),
+        ({"above": 3, "margin": 0.1}, "`margin` must come with"),
+        ({"baseline": "old", "margin": -0.1}, "`margin` must be 0 or more"),
+        ({"above": 5}, "`above` must lie on people's scale"),
+        ({"above": np.nan}, "must be a finite number"),
+        ({"baseline": "old", "margin": 4}, "less than the scale is long"),
+        ({"above": 3, "system": "nope"}, "`system` must be a system of the scores"),
+        ({"above": 3, "system": None}, "`system` must name the build"),
+        ({"above": 3, "error": 0.7}, "`error` must be above 0"),
+        ({"above": 3, "looks": "twice"}, "`looks` must be"),
+        ({"baseline": "new", "margin": 1}, "must be another build than"),
+    ],
+)
+def test_what_cannot_be_asked(asked, message):
+    scores, gold = build(systems={"new": 0.0, "old": 0.0})
+    with pytest.raises(ValueError, match=message):
+        calib.gate(scores, gold, **{"system": "new"} | asked)
+
+
+def test_two_judges_are_no_gate():
+    scores, gold = build()
+    with pytest.raises(ValueError, match="must hold one judge, prompt and method for each criterion"):
+        calib.gate(pd.concat([scores, scores.assign(rater="other")]), gold, system="new", above=3)
+
+
+def test_builds_that_answered_other_inputs_are_not_compared():
+    scores, gold = build(systems={"new": 0.0, "old": 0.0})
+    few = scores[~((scores["system"] == "old") & scores["group"].isin([f"q{k}" for k in range(40, 60)]))]
+    with pytest.raises(ValueError, match="80 % of the inputs in common, but have 40 of 60"):
+        calib.gate(few, gold, system="new", baseline="old", margin=0.2)
+
+
+# --- evidence ---------------------------------------------------------------------------------------------------
+
+
+def test_unchanged_outputs_count_zero_and_only_changed_ones_need_labels():
+    scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0}, seed=3)
+    same = [f"q{k}" for k in range(20, 100)]  # 20 of 100 changed
+    verdict = calib.gate(scores, gold, system="new", baseline="old", margin=0.2, items=texts(scores, same))
+    check = verdict.checks.one()
+    changed = [t[~t["group"].isin(same)] for t in (scores, gold)]
+    alone = calib.difference(*changed, "new", "old", confidence_level=0.9).one()
+    assert check.estimate == pytest.approx(0.2 * alone.estimate)
+    assert check.evidence == "unchanged outputs"
+    assert check.interval.high - check.interval.low < 0.25 * (alone.interval.high - alone.interval.low)
+    assert check.outcome == "pass"
+
+
+def test_a_build_that_changed_nothing_passes_without_a_label():
+    scores, gold = build(systems={"new": 0.0, "old": 0.0}, labelled=1)
+    every = texts(scores, [f"q{k}" for k in range(60)])
+    asked = {"system": "new", "baseline": "old", "items": every}
+    assert calib.gate(scores, gold, **asked, margin=0.1).outcome == "pass"
+    assert calib.gate(scores, gold, **asked, margin=0).outcome == "inconclusive"
+
+
+def test_hardly_any_change_passes_by_the_ends_of_the_scale():
+    scores, gold = build(n=200, systems={"new": 0.0, "old": 0.0}, labelled=2)
+    asked = {"system": "new", "baseline": "old", "items": texts(scores, [f"q{k}" for k in range(1, 200)])}
+    assert calib.gate(scores, gold, **asked, margin=0.2).outcome == "pass"  # 1 of 200 changed: at most .0235 x 4
+    check = calib.gate(scores, gold, **asked, margin=0.05).checks.one()
+    assert check.reason.startswith("needs 10 labels of each build on outputs that changed")
+
+
+def test_labels_of_unchanged_outputs_carry_over_in_a_stratum_of_their_own():
+    scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0}, labelled=100, seed=5)
+    same = [f"q{k}" for k in range(40, 100)]
+    mine = gold[(gold["system"] == "new") & gold["group"].isin([f"q{k}" for k in range(20)])]
+    old = gold[(gold["system"] == "old") & gold["group"].isin([f"q{k}" for k in range(30, 80)])]
+    verdict = calib.gate(scores, pd.concat([mine, old]), system="new", above=3, items=texts(scores, same))
+    check = verdict.checks.one()
+    assert check.evidence == "own and carried labels"
+    assert check.n_gold == 20 + 40
+    assert calib.gate(scores, pd.concat([mine, old]), system="new", above=3).checks.one().n_gold == 20
+
+
+def test_changed_outputs_without_labels_are_not_spoken_for_by_the_others():
+    scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0}, labelled=100)
+    same = [f"q{k}" for k in range(40, 100)]
+    old = gold[(gold["system"] == "old") & gold["group"].isin([f"q{k}" for k in range(40, 80)])]
+    check = calib.gate(scores, old, system="new", above=3, items=texts(scores, same)).checks.one()
+    assert (check.outcome, check.reason) == ("inconclusive", "40 outputs are changed and 0 of them have a label")
+
+
+def test_the_judge_alone_is_no_verdict():
+    scores, _ = build()
+    with pytest.raises(ValueError, match="label"):
+        calib.gate(scores, system="new", above=3)
+
+
+def test_runs_of_one_build_are_draws():
+    """Ratings of two runs are averaged before anything is asked: no second trial."""
+    scores, gold = build()
+    runs = pd.concat([scores.assign(run=f"r{k}", draw=k, weight=1.0, score=scores["score"].round()) for k in range(2)])
+    items = scores[["item", "group", "system"]]
+    drawn = calib.summarize(runs.drop(columns=["group", "system"]), items)
+    assert calib.gate(drawn, gold, system="new", above=3).checks.one().n == 60
+    bare = [t.drop(columns=["group", "system"]) for t in (runs, gold)]
+    assert calib.gate(*bare, system="new", above=3).checks.one().n == 60
+
+
+# --- looks, ledger ----------------------------------------------------------------------------------------------
+
+
+def test_any_look_is_wider_and_takes_labels_in_their_order():
+    scores, gold = build(n=300, labelled=150)
+    once, often = (calib.gate(scores, gold, system="new", above=3, looks=name).checks.one() for name in ("once", "any"))
+    assert often.interval.high - often.interval.low > 1.3 * (once.interval.high - once.interval.low)
+    from calib.stats import confidence_sequence
+
+    x = scores.set_index("item")["score"]
+    by_hand = confidence_sequence(gold["score"], x[gold["item"]], x, bounds=(1, 5), confidence_level=0.9)
+    assert often.interval == pytest.approx((by_hand.low[-1], by_hand.high[-1]))
+
+
+def test_the_ledger_has_a_line_for_each_verdict(tmp_path):
+    scores, gold = build()
+    path = tmp_path / "deep" / "gates.jsonl"
+    first = calib.gate(scores, gold, system="new", above=3, ledger=path)
+    again = calib.gate(scores, gold, system="new", above=3, ledger=path)
+    assert first.notes == again.notes == ()
+    assert first.record()["checks"] == again.record()["checks"]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) == 2
+    assert {"time", "system", "gold", "scores", "outcome", "checks", "asked"} <= lines[0].keys()
+
+
+def test_more_labels_of_the_same_build_make_it_hold_at_every_look(tmp_path):
+    scores, gold = build(n=200, labelled=100)
+    path = tmp_path / "gates.jsonl"
+    assert calib.gate(scores, gold.head(40), system="new", above=3, ledger=path).checks.one().looks == "once"
+    later = calib.gate(scores, gold, system="new", above=3, ledger=path)
+    assert later.checks.one().looks == "any"
+    assert later.notes[0].startswith("looked_before")
+
+
+def test_a_damaged_ledger_says_its_line(tmp_path):
+    path = tmp_path / "gates.jsonl"
+    calib.gate(*build(), system="new", above=3, ledger=path)
+    path.write_text(path.read_text() + '{"system": "x"\n')
+    with pytest.raises(ValueError, match="line 2: must be a verdict of a gate"):
+        Ledger.read(path)
+
+
+# --- the baseline -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    scores, gold = build("old", seed=1)
+    return saved_baseline(tmp_path / "old.jsonl", "old", scores, gold, texts(scores))
+
+
+def test_a_saved_baseline_is_as_the_rows_themselves(saved):
+    both = build(systems={"old": 0.0}, seed=1), build("new", seed=1)
+    scores, gold = both[1]
+    rows = [pd.concat([a, b]) for a, b in zip(*both, strict=True)]
+    by_file = calib.gate(scores, gold, system="new", baseline=str(saved), margin=0.3)
+    by_rows = calib.gate(*rows, system="new", baseline="old", margin=0.3)
+    assert by_file.checks.one().interval == pytest.approx(by_rows.checks.one().interval)
+    assert by_file.asked["baseline_id"] == calib.Baseline.read(saved).id
+
+
+def test_an_edited_baseline_is_refused(saved):
+    saved.write_text(
+        saved.read_text().replace('"score": 3', '"score": 4', 1).replace('"label": 4.0', '"label": 1.0', 1)
+    )
+    with pytest.raises(ValueError, match=r"is no baseline .* or was edited"):
+        calib.gate(*build(), system="new", baseline=saved, margin=0.3)
+
+
+def test_a_baseline_by_another_judge_is_refused(saved):
+    scores, gold = build()
+    with pytest.raises(ValueError, match=r"the baseline 'old' was judged by judge .*, these scores are by other"):
+        calib.gate(scores.assign(rater="other"), gold, system="new", baseline=saved, margin=0.3)
+
+
+def test_ids_that_both_builds_use_do_not_meet(saved, tmp_path):
+    scores, gold = build("old", seed=1)
+    plain = [t.assign(item=t["group"]).drop(columns=["group"]) for t in (scores, gold)]
+    path = saved_baseline(tmp_path / "plain.jsonl", "old", *plain)
+    mine = [t.assign(system="new") for t in plain]
+    check = calib.gate(*mine, system="new", baseline=path, margin=0.2).checks.one()
+    assert (check.outcome, check.estimate, check.n) == ("pass", 0, 60)
+
+
+# --- forms ------------------------------------------------------------------------------------------------------
+
+HOSTILE = 'a\x00\x1b[31m<b>&"\n::error::x|y`\ud800'
+
+
+@pytest.mark.parametrize("line", [3, 4.4, 3.65])
+def test_every_form_of_a_verdict_is_valid_with_hostile_names(tmp_path, line):
+    plain = HOSTILE.replace("\ud800", "")
+    named = (t.assign(criterion=plain, item=t["item"] + plain) for t in build())
+    scores, gold = (t.assign(system=pd.Series([HOSTILE] * len(t), dtype=object)) for t in named)
+    verdict = calib.gate(scores, gold, system=HOSTILE, above=line)
+    for name in ("v.xml", "v.json", "v.md", "v.txt"):
+        verdict.write(tmp_path / name)
+    suite = ET.parse(tmp_path / "v.xml").getroot().find("testsuite")
+    assert int(suite.get("tests")) == 1
+    assert (suite.find("testcase/failure") is None) == (verdict.outcome == "pass")
+    assert json.loads((tmp_path / "v.json").read_text())["outcome"] == verdict.outcome
+    for text in (str(verdict), verdict.markdown(), verdict._repr_html_()):
+        assert not {"\x00", "\x1b"} & set(text)
+    assert "<b>" not in verdict._repr_html_().replace("<b>✔", "").replace("<b>✘", "").replace("<b>?", "")
+    with pytest.raises(ValueError, match="`path` must end in"):
+        verdict.write(tmp_path / "v.docx")
+
+
+def test_a_verdict_in_a_report(tmp_path):
+    verdict = calib.gate(*build(criteria=("tone", "facts")), system="new", above=3)
+    calib.report([verdict], tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert "Gate of new: " in text
+    assert "Gate of new: " in str(calib.report(verdict))
+    assert "shown to lie above a line of 3" in text
+    assert "A false pass and a false fail" in text
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+    scores, gold = build(systems={"new": 0.0, "old": 0.1})
+    scores.to_csv("scores.csv", index=False)
+    gold.to_csv("gold.csv", index=False)
+    texts(scores).to_csv("items.csv", index=False)
+    return tmp_path
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as left:
+        main(["gate", *map(str, arguments)])
+    return left.value.code
+
+
+CASES = [
+    (("--above", "3"), 0), (("--above", "4.5"), 1), (("--above", "3.65"), 3),
+    (("--above", "3.65", "--allow-inconclusive"), 0), (("--above", "tone=3"), 0), (("--above", "x"), 2), ((), 2),
+    (("--baseline", "gone.jsonl", "--margin", ".2"), 2), (("--baseline", "old", "--margin", "2"), 0),
+    (("--above", "3", "--criterion", "taste"), 2), (("--above", "3", "--junit", "v.txt"), 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "code"), CASES)
+def test_exit_codes(files, asked, code):
+    assert run("scores.csv", "gold.csv", "--system", "new", *asked) == code
+
+
+def test_what_breaks_is_not_measured(files, monkeypatch, capsys):
+    """A judge that cannot be reached and a mistake of ours leave with 2, and never look like a build that failed."""
+    for error in (RuntimeError("a mistake"), calib.JudgeError("no answer")):
+
+        def broken(*_, failure=error, **__):
+            raise failure
+
+        monkeypatch.setattr(calib, "gate", broken)
+        assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3", "--junit", "v.xml") == 2
+        assert ET.parse("v.xml").getroot().find("testsuite/testcase/error") is not None
+    assert "no answer" in capsys.readouterr().err
+
+
+def test_the_runner_of_github_is_told(files, monkeypatch, capsys):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(files / "output"))
+    assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3.65", "--json", "v.json") == 3
+    assert "::warning title=calib gate%3A tone::inconclusive: tone: " in capsys.readouterr().out
+    assert (files / "output").read_text() == "outcome=inconclusive\njson=v.json\n"
+    assert "? inconclusive" in (files / "summary.md").read_text()
+    assert run("scores.csv", "gold.csv", "--system", "nope", "--above", "3") == 2
+    assert "::error title=calib gate not measured::" in capsys.readouterr().out
+    assert (files / "output").read_text().endswith("outcome=not measured\n")
+
+
+def test_a_baseline_is_saved_after_a_pass_alone(files):
+    asked = ("scores.csv", "gold.csv", "--system", "old", "--items", "items.csv", "--save-baseline", "old.jsonl")
+    assert run(*asked, "--above", "4.5") == 1
+    assert not (files / "old.jsonl").exists()
+    assert run(*asked, "--above", "3") == 0
+    assert (
+        run(
+            "scores.csv",
+            "gold.csv",
+            "--system",
+            "new",
+            "--items",
+            "items.csv",
+            "--baseline",
+            "old.jsonl",
+            "--margin",
+            "2",
+        )
+        == 0
+    )
+
+
+def test_a_plan_on_the_command_line(files, capsys):
+    assert run("--plan", "--above", "3.7", "--labels", "40", "--n-items", "100") in (0, None)
+    assert "passes with 80 % a true mean of" in capsys.readouterr().out
+    assert run("--plan", "--above", "4.9", "--labels", "10", "--n-items", "100") == 2
+    assert "cannot pass at any result" in capsys.readouterr().err
+    assert run("scores.csv", "gold.csv", "--plan", "--margin", ".2", "--labels", "40") in (0, None)
+    assert run("--plan", "--above", "3.7") == 2
+
+
+def test_a_scale_that_was_guessed_is_said(files):
+    scores, gold = (pd.read_csv(name).drop(columns="scale") for name in ("scores.csv", "gold.csv"))
+    both = scores[["item", "group", "system", "score"]].merge(
+        gold[["item", "score"]].rename(columns={"score": "label"}), how="left"
+    )
+    verdict = calib.gate(both, system="new", above=3, judge="score", label="label")
+    assert verdict.notes[0].startswith("scale_guessed: the scale, 1|2|3|4|5")
+    assert calib.gate(both, system="new", above=3, judge="score", label="label", scale="1|2|3|4|5").notes == ()
+
+
+# --- plans ------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_from_numbers_and_from_a_pilot():
+    by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
+    assert by_hand.labels == ({"criterion": "tone"},)
+    assert by_hand.one().line == -0.2
+    items, people = calib.load_planted()
+    human = calib.summarize(people, items, pool="rater")
+    judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
+    pilot = calib.gate_plan(judge, human, above={"coherence": 3.5}, labels=40, n_items=100).one()
+    both = judge[judge["criterion"] == "coherence"].merge(human, on=["item", "criterion"])
+    assert pilot.rho == pytest.approx(np.corrcoef(both["score_x"], both["score_y"])[0, 1])
+
+
+def test_neither_or_both_lines_are_refused():
+    for asked in ({}, {"above": 3, "margin": 0.2}):
+        with pytest.raises(ValueError, match="`above` or `margin` must be given"):
+            calib.gate_plan(labels=40, n_items=100, **asked)
