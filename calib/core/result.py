@@ -85,7 +85,7 @@ class Result:
     @property
     def conclusion(self) -> str:
         """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
-        say = words_of(type(self), "conclusions")
+        say = words_of(type(self), "conclusions") if find_spec("pandas") else None
         return " ".join(say([{}], [self])) if say else f"{str(self).removesuffix('.')}."
 
     def _repr_html_(self) -> str | None:

@@ -8,15 +8,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.analysis.pairs.frames_preferences import in_the_order_of, preference_scores
-from calib.core.check import ArgumentError
-from calib.inputs.names import Columns, Data, Intake, Source
-from calib.inputs.resolve import given, is_calibs, opened
-from calib.scale.condensed import condensed
-from calib.scale.partitions import Partitions, is_partitioned
+from calib.inputs.names import Intake
 from calib.table import TableError
 from calib.table.gold import gold_pairs
-from calib.table.validate import Checked, scores_in
+from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
 LEAST_ITEMS = 4  # of which a correlation has an interval
@@ -163,96 +158,3 @@ def span(counts: Sequence[int]) -> str:
 
 def number(n: int, of: str) -> str:
     return f"{n or 'no'} {of}{'s' * (n != 1)}"
-
-
-# --- which of two is better: tables of scores, ratings in both orders and files of one's own, all in one---------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Preferences:
-    """Verdicts on pairs, each a checked table of scores with a row for each pair, criterion and rater.
-
-    Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the
-    share of A that wins: 1, 0, .5 for a tie, or between), `score_a_first`, `score_b_first` (of each order in which the
-    two were shown, NaN where it was not asked), and `system_a`, `system_b` where these are known.
-    """
-
-    judges: Checked | None
-    people: Checked | None
-
-    def needed(self, side: str, argument: str) -> Checked:
-        """The table of a side, "judges" or "people", which must be there."""
-        found: Checked | None = getattr(self, side)
-        if found is None:
-            raise TableError(f"`{argument}`: must hold verdicts of {'a judge' if side == 'judges' else 'people'}.")
-        return found
-
-
-def preferences_in(
-    scores: Data,
-    people: Data,
-    columns: Columns,
-    *,
-    names: Sequence[str] = ("scores", "gold"),
-    needs: Sequence[str] = ("judge",),
-) -> Preferences:
-    """Verdicts of judges and of people on pairs, in one form, people's in the order of the two that the judge's have.
-
-    Parameters
-    ----------
-    scores, people : table, path, frame, ...
-        Scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
-        or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order.
-    columns : dict
-        What was said of the columns of files of one's own.
-    names : sequence of str
-        The arguments that the two came as.
-    needs : sequence of str
-        Which sides must be there: "judge", "label".
-
-    Examples
-    --------
-    >>> mine = {"id": ["q1", "q1"], "model_a": ["x", "y"], "model_b": ["y", "x"], "judge_winner": ["model_a", "tie"]}
-    >>> found = preferences_in(mine, None, {})
-    >>> found.judges.frame[["item", "system_a", "system_b", "score", "score_a_first", "score_b_first"]]
-      item system_a system_b  score  score_a_first  score_b_first
-    0   q1        x        y   0.75            1.0            0.5
-    """
-    files = given(scores, people, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    judges, labels = (
-        None if table is None else preference_scores(table, name)
-        for table, name in zip((files.scores, files.people), names, strict=True)
-    )
-    if judges is not None and labels is not None:
-        labels = in_the_order_of(judges, labels)
-    return Preferences(judges, labels)
-
-
-# --- scores in partitions beside labels: what of them a verb works with fits in memory --------------------------------
-
-
-def in_memory(
-    scores: Any,
-    labels: Any,
-    said: Mapping[str, Any],
-    columns: Sequence[str | None] = (),
-    groups: str | None = None,
-    *,
-    names: Sequence[str] = ("scores", "gold"),
-) -> tuple[Any, bool]:
-    """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
-
-    And whether `groups` repeat, as far as that is to be known. `columns` are those that results are made by; `said` is
-    what was said of files of one's own, which do not come in parts.
-    """
-    if not is_partitioned(scores):
-        return scores, True
-    rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
-    for word in said:
-        raise ArgumentError(word, "describes a file of your own", f"{names[0]} come in partitions")
-    beside = opened(labels, names[1])
-    if beside is None or not is_calibs(beside):
-        came = "is not given" if beside is None else "is a file of your own"
-        raise ArgumentError(names[1], rule, came, mentions=names[:1])
-    frame = beside.frame if isinstance(beside, Source | Checked) else beside
-    return condensed(Partitions(scores), frame["item"], columns, groups)

@@ -193,11 +193,11 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
 # --- the files of a labelling: where they go, what they must not write over, who writes them --------------------------
 
 
-_ENDINGS_OF = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
+ENDINGS_OF = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
 
 
 def checked_path(path: str | Path, to: str) -> Path:
-    path, endings = Path(path).expanduser(), _ENDINGS_OF[to]
+    path, endings = Path(path).expanduser(), ENDINGS_OF[to]
     if path.suffix.lower() not in endings:
         rule = f"must end in {' or '.join(endings)} for {to!r}"
         raise ArgumentError("path", rule, f"got {str(path)!r}")

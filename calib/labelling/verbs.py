@@ -15,7 +15,7 @@ from calib.labelling.label_pages import LabelPages
 from calib.labelling.page import Asked, Criterion, Task, page_id
 from calib.labelling.pool import annotators_of, drawn_of, pool_of, sheets_of, source_in, to_ask
 from calib.labelling.question import criteria_of
-from calib.labelling.read import ENDINGS, checked_path, read_labels, spare, written
+from calib.labelling.read import ENDINGS_OF, checked_path, read_labels, spare, written
 from calib.table import TableArgumentError
 from calib.table.labels import Labels
 
@@ -111,7 +111,7 @@ def label_page(
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
     as_typed(label_page, locals())
-    check.choice(to, "to", tuple(ENDINGS))
+    check.choice(to, "to", tuple(ENDINGS_OF))
     path = checked_path(path, to)
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))

@@ -123,6 +123,19 @@ MADE = {
         np.mean, quality()[0][:20], quality()[1][:20], quality()[1][20:], n_resamples=100, rng=0
     ),
     "BradleyTerry": lambda: stats.bradley_terry(*battles()),
+    "BudgetPlan": lambda: stats.budget_plan(
+        rho=0.6,
+        item=0.5,
+        item_prompt=0.2,
+        draw=0.3,
+        n_gold=40,
+        n_items=400,
+        prices={"label": 2, "judge": 0.01},
+        budget=200,
+    ),
+    "BudgetPlan, out of reach": lambda: stats.budget_plan(
+        rho=0.6, n_gold=40, n_items=400, prices={"label": 2, "judge": 0.01}, half_width=0.05, max_items=400
+    ),
     "CalibrationMap": lambda: stats.calibration_map(quality()[1].round(), quality()[0], levels=[1, 2, 3, 4, 5]),
     "Ceiling": lambda: stats.human_ceiling(annotated(), judge=np.nanmean(annotated(), axis=1)),
     "ChanceCorrected": lambda: stats.gwet_ac(annotated()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -15,10 +15,10 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
-from calib.inputs.names import Columns, Data
-from calib.inputs.question import in_memory
-from calib.inputs.resolve import Given, given, is_file
-from calib.scale.partitions import is_partitioned
+from calib.inputs.names import Columns, Data, Source
+from calib.inputs.resolve import Given, given, is_calibs, is_file, opened
+from calib.scale.condensed import condensed
+from calib.scale.partitions import Partitions, is_partitioned
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
 from calib.table.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -427,3 +427,33 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
     read = rows[rows["x"].notna()]
     return read.set_index(inputs)[["x", "y"]]
+
+
+# --- scores in partitions ----------------------------------------------------------------------------------------------
+
+
+def in_memory(
+    scores: Any,
+    labels: Any,
+    said: Mapping[str, Any],
+    columns: Sequence[str | None] = (),
+    groups: str | None = None,
+    *,
+    names: Sequence[str] = ("scores", "gold"),
+) -> tuple[Any, bool]:
+    """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
+
+    And whether `groups` repeat, as far as that is to be known. `columns` are those that results are made by; `said` is
+    what was said of files of one's own, which do not come in parts.
+    """
+    if not is_partitioned(scores):
+        return scores, True
+    rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
+    for word in said:
+        raise ArgumentError(word, "describes a file of your own", f"{names[0]} come in partitions")
+    beside = opened(labels, names[1])
+    if beside is None or not is_calibs(beside):
+        came = "is not given" if beside is None else "is a file of your own"
+        raise ArgumentError(names[1], rule, came, mentions=names[:1])
+    frame = beside.frame if isinstance(beside, Source | Checked) else beside
+    return condensed(Partitions(scores), frame["item"], columns, groups)

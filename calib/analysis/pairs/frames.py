@@ -11,10 +11,16 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.pairs.frames_preferences import ORDERS, SYSTEMS, battles_in, in_the_order_of, preference_scores
+from calib.analysis.pairs.frames_preferences import (
+    ORDERS,
+    SYSTEMS,
+    battles_in,
+    in_the_order_of,
+    preference_scores,
+    preferences_in,
+)
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
-from calib.inputs.question import preferences_in
 from calib.inputs.resolve import given, opened
 from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
 from calib.table.gold import with_warnings
