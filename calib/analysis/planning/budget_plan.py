@@ -334,8 +334,10 @@ class _Design:
         return self.width.judged(n, items, self.rho(prompts, draws), spread, single=single)
 
     def size(self, now: Numbers) -> StudySize:
+        if not now[0]:
+            return StudySize(0, now[1], 0, 0, 0.0, math.inf, 0.0)
         rho = float(self.rho(*now[2:])) if now[2] else 0.0
-        return StudySize(*now, rho, self.half(now) if now[0] else math.inf, float(self.costs.of(*now)))
+        return StudySize(*now, rho, self.half(now), float(self.costs.of(*now)))
 
     def best(self, half_width: float | None, budget: float | None) -> Numbers:
         """The best size with the judge, or without; the nearest to a half-width that cannot be reached."""

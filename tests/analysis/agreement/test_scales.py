@@ -16,7 +16,6 @@ from calib.stats import (
     human_ceiling,
     icc,
     krippendorff_alpha,
-    point_scores,
     rank_judges,
     reliability,
 )
@@ -74,7 +73,6 @@ def test_every_function_refuses_two_scales(name):
         (icc, (np.column_stack([judge, table]),), {}, "ratings"),
         (reliability, (np.column_stack([judge, table]),), {}, "ratings"),
         (convergence, (np.column_stack([judge, judge]),), {"human": PEOPLE, "coefficient": "kappa"}, "samples"),
-        (point_scores, (np.column_stack([judge, judge]), PEOPLE), {"methods": ["exact"]}, "scores"),
     ):
         with pytest.raises(ValueError, match=f"`{argument}` must be on (one scale|the scale of)"):
             function(*arguments, **options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calib
-from calib.analysis.calibration.isotonic import isotonic_distribution, learned_elsewhere, monotone, ordered
+from calib.analysis.calibration.isotonic import learned_elsewhere, monotone, ordered
 from calib.stats import corp, ranked_probability_score
 
 # score, MCB, DSC, UNC, score of the recalibrated: calibration.md, G2, where they were computed by other code
@@ -12,6 +12,13 @@ SUMMEVAL = {
     "coherence": (0.198750, 0.065448, 0.027695, 0.160997, 0.133302),
     "relevance": (0.313438, 0.210439, 0.015458, 0.118457, 0.102999),
 }
+
+
+def isotonic_distribution(at, place, n_levels, weight):
+    """An antitonic regression of 1{y <= k} for each k: Henzi, Ziegel and Gneiting (2021), JRSS B 83."""
+    upto = (at.mean((place <= k).astype(float), weight) for k in range(n_levels - 1))
+    return np.stack([monotone(mean, at.weight, increasing=False) for mean in upto], axis=1)
+
 
 
 def loaded(name, *given):

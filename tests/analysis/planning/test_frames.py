@@ -760,8 +760,10 @@ def test_a_plan_from_one_prompt_or_one_draw_says_what_it_cannot_know():
     same_plan(found, stats.budget_plan(**facts(y, x[:, :, 0].mean(axis=1), **known), budget=30))
     assert "one_draw" in names(found)
     alone = frame[(frame["draw"] == 0) & (frame["prompt"] == "p1")]
-    text = said(TableError, calib.plan, alone, labels_of(y), prices=MONEY, budget=30)
-    assert "coherence, judge, sample: a pilot needs two draws or two prompts at least" in text
+    found = calib.plan(alone, labels_of(y), prices=MONEY, budget=30).one()
+    known = {"item": np.var(x[:, 1, 0], ddof=1), "item_prompt": None, "draw": None}
+    same_plan(found, stats.budget_plan(**facts(y, x[:, 1, 0], **known), budget=30))
+    assert {step.what for step in found.steps} == {"labels", "items"}
 
 
 @QUIET

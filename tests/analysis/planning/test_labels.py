@@ -12,7 +12,7 @@ from scipy import stats
 from calib.analysis.means.guards import break_even
 from calib.analysis.planning.half_width import half_width_on
 from calib.analysis.planning.judge_correlation import will_it_help
-from calib.analysis.planning.labels import detectable_difference, error_with_judge, labels_needed
+from calib.analysis.planning.labels import error_with_judge, labels_needed
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
@@ -59,10 +59,6 @@ def test_labels_alone_are_those_of_statsmodels():
         assert found.n_gold < found.n_gold_alone
 
 
-def test_with_every_item_labelled_the_judge_leaves_the_formula():
-    for rho in (0.3, 0.9):
-        found = detectable_difference(50, 50, rho=rho, sd=2.0)
-        assert_allclose(found.difference, found.difference_alone, rtol=0.002)  # one degree of freedom apart
 
 
 def test_the_law_is_that_of_the_regression_estimator():
@@ -153,12 +149,6 @@ def test_messages_about_labels():
     )
     assert message(labels_needed, [1, 2, 1, 5], [1, 2, NAN, 4], half_width=1) == (
         "`f` must have a judge score for each label, but got NaN at 2."
-    )
-    assert message(detectable_difference, 9, 50, **known) == (
-        "`n_gold` must be a whole number of 10 or more, but got 9."
-    )
-    assert message(detectable_difference, 20, 50, **known, power=0.04) == (
-        "`power` must be between 1 - `confidence_level` (0.05) and 1, but got 0.04."
     )
 
 
@@ -292,7 +282,6 @@ def test_results_tell_themselves():
     for result in (
         labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3),
         will_it_help(*pilot()),
-        detectable_difference(50, 1000, rho=0.7, sd=1.0),
     ):
         assert result._rows()
         assert "|v:" in result.signature
