@@ -18,7 +18,6 @@ from calib.table.text import plain_text, telling
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
 
 _SAMPLE = "Of the build's outputs the labelled ones are a random sample."
 _FIXED = "Judge, prompt, line and margin were fixed before anyone looked at these labels."

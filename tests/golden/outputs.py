@@ -173,6 +173,7 @@ def numbers(text):
 
 def record():
     os.environ["COLUMNS"] = "250"
+    os.environ.pop("CALIB_DATA", None)
     with tempfile.TemporaryDirectory() as folder:
         planted(Path(folder))
         os.chdir(folder)

@@ -104,8 +104,7 @@ def same(work, parts, table=None):
 def verbs(gold):
     return (
         lambda scores: calib.interval(scores, gold, min_gold=5),
-        lambda scores: calib.agreement(scores, gold),
-        lambda scores: calib.forecast_quality(scores, gold, n_resamples=9),
+        lambda scores: calib.interval(scores, gold, min_gold=5, confidence_level=0.8),
     )
 
 
@@ -211,70 +210,7 @@ def test_a_column_that_one_part_lacks_is_refused():
 # --- both sides in parts -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("coefficient", ["kappa", pytest.param("spearman", marks=pytest.mark.slow)])
-def test_items_of_which_one_side_has_nothing_are_counted(coefficient):
-    """A judge, or all people, may be missing from a part: its items are unmatched, not lost."""
-    scores, gold = study(raters=("g", "h"))
-    parts, labels = cut(scores, 6), cut(gold, 6)
-    parts[0] = parts[0][parts[0]["rater"] == "h"]
-    parts[1] = parts[1][parts[1]["criterion"] == "d"]
-    labels[1] = labels[1].iloc[:0]
-    labels[2] = labels[2].assign(item="z" + labels[2]["item"])
-
-    def work(table):
-        return calib.agreement(table, labels if isinstance(table, list) else whole(labels), coefficient=coefficient)
-
-    same(work, parts)
-
-
-def test_sides_that_are_cut_by_other_items_are_refused():
-    scores, gold = study()
-    parts, labels = cut(scores, 3), cut(gold, 3)
-    with pytest.raises(TableError, match=r"cut by the same items, but .* is in part 0 of the scores and in part 1 of"):
-        calib.agreement(parts, [labels[1], labels[0], labels[2]])
-    with pytest.raises(TableError, match="human: column `item`: all rows of an item must stand in one part"):
-        calib.agreement(parts, [labels[0], whole([labels[1], labels[0].head(2)]), labels[2]])
-    with pytest.raises(TableError, match=r"there are 3 parts .* and 2 parts"):
-        calib.agreement(parts, labels[:2])
-
-
-def test_scales_that_differ_are_refused_as_of_one_table():
-    scores, gold = study()
-    labels = cut(gold, 3)
-    labels[1] = labels[1].assign(scale="0..10")
-    with pytest.raises(TableError) as told:
-        calib.agreement(scores, whole(labels), coefficient="kappa")
-    with pytest.raises(TableError) as found:
-        calib.agreement(cut(scores, 3), labels, coefficient="kappa")
-    assert str(found.value) == str(told.value)
-
-
-def test_a_group_in_some_parts_only_is_refused():
-    scores, gold = study()
-    parts = cut(scores, 3)
-    parts[1] = parts[1].drop(columns="group")
-    with pytest.raises(TableError, match="`group` in every part or in none"):
-        calib.agreement(parts, cut(gold, 3))
-
-
 # --- two judges --------------------------------------------------------------------------------------------------
-
-
-def test_two_judges_count_the_items_of_their_criterion():
-    """An item without a label that one criterion has and the other has not is unmatched in the one alone."""
-    scores, gold = study(raters=("g", "h"))
-    few = scores["item"].isin(sorted(set(scores["item"]) - set(gold["item"]))[:9])
-    scores = scores[~(few & (scores["criterion"] == "d"))]
-    one, two = (scores[scores["rater"] == name] for name in ("g", "h"))
-    for other in (cut(two, 5), two):
-        together = whole(other) if isinstance(other, list) else other
-
-        def work(table, other=other, together=together):
-            return calib.compare(table, other if isinstance(table, list) else together, gold, rng=1)
-
-        found = same(work, cut(one, 3))
-        assert len({label["n_unmatched"] for label in found.labels}) == 2
-    same(lambda table: calib.compare(table, human=gold, rng=1), cut(scores, 3))
 
 
 # --- ratings -----------------------------------------------------------------------------------------------------

@@ -133,7 +133,9 @@ def test_orders_of_pairs_are_counted_over_all_parts(cut):
 
 
 def test_other_verbs_say_who_takes_partitions(ratings, cut):
-    with pytest.raises(ArgumentError, match="must be one table here, but got partitions, which summarize"):
+    with pytest.raises(
+        ArgumentError, match="must be one table .*, but got partitions, which `summarize` and `interval` take"
+    ):
         calib.labels_needed(cut(ratings, 2), ratings, half_width=0.1)
 
 

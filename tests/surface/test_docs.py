@@ -25,7 +25,7 @@ def page(name: str) -> str:
 # --- warnings and words -----------------------------------------------------------------------------------------
 
 NAMED = re.compile(r"([a-z]+(?:_[a-z]+)*): ")
-SHOWN_BY = ("report", "console", "plots.py", "words.py", "cli.py")  # which say nothing of their own
+SHOWN_BY = ("report", "console", "display.py", "cli.py", "record.py")  # which say nothing of their own
 NO_WARNING = {"width"}  # of a style
 
 

@@ -68,6 +68,7 @@ def folder(tmp_path_factory):
 def test_a_command_answers_as_before(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.delenv("CALIB_DATA", raising=False)
     assert same(printed(COMMANDS[name]), golden("commands")[name])
 
 

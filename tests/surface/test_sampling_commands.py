@@ -145,12 +145,12 @@ def test_converge_refuses_what_has_no_draws(run, files):
 
 def test_sensitivity_says_what_the_functions_return(run, files, tmp_path):
     out = tmp_path / "g.csv"
-    options = ("--items", files["items"], "--gold", files["gold"], "--by", "system", "--target", 0.95, "--out", out)
+    options = ("--items", files["items"], "--by", "system", "--target", 0.95, "--out", out)
     code, text, err = run("sensitivity", files["sampled"], *options)
     assert code == 0
-    ratings, items, gold = read(files, "sampled"), read(files, "items", "items"), read(files, "gold", "scores")
+    ratings, items = read(files, "sampled"), read(files, "items", "items")
     study, scores = calib.sensitivity(ratings, items), calib.summarize(ratings, items)
-    answers = [calib.prompt_mean(scores, by="system"), calib.rank_stability(scores), calib.averaging(scores, gold)]
+    answers = [calib.prompt_mean(scores, by="system")]
     designs = [study.one().equal_calls(8), study.one().cheapest(0.95)]
     for line in [*designs, *(line for answer in answers for line in str(answer).splitlines())]:
         assert one_line(line) in text
@@ -241,10 +241,6 @@ def test_what_sensitivity_refuses(run, files, tmp_path, name, options, words):
     assert not list(tmp_path.iterdir())
 
 
-def test_gold_of_several_people_is_their_mean(run, files):
-    each, pooled = (run("sensitivity", files["sampled"], "--gold", files[name]) for name in ("people", "human"))
-    assert each == pooled
-    assert each[0] == 0
 
 
 # --- plan -------------------------------------------------------------------------------------------------------
@@ -325,7 +321,7 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     means = scores.groupby("item", observed=True)["score"].mean()
     assert pooled["score"].tolist() == pytest.approx(means.reindex(pooled["item"]).tolist())
     code, text, _ = run("interval", out, files["gold"])
-    wanted = calib.averaging(scores, read(files, "gold", "scores")).one().average
+    wanted = calib.interval(pooled, read(files, "gold", "scores")).one()
     assert code == 0
     assert f"{wanted.estimate:.4g}, 95 % CI [{wanted.interval.low:.4g}, {wanted.interval.high:.4g}]" in text
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2

@@ -14,7 +14,7 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHA
 from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import bracket, short
-from calib.stats import Result
+from calib.stats import Comparison, Ranking, Reliability, Result
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import (
@@ -34,11 +34,6 @@ from calib.table.text import (
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from calib.analysis.agreement.compare import Comparison
-    from calib.analysis.agreement.rank import Ranking
-    from calib.analysis.agreement.reliability import Reliability
-    from calib.table.results import Results
 
 
 def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:

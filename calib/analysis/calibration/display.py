@@ -17,7 +17,7 @@ from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibratio
 from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, bracket, short
-from calib.stats import AcceptThreshold
+from calib.stats import AcceptThreshold, ForecastQuality
 from calib.table import figure
 from calib.table.page import Block
 from calib.table.results import Results, words
@@ -26,7 +26,6 @@ from calib.table.text import each_once, number_span, plain_text, title_of, told_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.analysis.calibration.forecast_quality import ForecastQuality
     from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
 _IN_FULL = 25  # rows, from which on scores with the same set are one

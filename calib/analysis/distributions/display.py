@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
 
 _LEAST, _MOST = 200, 2000  # characters of a text
 _ROWS = 600  # items of a section

@@ -20,8 +20,6 @@ from calib.table.text import joined_words, number_span, place_of, span_of, telli
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
-
 
 def error_fact(results: Results[Convergence]) -> str:
     """The distance of the most draws and of one."""

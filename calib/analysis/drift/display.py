@@ -19,7 +19,6 @@ from calib.table.text import plain_text, telling, title_of, told_apart, visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
 
 _ROWS = 300  # items of a page that can be sent
 _NO_VERDICT = (

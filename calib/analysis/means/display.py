@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
 
 _NAMED = 3  # differences that a title names
 _JUDGE_ALONE = (

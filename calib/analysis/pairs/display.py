@@ -18,7 +18,6 @@ from calib.table.text import each_once, level_words, plain_text, span_of, title_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
 
 # --- position -------------------------------------------------------------------------------------------------------
 

@@ -18,8 +18,6 @@ from calib.table.text import level_words, number_span, plain_text, span_of, titl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.table.results import Results
-
 
 def variance_fact(results: Results[GStudy]) -> str:
     """What share of the variance the item and the prompt make."""

@@ -20,7 +20,6 @@ def isotonic_distribution(at, place, n_levels, weight):
     return np.stack([monotone(mean, at.weight, increasing=False) for mean in upto], axis=1)
 
 
-
 def loaded(name, *given):
     pytest.importorskip("pandas")
     try:

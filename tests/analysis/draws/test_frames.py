@@ -113,56 +113,21 @@ def test_ids_of_any_kind_in_any_order(kind):
     mixed = sampled().sample(frac=1, random_state=1)
     mixed["item"] = mixed["item"].str[1:].astype(int) if kind == "int" else mixed["item"].astype(kind)
     close(calib.variance_components(mixed).one(), stats.variance_components(X))
-    aim = people().sample(frac=1, random_state=2)
-    aim["item"] = aim["item"].str[1:].astype(int) if kind == "int" else aim["item"].astype(kind)
-    found, _ = warned(calib.point_scores, mixed, aim, rng=1)
-    assert found.one().value("mean", "spearman") == pytest.approx(stats.agreement(X.mean(axis=1), HUMAN).estimate)
 
 
 # --- which number to read ---------------------------------------------------------------------------------------
 
 
-@QUIET
-def test_items_without_a_label_or_a_reply_are_counted():
-    x = X.copy()
-    x[3] = NAN
-    found = calib.point_scores(sampled(x), people(HUMAN[:20]), rng=1).one()
-    assert (found.n, found.n_missing) == (19, 11)
-
-
-def test_each_warning_comes_once():
-    table = pd.concat([told(), told(prompt="q"), told(rater="other")])
-    results, texts = warned(calib.point_scores, table, people(), rng=1)
-    told_by = [result for result in results if result.warnings]
-    assert len(told_by) == 3  # expectations tie no items, modes many
-    assert len(texts) == 1
-    assert "(3 of 3 results" in texts[0]
-
-
 def test_what_reading_refuses():
-    assert "`human` must have scores of criterion 'fluency'" in said(
-        TableError, calib.point_scores, sampled(), people(criterion="coherence")
-    )
-    two = pd.concat([people(), people(rater="bob")])
-    assert "one score per item of 'fluency'; pool or select the raters" in said(
-        TableError, calib.point_scores, sampled(), two
-    )
-    for verb, probabilities in (
-        (calib.variance_components, "'logprob', 'chain'"),
-        (lambda table: calib.point_scores(table, people()), "'logprob'"),
-    ):
-        wanted = f"must hold draws (method 'sample') or probabilities ({probabilities})"
-        assert wanted in said(TableError, verb, people())
-        text = said(ValueError, verb, sampled(np.full((4, 2), NAN)))
-        assert text.startswith("fluency, judge, p, sample: ")
+    wanted = "must hold draws (method 'sample') or probabilities ('logprob', 'chain')"
+    assert wanted in said(TableError, calib.variance_components, people())
+    text = said(ValueError, calib.variance_components, sampled(np.full((4, 2), NAN)))
+    assert text.startswith("fluency, judge, p, sample: ")
 
 
 @pytest.mark.parametrize("verb", [
     calib.variance_components,
     calib.temperature_curve,
-    lambda scores: calib.point_scores(scores, people()),
-    lambda scores: calib.fit_temperature(scores, people()),
-    lambda scores: calib.distribution_fit(sampled(), scores),
     lambda scores: calib.convergence(scores.assign(method="sample")),
 ])  # fmt: skip
 def test_scores_are_no_ratings(verb):
@@ -259,14 +224,10 @@ def test_every_result_can_be_shown_and_reported(tmp_path):
     draws, exact = sampled(**bad), told(**bad)
     answers = [
         calib.variance_components(pd.concat([draws, exact])),
-        calib.point_scores(draws, people(), rng=1),
         calib.temperature_curve(exact),
-        calib.fit_temperature(exact, people()),
-        calib.distribution_fit(draws, exact, rng=1, n_resamples=99),
         calib.convergence(draws, rng=1, n_subsets=20),
         calib.variance_components(chains()[0].assign(**bad)),
     ]
-    plan = stats.chain_plan(0.2, 0.3, tokens_chain=200, tokens_label=3, budget=900)
     for results in answers:
         assert str(results)
         assert "<script" not in results._repr_html_()
@@ -275,10 +236,10 @@ def test_every_result_can_be_shown_and_reported(tmp_path):
         assert set(back["prompt"]) == {bad["prompt"]}
         numbers = frame.select_dtypes("float").columns
         np.testing.assert_allclose(back[numbers].astype(float), frame[numbers], equal_nan=True)
-    page = calib.report([*answers, plan, ("<b>head</b>", "text")], tmp_path / "all.html").text
+    page = calib.report([*answers, ("<b>head</b>", "text")], tmp_path / "all.html").text
     assert page.count("<script") == 1  # the page's own
     assert "<img src=x" not in page
-    text = calib.report([*answers, plan], tmp_path / "all.md").text
+    text = calib.report([*answers], tmp_path / "all.md").text
     for results in answers:
         assert results[0].signature in text
     assert ".." not in text

@@ -14,7 +14,6 @@ def energies(then, now):
     return _apart(gaps, sides)[1]
 
 
-
 def present(readings):
     return readings[~np.isnan(readings)]
 

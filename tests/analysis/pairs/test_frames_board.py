@@ -72,9 +72,6 @@ def test_scores_of_systems_on_prompts_are_battles():
     assert [label["rater"] for label in boards.labels] == ["simulated-1", "simulated-2", "simulated-3"]
     each = scores[scores["rater"] == "simulated-1"].groupby("group", observed=True).size()
     assert boards["simulated-1"].one().n == sum(math.comb(int(n), 2) for n in each)
-    agreed = calib.board_agreement(boards["simulated-1"], boards["simulated-2"])
-    assert agreed.n == 13
-    assert agreed.kendall.interval.low < agreed.kendall.estimate < agreed.kendall.interval.high
 
 
 def test_gold_of_some_outputs_makes_scores_people_s():
@@ -93,8 +90,6 @@ def test_what_is_no_board_is_refused(arena):
     scores = calib.summarize(people, items)
     with pytest.raises(TableError, match="lacks 'system'"):
         calib.leaderboard(scores.drop(columns="system"))
-    with pytest.raises(ArgumentError, match="`reference` must be a leaderboard"):
-        calib.board_agreement(calib.leaderboard(arena, **COLUMNS), scores)
 
 
 def test_hostile_names_of_systems_are_names(arena):

@@ -7,8 +7,8 @@ import pytest
 
 import calib
 from calib import cli
+from calib.analysis.pairs.frames_preferences import preferences_in
 from calib.core.check import ArgumentError
-from calib.inputs.question import preferences_in
 from calib.table import TableError
 from calib.table.figure import finished
 

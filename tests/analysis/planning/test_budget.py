@@ -205,8 +205,6 @@ def test_a_judge_that_says_nothing_leaves_the_textbook_number_of_labels():
     assert (found.plan.n_gold, found.plan.prompts, found.reached) == (n, 0, True)
 
 
-
-
 # --- the best design --------------------------------------------------------------------------------------------
 
 
@@ -342,8 +340,6 @@ def test_what_comes_next_and_what_is_a_waste(changes, first, wasted):
     assert all(f"{what} (" in waste for what in wasted)
 
 
-
-
 def test_nothing_helps_where_every_item_has_a_label():
     found = plan(n_items=40, max_items=40)
     assert (found.next, {step.what for step in found.steps}) == ("nothing", {"prompts", "draws"})
@@ -389,7 +385,11 @@ def bought(rho, cost_label, cost_judge, cost_item=0.0, n_max=None, **goal):
 
 def worth(size):
     """The labels alone of the same standard error."""
-    return size.n_gold * label_multiplier(size.rho, n_gold=size.n_gold, n_items=size.n_items) if size.prompts else size.n_gold
+    return (
+        size.n_gold * label_multiplier(size.rho, n_gold=size.n_gold, n_items=size.n_items)
+        if size.prompts
+        else size.n_gold
+    )
 
 
 @pytest.mark.parametrize(("options", "published"), [pair for pair in PAIRS if "budget" in pair[0]])
@@ -450,10 +450,7 @@ def test_what_was_not_there_is_not_told():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"budget": 9}, "`budget` must pay for 10 labels at least (10), but got 9."),
-    ],
+    ("options", "said"), [({"budget": 9}, "`budget` must pay for 10 labels at least (10), but got 9.")]
 )
 def test_what_is_refused_without_a_pilot(options, said):
     assert message(budget_plan, rho=0.5, prices={"label": 1, "judge": 0.1}, **options) == said
@@ -475,10 +472,7 @@ def test_warnings(changes, name):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (
-            {"half_width": 0.1, "budget": 3},
-            "`half_width` or `budget` must be given, and only one of them.",
-        ),
+        ({"half_width": 0.1, "budget": 3}, "`half_width` or `budget` must be given, and only one of them."),
         ({"budget": -1}, "`budget` must be above 0, but got -1."),
         ({"rho": 1.0}, "`rho` must be between -1 and 1, but got 1.0."),
         ({"prices": {"label": 1}}, "`prices` must have one of a 'judge', but has 'label'."),

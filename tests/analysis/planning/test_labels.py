@@ -59,8 +59,6 @@ def test_labels_alone_are_those_of_statsmodels():
         assert found.n_gold < found.n_gold_alone
 
 
-
-
 def test_the_law_is_that_of_the_regression_estimator():
     # normal scores, n = 8 of M = 24 labelled: simulated standard error within 4 of its own standard errors
     n, total, rho, repeats = 8, 24, 0.6, 100_000
@@ -279,10 +277,7 @@ def test_a_perfect_pilot_is_not_sure():
 
 
 def test_results_tell_themselves():
-    for result in (
-        labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3),
-        will_it_help(*pilot()),
-    ):
+    for result in (labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3), will_it_help(*pilot())):
         assert result._rows()
         assert "|v:" in result.signature
         assert "\n" not in str(result)

@@ -135,9 +135,6 @@ def test_ids_of_any_kind(kind):
     scores = calib.summarize(ratings, items)
     names = {"names": pd.unique(scores["prompt"])}
     same(calib.prompt_mean(scores).one(), named("prompt_mean", X.mean(axis=2), groups=GROUPS, **names))
-    gold = gold_of(LABELS).assign(item=items["item"])
-    wanted = named("averaging", LABELS, X.mean(axis=2), groups=GROUPS, bounds=(1, 5), step=1, **names)
-    same(calib.averaging(scores, gold).one(), wanted)
 
 
 def test_token_probabilities_are_expectations_with_a_known_variance():
@@ -237,9 +234,6 @@ SCALED = pd.concat([RATINGS[RATINGS["prompt"] != "p1"], RATINGS[RATINGS["prompt"
         calib.sensitivity,
         calib.prompt_mean,
         lambda frame: calib.prompt_mean(calib.summarize(frame)),
-        lambda frame: calib.prompt_difference(calib.summarize(frame, ITEMS), "A", "B"),
-        lambda frame: calib.rank_stability(calib.summarize(frame, ITEMS)),
-        lambda frame: calib.averaging(frame, gold_of(LABELS)),
         lambda frame: calib.plan(frame, gold_of(LABELS), prices={"label": 1, "judge": 1}, budget=9),
     ],
 )
@@ -257,9 +251,6 @@ def test_one_prompt_says_nothing_about_prompts():
     same(result, named("prompt_mean", X[:, :1].mean(axis=2), groups=GROUPS))
     assert result.conditional
     assert "conditional on this prompt" in str(result)
-    assert calib.prompt_difference(scores, "A", "B").one().conditional
-    assert "two prompts" in said(ValueError, calib.averaging, scores, gold_of(LABELS))
-    assert "two prompts" in said(ValueError, calib.rank_stability, scores)
     # a slice with one prompt among others is named
     mixed = pd.concat([RATINGS, one.assign(criterion="coherence")])
     assert said(TableError, calib.sensitivity, mixed).startswith("coherence, judge, sample: ")
@@ -275,8 +266,7 @@ def test_groups_that_are_not_there():
     same(calib.sensitivity(RATINGS, ITEMS.drop(columns="group")).one(), stats.g_study(X))
     # groups of one item each are no groups
     same(calib.sensitivity(RATINGS, ITEMS.assign(group=ITEMS["item"])).one(), stats.g_study(X))
-    for verb in (calib.prompt_mean, lambda s, **o: calib.averaging(s, gold_of(LABELS), **o)):
-        assert "`groups` must be a column" in said(TableError, verb, SCORES, groups="topic")
+    assert "`groups` must be a column" in said(TableError, calib.prompt_mean, SCORES, groups="topic")
 
 
 def test_groups_without_items_are_refused():
@@ -345,7 +335,6 @@ def test_an_item_that_one_prompt_lacks_is_left_out_and_counted():
 def test_people_have_no_prompt():
     both = pd.concat([RATINGS, gold_of(LABELS, method="human")])
     same(calib.prompt_mean(calib.summarize(both, ITEMS)).one(), calib.prompt_mean(SCORES).one())
-    same(calib.rank_stability(calib.summarize(both, ITEMS)).one(), calib.rank_stability(SCORES).one())
     assert "must hold scores of a judge" in said(TableError, calib.prompt_mean, gold_of(LABELS))
 
 
@@ -353,17 +342,6 @@ def test_people_have_no_prompt():
 
 
 # --- with gold --------------------------------------------------------------------------------------------------
-
-
-def test_the_average_of_the_prompts_is_a_judge_for_the_interval():
-    big = scores_of(60, seed=8)
-    items = items_of(60)
-    scores = calib.summarize(ratings_of(big), items)
-    gold = gold_of(list(np.round(big.mean(axis=(1, 2)))))[::2]
-    pooled = calib.summarize(ratings_of(big), items, pool="prompt")
-    found, wanted = calib.averaging(scores, gold).one().average, calib.interval(pooled, gold).one()
-    assert (found.estimate, *found.interval) == pytest.approx((wanted.estimate, *wanted.interval), rel=1e-12)
-    assert found.n_gold == wanted.n_gold == 30
 
 
 # --- pooled scores ----------------------------------------------------------------------------------------------
@@ -442,9 +420,6 @@ HOSTILE = ["<script>alert(1)</script>", 'a,b "q"\nnew|line', "=cmd()|A1", "\u202
 @pytest.mark.parametrize("make", [
     lambda s, r, i, g: calib.sensitivity(r, i),
     lambda s, r, i, g: calib.prompt_mean(s, by="system"),
-    lambda s, r, i, g: calib.prompt_difference(s, *i["system"].unique()),
-    lambda s, r, i, g: calib.averaging(s, g),
-    lambda s, r, i, g: calib.rank_stability(s),
 ])  # fmt: skip
 def test_hostile_names_are_only_text(make, tmp_path):
     systems = ("<img src=x onerror=alert(1)>", "B|,\n=1")
@@ -473,13 +448,11 @@ def test_hostile_names_are_only_text(make, tmp_path):
 
 
 def test_rows_name_their_prompts():
-    gold = gold_of(LABELS)
-    for results in (calib.prompt_mean(SCORES), calib.averaging(SCORES, gold)):
-        assert "p1" in results.to_frame().to_string()
+    assert "p1" in calib.prompt_mean(SCORES).to_frame().to_string()
 
 
 def test_sentences_of_a_report_end_once(tmp_path):
-    things = [calib.prompt_mean(SCORES), calib.rank_stability(SCORES), calib.averaging(SCORES, gold_of(LABELS))]
+    things = [calib.prompt_mean(SCORES), calib.sensitivity(RATINGS, ITEMS)]
     assert ".." not in calib.report(things).text.replace("...", "")
 
 
@@ -494,9 +467,6 @@ def test_one_report_takes_every_kind(tmp_path):
         study.one().cheapest(0.8),
         calib.prompt_mean(SCORES),
         calib.prompt_mean(SCORES, by="system"),
-        calib.prompt_difference(SCORES, "A", "B"),
-        calib.averaging(SCORES, gold_of(LABELS)),
-        calib.rank_stability(SCORES),
         calib.plan(RATINGS, gold_of(LABELS), prices={"label": 1, "judge": 0.01}, budget=20),
         calib.summarize(RATINGS, ITEMS, pool="prompt"),
     ]

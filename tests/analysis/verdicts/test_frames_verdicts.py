@@ -68,7 +68,7 @@ def test_scores_are_cut_and_labels_pass_from_a_mark_on():
     assert (fixed.cut, fixed.chosen) == (4, False)
     with pytest.raises(TableError, match="`pass_mark` must be above 1 and up to 5, as labels are, but got 6"):
         calib.pass_fail(scores, people, pass_mark=6)
-    with pytest.raises(TableError, match="say what passes: pass_mark="):
+    with pytest.raises(TableError, match="`pass_mark` must say what passes"):
         calib.pass_fail(scores, people)
 
 
