@@ -22,6 +22,16 @@ if find_spec("pandas") is None:
     collect_ignore_glob = [f"*/{name}.py" for name in names]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Few examples of each property in the first tier, the same ones in every run; more in the second."""
+    from hypothesis import HealthCheck, settings
+
+    quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("first", max_examples=20, derandomize=True, **quiet)
+    settings.register_profile("second", max_examples=200, **quiet)
+    settings.load_profile("first" if config.option.markexpr == "not slow" else "second")
+
+
 @pytest.fixture(autouse=True)
 def _no_figure_stays() -> Iterator[None]:
     """However many examples one process runs: pyplot keeps each figure, and warns from twenty on."""

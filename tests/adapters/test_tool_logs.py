@@ -296,6 +296,7 @@ def test_other_files_of_the_folders_are_nobodys():
             assert not [name for name in home.TOOLS if readers[name].sniff(one.name, head_of(one))], one
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("tool", FILES)
 def test_texts_only_on_request_and_nothing_of_the_machine(tool):
@@ -320,6 +321,7 @@ def test_a_log_that_is_cut_off_says_its_line(tool, name, tmp_path):
         calib.read_log(path, tool=tool, **SAID.get(tool, {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["deepeval", "promptfoo", "opik", "mlflow", "langsmith", "braintrust"])
 def test_the_order_of_rows_and_keys_and_more_keys_are_nothing(tool, tmp_path):
     found = json.loads((LOGS / FILES[tool]).read_text())
@@ -355,6 +357,7 @@ GATES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "criterion", "system", "baseline", "estimate", "before", "outcome"), GATES)
 def test_gates_from_logs(tool, criterion, system, baseline, estimate, before, outcome):
     """Estimates to the digits given; the interval now allows for a label that was not seen and holds that of 0.1.0."""

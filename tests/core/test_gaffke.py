@@ -72,7 +72,7 @@ def test_two_values_are_a_beta_variable(k, n, weight):
         assert_allclose(found.tails(end)[1], tail, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n", [2, 10, 1000, 100_000])
+@pytest.mark.parametrize("n", [2, 10, 1000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_labels_that_are_all_alike(n):
     # n gammas at 4, w at 1 (or 5): 4 - 3 Beta(w, n); nothing but the unseen label has a spread
     found = law(np.full(n, 4.0), 0.45, (1, 5))

@@ -97,6 +97,7 @@ def test_no_stream_is_no_terminal(closed, monkeypatch):
         assert not is_watched()
 
 
+@pytest.mark.slow
 def test_a_bootstrap_gives_the_same_numbers_with_a_bar(at_once):
     x, y = [1, 2, 3, 4, 5, 3, 2, 4] * 500, [2, 1, 3, 5, 4, 3, 2, 5] * 500
     given = {"groups": [k // 8 for k in range(4000)], "interval": "boot-groups", "n_resamples": 3000, "rng": 1}

@@ -475,6 +475,7 @@ def test_a_baseline_is_saved_after_a_pass_alone(files):
     )
 
 
+@pytest.mark.slow
 def test_a_plan_on_the_command_line(files, capsys):
     assert run("--plan", "--above", "3.7", "--labels", "40", "--n-items", "100") in (0, None)
     assert "passes with 80 % a true mean of" in capsys.readouterr().out
@@ -497,6 +498,7 @@ def test_a_scale_that_was_guessed_is_said(files):
 # --- plans ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plan_from_numbers_and_from_a_pilot():
     by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
     assert by_hand.labels == ({"criterion": "tone"},)

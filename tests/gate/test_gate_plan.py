@@ -11,6 +11,7 @@ TABLE = {  # gate.md, section 2: pass and fail in % at the true mean less the li
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "cells"), TABLE.items())
 def test_chances_as_simulated(sizes, cells):
     """Within 4 points: half-widths are averages, and interpolated."""
@@ -27,6 +28,7 @@ def test_a_gate_that_cannot_pass_says_so():
     assert np.isnan(plan.passes_at) or plan.passes_at > plan.best_low
 
 
+@pytest.mark.slow
 def test_more_labels_tell_more():
     wide, narrow = (gate_plan(3.7, n_labels=n, n_items=400, sd=1, bounds=(1, 5), step=1) for n in (20, 200))
     assert narrow.passes_at < wide.passes_at

@@ -157,6 +157,7 @@ def test_items_are_drawn_where_nothing_is_labelled():
     assert "--judge" in asked(taken(pd.concat([judge(), judge(rater="other")])))[CHOICE].why
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("n", "of"), [(10, 20), (10, 1000), (40, 100), (30, 60)])

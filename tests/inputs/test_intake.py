@@ -79,6 +79,7 @@ LABELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.filterwarnings("ignore:the labels spell")
 def test_a_a_column_of_scores_for_each_model(truth, write, capsys, tmp_path, kind):
@@ -254,6 +255,7 @@ def people_by_hand(frame):
     return rows.assign(criterion="quality", scale=SCALE)
 
 
+@pytest.mark.slow
 def test_e_annotators_as_columns_or_in_a_column(annotated, write, capsys, tmp_path):
     judge = one_by_hand(annotated.assign(label=1))[0]
     people = people_by_hand(annotated)
@@ -517,6 +519,7 @@ def test_a_judge_on_another_scale_is_said_and_a_slip_refused():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("judge", "label"), [("p_good", "rating"), ("auto_eval", "quality"), ("judge", "score")])
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")

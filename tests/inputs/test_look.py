@@ -213,6 +213,7 @@ def odd():
 ODD = {name: (texts, said) for name, texts, said in odd()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_of_an_odd_file_it_says_what_is_odd(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -244,6 +245,7 @@ def test_a_report_with_nothing_else_does_what_was_recognised(written, capsys, tm
     run("calib report results.csv", capsys)  # over one's own page
 
 
+@pytest.mark.slow
 def test_a_page_of_somebody_else_is_not_written_over(written, capsys, tmp_path):
     written(*SHAPES["side by side"])
     (tmp_path / "results-report.html").write_text("<h1>Mine</h1>")
@@ -257,6 +259,7 @@ def test_a_page_of_somebody_else_is_not_written_over(written, capsys, tmp_path):
     assert "Mean human score" in (tmp_path / "mine.md").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_said_goes_before_what_is_recognised(written, capsys, tmp_path):
     written(SHAPES["two judges"][0].assign(topic=["a", "b", "b", "a"] * 20))
     said = "--judge claude --scale 0..10 --by topic --confidence-level 0.9"
@@ -281,6 +284,7 @@ def test_a_report_of_nothing_says_why(written, capsys):
     assert "there are no labels of people" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_part_that_cannot_be_computed_is_left_out(written):
     base = SHAPES["side by side"][0]
     few = base.assign(expert=some(base["expert"], 6))
@@ -294,6 +298,7 @@ def test_a_part_that_cannot_be_computed_is_left_out(written):
     assert "Judges compared" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_differences_of_several_systems_are_adjusted_together():
     found = calib.look(long_frame(4, 60, ("A", "B", "C"), 30))
@@ -427,6 +432,7 @@ def test_a_sheet_is_named_in_what_is_printed(written, capsys):
     assert "human labels" in run(found.commands[1], capsys)
 
 
+@pytest.mark.slow
 def test_a_judge_on_a_scale_of_its_own_is_not_drawn_beside_people():
     words = ["poor", "fair", "good"]
     ours = pd.DataFrame(

@@ -524,7 +524,7 @@ def frames(draw):
 
 
 @pytest.mark.parametrize(("separator", "decimal"), [",.", ";.", "\t.", "|.", ";,", "\t,", "|,"])
-@settings(IN_PLACE, max_examples=40)
+@settings(IN_PLACE)
 @given(frame=frames())
 def test_any_csv_comes_back(frame, separator, decimal, tmp_path):
     text = frame.to_csv(index=False, sep=separator, decimal=decimal, lineterminator="\n")
@@ -536,8 +536,9 @@ def test_any_csv_comes_back(frame, separator, decimal, tmp_path):
         np.testing.assert_array_equal(found.frame[name].astype(float), frame[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["jsonl", "json, rows", "json, split", "parquet", "xlsx", "polars", "columns", "rows"])
-@settings(IN_PLACE, max_examples=25)
+@settings(IN_PLACE)
 @given(frame=frames())
 def test_any_frame_comes_back(form, frame, tmp_path):
     found = source_of(FORMS[form](frame, tmp_path), "scores")
@@ -560,7 +561,7 @@ def test_the_line_of_a_row_is_where_it_begins(rows, end, tmp_path):
     assert [found.line(k) for k in range(len(rows))] == [f"line {start}" for start in starts[:-1]]
 
 
-@settings(IN_PLACE, max_examples=200)
+@settings(IN_PLACE)
 @given(data=st.binary(max_size=200) | st.text('ab,;"\n\t|\r 1.\0\ufeff', max_size=80).map(str.encode))
 @example(data=b"a;\r;1\r1")
 def test_any_bytes_are_read_or_refused(data, tmp_path):

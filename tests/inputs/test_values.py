@@ -277,7 +277,7 @@ def test_decimal_commas_are_points(values):
     assert decimal_commas(texts) == [float(value) for value in values]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.text(max_size=6), st.floats(), st.integers(), st.booleans(), st.none()), max_size=6),
     st.sampled_from(["", "1|2|3", "0..1", "poor|fair|good", "no=0|yes=1"]),

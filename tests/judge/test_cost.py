@@ -193,7 +193,7 @@ def test_a_limit_is_never_exceeded_and_made_use_of(part, concurrency):
 
 @pytest.mark.slow
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=25), st.floats(0.0, 0.02), st.integers(1, 30), st.booleans())
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None)
 def test_no_limit_is_ever_exceeded(lengths, limit, concurrency, usage):
     server, frame = Paid(usage=usage), items(len(lengths), lambda k: lengths[k])
     with warnings.catch_warnings():

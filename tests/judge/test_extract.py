@@ -1136,7 +1136,7 @@ def test_the_rows_account_for_all_the_mass(top):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 @given(LISTS, LISTS, st.sampled_from([0.0, 0.1]))
 @example({"0": 0.5, "1": 0.5}, {"0": 1.0}, 0.0)
 def test_the_expectation_lies_between_its_bounds(first, second, floor):
@@ -1272,7 +1272,7 @@ def test_with_all_continuations_the_distribution_is_exact(seed, scale, lead):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 @given(SEEDS, SCALES, st.sampled_from(sorted(LEADS)))
 def test_without_continuations_the_true_expectation_lies_between_the_bounds(seed, scale, lead):
     model = Model(seed, scale)
@@ -1285,7 +1285,7 @@ def test_without_continuations_the_true_expectation_lies_between_the_bounds(seed
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None)
 @given(SEEDS, st.sampled_from([FIVE, TEN, HUNDRED, YES_NO]), st.integers(1, 5))
 def test_with_short_lists_the_true_expectation_lies_between_the_bounds(seed, scale, k):
     model = Model(seed, scale, plain=True)

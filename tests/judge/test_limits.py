@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import httpx
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import calib
 from calib.judge.calls.body import MOST_BYTES, read_body
@@ -130,7 +130,6 @@ def text_of(reply: object) -> str:
 # --- the limit --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=300), st.sampled_from(["plain", *BITS]), st.integers(1, 60), st.integers(0, 300))
 def test_a_body_is_what_was_packed_or_its_beginning(data, coding, step, most):
     sent = packed(data, coding)
@@ -328,6 +327,7 @@ COMPACT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", COMPACT)
 @pytest.mark.parametrize("method", ["sample", "logprob"])
 def test_the_form_in_which_the_store_keeps_replies_is_none_for_a_server(start, body, method, tmp_path):
@@ -345,6 +345,7 @@ def test_the_form_in_which_the_store_keeps_replies_is_none_for_a_server(start, b
 REDIRECTS = [301, 302, 303, 307, 308]
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("status", REDIRECTS)
 @pytest.mark.parametrize("to", ["elsewhere", "here", "a path", "nowhere"])

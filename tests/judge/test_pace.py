@@ -323,7 +323,7 @@ def test_the_limit_grows_by_one_in_a_round_of_replies():
 
 
 @given(st.lists(st.sampled_from(["reply", "busy", "down", "hangs"]), min_size=1, max_size=120), st.integers(1, 12))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 def test_the_limit_stays_between_one_and_most_whatever_happens(fates, most):
     async def main() -> None:
         keeper = pace(most, timeout=5, deadline=6)
@@ -417,7 +417,7 @@ def test_a_call_stopped_in_the_moment_of_its_turn_hands_it_on():
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.one_of(st.none(), st.integers(0, 12))), min_size=1, max_size=40))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 def test_no_slot_is_lost_to_calls_that_are_stopped(calls):
     async def main() -> None:
         keeper = pace(3, requests_per_minute=120)

@@ -682,6 +682,7 @@ def test_garbage_is_looked_for_less_often_only_while_calls_are_under_way():
     assert gc.get_threshold() == own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", [ConnectionError, UnavailableError])
 def test_calls_that_failed_leave_nothing_behind(trouble):
     def left_after(fails: bool) -> int:

@@ -966,6 +966,7 @@ def test_the_bar_is_closed_when_the_run_breaks_off(capsys, watched):
     assert capsys.readouterr().err.endswith("\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["p429", "p400", "ptruncate", "pgarble"])
 def test_what_a_server_does_wrong_leaves_nothing_behind(fault, monkeypatch):
     """No error, and none of the frames that it came through, is left for the collector of garbage."""

@@ -269,6 +269,7 @@ def test_what_was_committed_outlives_a_killed_process(tmp_path):
 # --- who asks for what ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_one_run_claims_no_other_asks_for_until_it_lets_go(tmp_path):
     with Store(tmp_path / "s.sqlite") as one, Store(tmp_path / "s.sqlite") as two:
         for store in (one, two):

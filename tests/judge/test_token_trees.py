@@ -180,6 +180,7 @@ def test_the_truth_lies_within_the_bounds_of_many(server):
     assert bounded(server, 1500) > 1200  # most have bounds, so that something was tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", [*SERVERS, "llama.cpp"])
 def test_the_truth_lies_within_the_bounds(server):
     assert bounded(server, 150) > 110
@@ -204,7 +205,7 @@ def bounded(server: str, n: int) -> int:
     return int(read.sum())
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(SCALES)), st.sampled_from(sorted(LEADS)), st.integers(1, 12))
 def test_servers_that_tell_the_bytes_in_any_way_are_read_alike(seed, scale, answer, k):
     tree, lead, way = drawn(seed, scale, answer)

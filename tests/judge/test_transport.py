@@ -17,7 +17,7 @@ from time import tzset
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from mock_server import serve
 from pandas.testing import assert_frame_equal
 
@@ -136,6 +136,7 @@ def test_token_probabilities_come_through(server, way):
     assert set(ratings["run"]) == {f"{way}@{server.url}"}
 
 
+@pytest.mark.slow
 @both
 def test_the_base_url_is_used_and_no_key_is_needed(server, way):
     rated(server, way=way)
@@ -594,7 +595,6 @@ def test_an_absurd_word_on_how_long_to_wait_counts_for_none(junk):
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
 @given(
     st.text()
     | st.from_regex(r"[MTWF]..,? [0-9]{1,3} [JFMAN].. [0-9]{1,5} [0-9]{1,3}(:[0-9]{1,3}){1,2} [-+]?[0-9:]{0,9}")

@@ -44,6 +44,7 @@ def of_label_studio(paths, label):
     return paths[:1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("to", "ending", "answered"), [("xlsx", ".xlsx", of_workbooks), ("label-studio", ".json", of_label_studio)]
 )

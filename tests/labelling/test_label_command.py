@@ -61,6 +61,7 @@ def exported(path, page, rater, ids, scores, criterion="quality"):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--item", "code"), ("--item", "code", "--system", "model")])
 def test_choose_label_read_interval(run, folder, words):
     assert run("choose", "results.csv", 40, "--out", "chosen.csv", *words)[0] == 0

@@ -101,6 +101,7 @@ def numbers(results):
 # --- the same numbers, to the last digit ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [
@@ -424,6 +425,7 @@ def test_places_are_refused_in_words(tmp_path):
         calib.read_labels(tmp_path / "labels.pdf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text", "tool"),
     [

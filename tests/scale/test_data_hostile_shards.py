@@ -137,6 +137,7 @@ def test_a_limit_without_a_price_is_refused(items, tmp_path):
     same(items, tmp_path / "s", asked=calib.Judge("offline", price=(1, 1)), max_cost=100.0)
 
 
+@pytest.mark.slow
 def test_nothing_is_paid_twice_whatever_the_number_of_shards(items, tmp_path):
     log, folder = tmp_path / "log", tmp_path / "s"
     rate = partial(calib.rate, store=folder, complete=Server(log), progress=False)

@@ -124,6 +124,7 @@ def test_all_labelled_items_in_the_last_part():
         same(work, [scores[~labelled], scores[labelled]])
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_one_table():
     """A judge whose first items have no label comes first all the same."""
     scores, gold = study(raters=("g", "h"))
@@ -145,6 +146,7 @@ def test_an_item_that_is_called_as_rows_that_stand_for_others():
         same(work, cut(scores, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -242,6 +244,7 @@ def ratings_of(kind, seed=3):
     return found.assign(status=found["status"].where(found["status"].notna(), "ok")) if "status" in found else found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", [None, "rater", "prompt"])
 @pytest.mark.parametrize(
     "kind", ["logprob", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sample", "chain", "human"))]
@@ -254,6 +257,7 @@ def test_summaries_are_those_of_one_table(kind, pool, tmp_path):
     pd.testing.assert_frame_equal(calib.table.check_scores(kept), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["logprob", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sample", "chain"))])
 def test_ratings_in_parts(kind):
     ratings = ratings_of(kind)

@@ -50,7 +50,9 @@ INTERVALS = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("asked", INTERVALS, ids=str)
+@pytest.mark.parametrize(
+    "asked", [*INTERVALS[:3], *(pytest.param(one, marks=pytest.mark.slow) for one in INTERVALS[3:])], ids=str
+)
 def test_an_interval_of_parts_is_that_of_the_whole(scores, gold, cut, asked):
     heavy = scores.assign(times=1.0 + scores["item"].astype(str).str.len())
     whole = calib.interval(heavy, gold, **asked)
@@ -58,6 +60,7 @@ def test_an_interval_of_parts_is_that_of_the_whole(scores, gold, cut, asked):
         close(calib.interval(cut(heavy, number, seed), gold, **asked), whole)
 
 
+@pytest.mark.slow
 def test_an_interval_is_the_same_whoever_works_on_its_parts(scores, gold, cut):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -78,6 +81,7 @@ def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
     close(calib.interval(cut(judge, 6), label, groups=None), whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "groups", "strata", "active"])
 def test_scores_of_choose_items_keep_their_design(scores, people, cut, design):
     some = scores[scores["rater"] == "few"].dropna(subset="score")
@@ -114,6 +118,7 @@ def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
         calib.interval(again, gold)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_part_on_another_scale_is_no_secret(scores, gold, cut):
     some = [part.assign(scale="0..100" if k == 2 else "1|2|3|4|5") for k, part in enumerate(cut(scores, 4))]

@@ -21,6 +21,7 @@ def folder(ratings, cut, tmp_path):
     return tmp_path / "ratings"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "seed"), [(1, 0), (2, 1), (7, 2), (60, 3)])
 def test_scores_of_parts_are_those_of_the_whole(ratings, items, cut, number, seed):
     equal(calib.summarize(cut(ratings, number, seed), items), calib.summarize(ratings, items))
@@ -56,6 +57,7 @@ def test_all_forms_of_partitions_are_one_table(ratings, items, folder, tmp_path)
     assert not is_partitioned(folder / "part-0.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning:dask.*")
 def test_a_dask_dataframe_is_partitions(ratings, folder):
     dask = pytest.importorskip("dask.dataframe")
@@ -73,6 +75,7 @@ def test_folders_by_a_value_are_asked_for_as_a_dataset(ratings, cut, tmp_path):
     assert set(Partitions(hive).part(0)["rater"]) == {"few"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
 def test_whoever_works_the_scores_are_the_same(ratings, items, folder, pool):
     from multiprocessing import get_context

@@ -48,6 +48,7 @@ def test_shards_give_the_table_of_one_process_and_pay_once(tmp_path):
     equal(scores.frame(), calib.summarize(whole, ITEMS))
 
 
+@pytest.mark.slow
 def test_another_process_does_a_shard_and_nothing_is_asked_again(tmp_path):
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         found = asked(tmp_path / "s", executor=pool)
@@ -57,6 +58,7 @@ def test_another_process_does_a_shard_and_nothing_is_asked_again(tmp_path):
     assert calls() == 2 * n
 
 
+@pytest.mark.slow
 def test_items_may_come_in_parts(tmp_path):
     halves = [ITEMS[:23], ITEMS[23:]]
     equal(asked(tmp_path / "s", items=halves).frame(), one_table())
@@ -64,6 +66,7 @@ def test_items_may_come_in_parts(tmp_path):
         asked(tmp_path / "t", items=[ITEMS[:5], ITEMS[3:5]], shards=1)
 
 
+@pytest.mark.slow
 def test_steps_are_written_once_for_all_shards(tmp_path):
     bare = calib.Prompt.from_criteria("politeness", "It is courteous.", inputs=("source", "output"))
     found = asked(tmp_path / "s", prompt=bare)
@@ -82,6 +85,7 @@ def test_what_a_provider_allows_is_divided_by_those_who_ask(tmp_path):
     assert limits == {"requests_per_minute": 3e5, "tokens_per_minute": 5e8, "workers": 2, "max_cost": None}
 
 
+@pytest.mark.slow
 def test_a_limit_in_dollars_is_of_all_shards_together(tmp_path):
     judge = calib.Judge("m", base_url="http://localhost/v1", price=(1e4, 0.0), concurrency=1)
     with pytest.warns(UserWarning, match="the limit of"):

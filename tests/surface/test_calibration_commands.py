@@ -94,6 +94,7 @@ def test_at_asks_a_saved_calibration_too(run, own, tmp_path):
     assert f"type calib calibrate {kept} --at 2." in " ".join(err.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apply", [False, True])
 def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own, frame, tmp_path, apply):
     kept, out = tmp_path / "calibration.json", tmp_path / "out.csv"
@@ -120,6 +121,7 @@ def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run,
     assert "another scale than the labels" in err
 
 
+@pytest.mark.slow
 def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run, own, frame, tmp_path):
     kept, out, hundred = tmp_path / "calibration.json", tmp_path / "q.csv", tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
@@ -317,6 +319,7 @@ def test_the_p_of_the_chances_does_not_stand_as_one_of_the_skill(things):
     assert "p_value" in quality.to_frame()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["md", "html"])
 def test_hostile_ids_are_shown_as_text(things, tmp_path, ending):
     text = calib.report([*things.values()], tmp_path / f"page.{ending}").text

@@ -474,6 +474,7 @@ def test_converge_without_an_exact_expectation(run, files):
 FEW = ("--min-gold", "4")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
@@ -631,6 +632,7 @@ def test_report_has_levels_and_intervals(run, files, tmp_path):
     assert text.count("<figure>") == 12  # those of agreement, means and favour, a map of each criterion, and their sets
 
 
+@pytest.mark.slow
 def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_path):
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
@@ -642,6 +644,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     assert "level group" not in text
 
 
+@pytest.mark.slow
 def test_report_says_why_there_is_no_interval(run, files, tmp_path):
     few = tmp_path / "few.csv"
     table.write(table.read(files["human"], "scores").drop_duplicates(["criterion", "group"]), few)
@@ -868,6 +871,7 @@ def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
     one_line(err, str(tmp_path / "file"))
 
 
+@pytest.mark.slow
 def test_no_key_ends_with_1(files, tmp_path):
     bare = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     command = [

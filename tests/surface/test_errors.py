@@ -82,6 +82,7 @@ def test_of_data(monkeypatch):
     harmless(calib.load_summeval)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [

@@ -40,6 +40,7 @@ def imported() -> set[str]:
     return found - sys.stdlib_module_names - {"calib"}
 
 
+@pytest.mark.slow
 def test_what_every_user_installs_is_used_and_what_is_used_is_named():
     assert imported() >= CORE
     # by litellm and jinja2; Python has the third from 3.14 on; where pytest loads the plugin it is there
@@ -69,6 +70,7 @@ def asked_for() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_message_names_the_extra_that_brings_the_package():
     brings = [(package.partition(".")[0], extra) for package, extra in asked_for()]
     assert {package for package, _ in brings} == OPTIONAL

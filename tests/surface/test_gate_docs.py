@@ -28,6 +28,7 @@ def commands() -> list[str]:
     return [line.strip() for block in blocks for line in block.splitlines() if "pip install" not in line]
 
 
+@pytest.mark.slow
 def test_the_workflow_runs_offline(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
@@ -86,6 +87,7 @@ def people(name: str, folder: Path) -> pd.DataFrame:
     return labels
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LOGS.is_dir(), reason="logs of tools: CALIB_DATA has no folder tool_logs")
 def test_the_lines_for_a_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -101,6 +103,7 @@ def test_the_lines_for_a_shell(tmp_path, monkeypatch):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LOGS.is_dir(), reason="logs of tools: CALIB_DATA has no folder tool_logs")
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_log_goes_in_and_a_page_comes_out(name, tmp_path, monkeypatch):

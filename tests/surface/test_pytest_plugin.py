@@ -44,6 +44,7 @@ def test_a_fail_is_an_assertion(pytester):
     assert result.ret == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "ini", "outcome"),
     [((), "", "failed"), (("--calib-inconclusive=skip",), "", "skipped"), ((), "skip", "skipped"),
@@ -75,6 +76,7 @@ def test_q(calib_gate):
 """
 
 
+@pytest.mark.slow
 def test_a_rerun_has_the_first_verdict(pytester):
     """The second run would pass: best of k is no verdict."""
     pytest.importorskip("pytest_rerunfailures")
@@ -85,6 +87,7 @@ def test_a_rerun_has_the_first_verdict(pytester):
     result.stdout.fnmatch_lines(["*the verdict of the first run*"])
 
 
+@pytest.mark.slow
 def test_several_processes_report_to_one(pytester):
     pytest.importorskip("xdist")
     body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), above=2 + {k} / 10)\n" for k in range(4))
@@ -93,6 +96,7 @@ def test_several_processes_report_to_one(pytester):
     assert result.stdout.str().count("pass: new") == 4
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_job_is_written_once(pytester, monkeypatch, tmp_path):
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -101,6 +105,7 @@ def test_the_summary_of_a_job_is_written_once(pytester, monkeypatch, tmp_path):
     assert summary.read_text().count("✔ pass: new") == 2
 
 
+@pytest.mark.slow
 def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
     body = "def test_q(calib_gate):\n    calib_gate(*tables(), above=2)\n    calib_gate(*tables(), above=2.5)"
     path = tmp_path / "junit.xml"
@@ -110,6 +115,7 @@ def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
     assert [json.loads(text)["record"]["outcome"] for text in held] == ["pass", "pass"]
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_harmless(pytester):
     body = (
         "def test_q(calib_gate):\n    scores, gold = tables()\n"
@@ -120,6 +126,7 @@ def test_hostile_names_stay_harmless(pytester):
     assert "\x1b[31m\n" not in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_an_unknown_word_in_the_ini_file_is_refused(pytester):
     pytester.makeini("[pytest]\ncalib_inconclusive = maybe")
     suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=2.5)")
@@ -134,6 +141,6 @@ def test_the_plugin_loads_nothing_until_it_is_used():
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"numpy", "pandas", "scipy", "matplotlib", "typer", "calib_gate"}
     assert {name for name in done.stdout.split() if name.startswith("calib")} <= {
-        *("calib", "calib._version", "calib.core", "calib.core.topic", "calib.gate", "calib.gate.plugin"),
+        *("calib", "calib._version", "calib.core", "calib.core.topic", "calib.gate", "calib.gate.plugin")
     }
     assert importlib.util.find_spec("calib.gate.plugin") is not None

@@ -142,6 +142,7 @@ def mapped(**options):
 # --- what it says -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_each_number_comes_with_its_signature(ending, tmp_path):
     parts = [agreed(level="group"), ("Means", results()), converged()]
@@ -181,6 +182,7 @@ def test_without_a_path_it_is_markdown():
     assert report(results(), title="T").startswith("# T\n\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_judge_only_says_what_it_is_not(ending, tmp_path):
     judged = report(results(method="judge_only"), tmp_path / f"a{ending}")
@@ -422,6 +424,7 @@ def test_what_could_not_be_computed_is_left_out_and_said(tmp_path):
         assert text.count("Gone") == 1
 
 
+@pytest.mark.slow
 def test_very_many_rows_have_no_picture_but_a_table(tmp_path):
     one = known()
     for number, drawn in ((150, 1), (151, 0)):
@@ -532,6 +535,7 @@ def test_markdown_has_no_pictures():
     assert "data:" not in report([results(), agreed(), converged(), mapped(), compared(), ranked(), *panels()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("things", [[results(), agreed(), converged()], [("Frame", pd.DataFrame({"x": [1]}))]])
 def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
     text = report(things, tmp_path / "r.html")
@@ -705,6 +709,7 @@ def test_labels_needed_are_a_section_with_a_curve():
     assert "| human labels | half-width | half-width alone |" in text
 
 
+@pytest.mark.slow
 def test_methods_for_one_thing_are_one_section_and_one_picture(tmp_path):
     ways = [mean_of(options={"estimator": method}) for method in ("classical", "judge_only", "auto")]
     text = report(ways, tmp_path / "ways.html")

@@ -241,8 +241,6 @@ def test_what_sensitivity_refuses(run, files, tmp_path, name, options, words):
     assert not list(tmp_path.iterdir())
 
 
-
-
 # --- plan -------------------------------------------------------------------------------------------------------
 
 

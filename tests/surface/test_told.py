@@ -53,6 +53,7 @@ def loaded_by(*words: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) - {"loaded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["", "--help", "--version", "--nonsense", "nonsense", "interval a.csv b.csv --nonsense"]
 )

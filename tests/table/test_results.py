@@ -198,6 +198,7 @@ def test_html_has_the_sentence_six_columns_and_the_way_to_the_rest():
     assert all(way in page.text for way in (".plot()", '.report("page.html")', "['fluency', 'gpt-4o', 'spearman']"))
 
 
+@pytest.mark.slow
 def test_of_a_thousand_the_first_are_shown_and_all_are_counted():
     results = systems(1000)
     page = Page(results._repr_html_())

@@ -306,7 +306,7 @@ HOSTILE = st.one_of(
     ),
 )  # fmt: skip
 SURROGATES = st.text(alphabet=st.sampled_from('a\ud800\udfff\r\n,"'), max_size=8)
-FILES = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FILES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def back(frame: pd.DataFrame, folder, ending: str, kind: str, **options: bool) -> pd.DataFrame:

@@ -23,7 +23,7 @@ SCIPY = {
     "kendall": stats.kendalltau,
     "kendall_c": lambda x, y: stats.kendalltau(x, y, variant="c"),
 }
-quick = settings(deadline=None, derandomize=True, max_examples=80)
+quick = settings(deadline=None, derandomize=True)
 each_method = pytest.mark.parametrize("method", METHODS)
 each_level = pytest.mark.parametrize("level", LEVELS)
 

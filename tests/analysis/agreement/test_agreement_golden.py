@@ -18,7 +18,7 @@ from calib.analysis.agreement.levels import condensed, design_of, exchanged, lef
 from calib.stats import agreement
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "agreement.json").read_text())
-quick = settings(deadline=None, derandomize=True, max_examples=80)
+quick = settings(deadline=None, derandomize=True)
 
 
 # --- the definitions --------------------------------------------------------------------------------------------

@@ -250,6 +250,7 @@ def two_systems(frame):
     return frame[frame["system"].isin(["sys 0", "sys 1"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["item", "group", "system"])
 def test_systems_are_fixed_below_six_or_as_asked(level):
     for systems in ("auto", "fixed", "random"):

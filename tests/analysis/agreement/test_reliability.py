@@ -25,7 +25,7 @@ from calib.analysis.agreement.reliability import reliability
 from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
-quick = settings(deadline=None, derandomize=True, max_examples=60)
+quick = settings(deadline=None, derandomize=True)
 NAN = math.nan
 METRICS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -677,6 +677,7 @@ def test_disattenuated_equals_its_definition(used, missing):
         close(interval, (max(value - width, -bound), min(value + width, bound)), 1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_noise_of_raters_is_taken_from_the_means_without_bias(seed):
     # the mean over many tables of one pattern of gaps is the variance that was put in

@@ -147,6 +147,7 @@ def scored(values, scale="", rater="human"):
 LIKERT = "1|2|3|4|5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "scale", "given"),
     [

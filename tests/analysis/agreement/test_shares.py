@@ -11,7 +11,7 @@ from scipy import stats
 from calib.analysis.agreement.shares import Answers, answers_of, share_interval
 from calib.stats import agreement, human_ceiling
 
-quick = settings(deadline=None, derandomize=True, max_examples=60)
+quick = settings(deadline=None, derandomize=True)
 
 
 def scores(yes, rng, gap=1):

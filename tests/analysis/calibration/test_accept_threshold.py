@@ -201,7 +201,7 @@ def labelled(draw):
     return np.array(sure), np.array(wrong, dtype=float)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(labelled(), st.randoms(use_true_random=False))
 def test_order_does_not_matter_and_the_accepted_are_the_surest(data, random):
     sure, wrong = data
@@ -213,7 +213,7 @@ def test_order_does_not_matter_and_the_accepted_are_the_surest(data, random):
     assert not one.accepted or one.bound <= 0.2 + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(labelled(), st.integers(0, 119))
 def test_more_errors_never_accept_more(data, place):
     sure, wrong = data
@@ -222,6 +222,7 @@ def test_more_errors_never_accept_more(data, place):
     assert accept_threshold(sure, more, risk=0.2).accepted <= accept_threshold(sure, wrong, risk=0.2).accepted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_passed_is_what_has_a_bound_below_the_risk_at_its_own_level(grouped):
     rng = np.random.default_rng(2)

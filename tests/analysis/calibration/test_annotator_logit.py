@@ -71,6 +71,7 @@ def test_with_two_levels_it_is_the_logistic_model_with_random_intercepts_of_stat
 # --- known people and new ones ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_new_person_is_forecast_by_the_mean_over_people():
     """Against draws of shifts from their normal law."""
     x, y, who, _ = rated(tau=1.5)
@@ -153,6 +154,7 @@ def test_one_person_is_no_spread():
     np.testing.assert_allclose(fit.predict(x, annotator="ann"), ordered_logit(x, y).predict(x), atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_people", [1, 2, 5, 12, 25])
 @pytest.mark.parametrize("kind", ["constant", "reversed", "each says one thing", "all say one thing"])
 def test_25_labels_of_any_kind_have_an_answer(n_people, kind):
@@ -193,6 +195,7 @@ def skills(fit):
     return {one.forecast: one.skill for one in fit.forecasters}
 
 
+@pytest.mark.slow
 def test_a_judge_that_knows_nothing_is_told_from_people_who_differ():
     x, y, who, _ = rated(slope=0.0, tau=1.5)
     with pytest.warns(CalibWarning, match="judge_adds_nothing"):
@@ -209,6 +212,7 @@ def test_a_judge_that_knows_all_is_told_from_people_who_are_alike():
     assert abs(skills(fit)["shares"]) < 0.02
 
 
+@pytest.mark.slow
 def test_copies_of_a_text_in_both_folds_are_a_leak_that_groups_close():
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(30, 25)), rng.integers(0, 4, 30)

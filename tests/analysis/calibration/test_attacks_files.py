@@ -78,6 +78,7 @@ def test_calibrated_scores_are_not_calibrated_again(tmp_path):
         calibration.apply(calibration.apply(tmp_path / "own.csv"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 @pytest.mark.parametrize("labels", [1, 2, 9, 80])
 @pytest.mark.parametrize("options", [{}, {"cut": 4}, {"within": 0}, {"risk": 0.3}])

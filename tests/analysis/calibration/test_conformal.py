@@ -241,7 +241,7 @@ tables = st.integers(5, 40).flatmap(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(tables)
 def test_order_of_rows_and_units_of_scores_do_not_matter(table):
     x, y, seed = np.array(table[0]), np.array(table[1]), table[2]
@@ -252,7 +252,7 @@ def test_order_of_rows_and_units_of_scores_do_not_matter(table):
     np.testing.assert_allclose(turned.p_values[::-1], found.p_values)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(tables, st.sampled_from([full_conformal, split_conformal]))
 def test_sets_are_nested_in_the_level_and_hold_the_nearest_label(table, form):
     x, y, _ = table
@@ -266,7 +266,7 @@ def test_sets_are_nested_in_the_level_and_hold_the_nearest_label(table, form):
         narrow = found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(deadline=None)
 @given(tables)
 def test_split_sets_have_no_gaps(table):
     x, y, _ = table

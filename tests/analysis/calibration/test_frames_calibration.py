@@ -276,6 +276,7 @@ def test_several_maps_stand_in_one_file(both, tmp_path):
     assert len(again.apply(more)) == len(more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_data(both, tmp_path, name):
     scores, people = both

@@ -269,7 +269,7 @@ def test_whole_numbers_and_others_are_counted_alike():
 drawn = hnp.arrays(float, st.integers(8, 40), elements=st.floats(-1e6, 1e6, allow_subnormal=False))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None)
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
 @given(x=drawn, seed=st.integers(0, 99), ridge=st.sampled_from([0.0, 1.0, 1e6]), pseudo=st.sampled_from([0.01, 1.0]))
 def test_thresholds_ascend_and_chances_sum_to_one(x, seed, ridge, pseudo):
@@ -281,7 +281,7 @@ def test_thresholds_ascend_and_chances_sum_to_one(x, seed, ridge, pseudo):
     np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
 @given(seed=st.integers(0, 999), ridge=st.sampled_from([1.0, None]))
 def test_the_order_of_rows_changes_nothing(seed, ridge):

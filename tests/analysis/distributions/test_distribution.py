@@ -14,7 +14,7 @@ from calib.analysis.distributions.distribution import median, temper
 from calib.stats import entropy, expectation, expectation_bounds, mode, variance
 
 LEVELS = [1, 2, 3, 4, 5]
-quick = settings(deadline=None, derandomize=True, max_examples=100)
+quick = settings(deadline=None, derandomize=True)
 weights = st.lists(st.integers(0, 20), min_size=2, max_size=7).filter(any).map(lambda w: [v / 40 for v in w])
 
 
@@ -245,7 +245,7 @@ def test_bounds_equal_the_best_corner(case):
     assert_allclose(expectation_bounds(p, levels, unseen), by_corners(p, levels, unseen, unseen), rtol=1e-12)
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(deadline=None, derandomize=True)
 @given(cases)
 def test_bounds_equal_the_linear_programme(case):
     p, order, unseen, cap = case

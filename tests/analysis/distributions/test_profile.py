@@ -413,6 +413,7 @@ def test_a_list_of_contradicting_prompts_stands_once_on_the_page():
     assert text.count("prompts differ (3)") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".html", ".md"])
 def test_hostile_texts_are_data(ending, tmp_path):
     names = [f"{HOSTILE}{i}" for i in range(15)]
@@ -525,6 +526,7 @@ def test_llm_rubric_by_hand():
     assert found.looks[0].item == gap.abs().idxmax()
 
 
+@pytest.mark.slow
 @needs_data
 def test_topical_chat_by_hand():
     items, ratings = calib.load_topical_chat()

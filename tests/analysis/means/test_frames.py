@@ -125,7 +125,7 @@ def test_ambiguous_mass_widens_the_bounds():
     st.lists(st.integers(1, 5), min_size=4, max_size=4),
 )
 @example([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0], [1, 1, 1, 1])
-@settings(max_examples=50, deadline=None)
+@settings(deadline=None)
 def test_the_expectation_lies_between_its_bounds(raw, ends):
     shares = [p / sum(raw) for p in raw]
     low, high = sorted(ends[:2]), sorted(ends[2:])

@@ -13,7 +13,7 @@ from calib.analysis.means.methods import PEERS
 from calib.stats import Moments, mean_interval, ppi_difference, ppi_mean
 
 NAN = math.nan
-quick = settings(deadline=None, derandomize=True, max_examples=120)
+quick = settings(deadline=None, derandomize=True)
 
 
 def sample(n=30, rest=200, seed=0):
@@ -483,6 +483,7 @@ def test_without_a_scale_the_width_is_unknown_rather_than_zero(world, design):
         assert "no interval" in str(result)
 
 
+@pytest.mark.slow
 @quick
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=20), st.sampled_from([None, 1]))
 def test_labels_alone_stay_on_the_scale_too(y, step):
@@ -491,6 +492,7 @@ def test_labels_alone_stay_on_the_scale_too(y, step):
     assert result.interval.high - result.interval.low > 0.01
 
 
+@pytest.mark.slow
 @quick
 @given(worlds())
 def test_differences_stay_within_what_two_scores_can_differ_by(world):

@@ -14,7 +14,7 @@ from calib.stats import mean_interval, ppi_difference, ppi_mean
 
 NAN = math.nan
 METHODS = ("auto", "regression", "classical", "ppi", "ppi++", "judge_only")
-quick = settings(deadline=None, derandomize=True, max_examples=80)
+quick = settings(deadline=None, derandomize=True)
 scores = st.lists(st.integers(1, 5), min_size=2, max_size=30).filter(lambda y: len(set(y)) > 1)
 
 

@@ -13,7 +13,7 @@ from refusal import message
 
 from calib.stats import Moments, ppi_difference, ppi_mean
 
-quick = settings(deadline=None, derandomize=True, max_examples=100)
+quick = settings(deadline=None, derandomize=True)
 NAN = math.nan
 FIELDS = ("n", "mean", "squares", "low", "high")
 

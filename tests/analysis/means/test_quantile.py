@@ -10,7 +10,7 @@ from scipy import stats
 from calib.analysis.means.rates import post_stratified
 from calib.stats import ppi_quantile
 
-quick = settings(deadline=None, derandomize=True, max_examples=40)
+quick = settings(deadline=None, derandomize=True)
 
 
 def continuous(seed, n=60, rest=500):

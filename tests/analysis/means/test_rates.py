@@ -8,7 +8,7 @@ from scipy import stats
 
 from calib.analysis.means.rates import clopper_pearson, jeffreys, post_stratified, wilson
 
-quick = settings(deadline=None, derandomize=True, max_examples=100)
+quick = settings(deadline=None, derandomize=True)
 counts = st.integers(0, 30)
 JUDGES = {"poor": (0.7, 0.2), "good": (0.9, 0.05), "excellent": (0.98, 0.01)}
 

@@ -40,7 +40,7 @@ def test_newcombes_method_10(counts, low, high):
     assert position_bias(*pairs(*counts)).interval == pytest.approx((low, high), abs=2e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([(1, 1), (1, 0), (0, 1), (0, 0), (0.5, 0), (0.5, 0.5)]), min_size=2, max_size=40))
 def test_the_sign_test_is_scipys_and_turning_the_orders_turns_the_answer(outcomes):
     first, second = np.array(outcomes, float).T
