@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
@@ -26,6 +27,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Few examples of each property in the first tier, the same ones in every run; more in the second."""
     from hypothesis import HealthCheck, settings
 
+    with suppress(ImportError, AttributeError):  # it would read the constants of every module, for 15 s of each process
+        from hypothesis.internal.conjecture import providers
+
+        providers.is_local_module_file = lambda _path: False
     quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile("first", max_examples=20, derandomize=True, **quiet)
     settings.register_profile("second", max_examples=200, **quiet)

@@ -25,7 +25,7 @@ FILES = sorted((HERE / "files").iterdir())
 JUDGES = {"judges.csv": "judge_large"}
 LABELS = {"annotators.csv": ["annotator_1", "annotator_2"]}
 THRESHOLDS = {"pass_fail.csv": 0.5, "probability.csv": 0.5, "percent.csv": 50.0, "unread.tsv": 5.0}
-VERBS = ("interval", "interval by system", "agreement", "difference", "calibrate", "gate")
+VERBS = ("interval", "agreement", "difference", "calibrate", "gate")
 
 
 def plain(frame):
@@ -60,7 +60,6 @@ def answer(verb, file):
     line = THRESHOLDS.get(file, 2.5)
     calls = {
         "interval": lambda: calib.interval(path, **columns),
-        "interval by system": lambda: calib.interval(path, by="system", **columns),
         "agreement": lambda: calib.agreement(path, **columns),
         "difference": lambda: calib.difference(path, None, a, b, **columns),
         "calibrate": lambda: calib.calibrate(path, **columns),

@@ -144,6 +144,7 @@ def test_some_ids_in_another_case_are_said(form, why):
 # --- files ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top", ["Evaluation in March\n\n", "# made by hand\n# twice\n", "Evaluation;;\n"])
 @pytest.mark.parametrize("separator", [",", ";"])
 def test_a_title_above_the_names(tmp_path, top, separator):
@@ -253,6 +254,7 @@ def test_lists_under_the_names_of_the_compared_are_no_names():
     assert [one.role for one in taken_in(lists).columns] == ["item", "judge", "label", "other", "other"]
 
 
+@pytest.mark.slow
 def test_lines_that_are_printed_for_pairs_run():
     mine = duels().assign(human=pd.Series(WON).where(LABELLED))
     with warnings.catch_warnings():

@@ -130,6 +130,7 @@ def text_of(reply: object) -> str:
 # --- the limit --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=300), st.sampled_from(["plain", *BITS]), st.integers(1, 60), st.integers(0, 300))
 def test_a_body_is_what_was_packed_or_its_beginning(data, coding, step, most):
     sent = packed(data, coding)

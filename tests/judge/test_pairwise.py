@@ -385,6 +385,7 @@ def test_pairs_are_made_rated_summarised_and_compared_with_people():
     assert result.estimate > 0.5
 
 
+@pytest.mark.slow
 def test_the_shell_asks_about_pairs(tmp_path, capsys):
     def run(*arguments: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:

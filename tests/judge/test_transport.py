@@ -152,6 +152,7 @@ def test_the_base_url_is_used_and_no_key_is_needed(server, way):
     assert {key for _, _, key in server.seen} == {None if way == "direct" else "Bearer none"}
 
 
+@pytest.mark.slow
 @both
 def test_draws_with_a_seed(server, way):
     ratings = rated(server, way=way, method="sample", draws=2, seed=3)

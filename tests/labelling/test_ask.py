@@ -215,6 +215,7 @@ def forms_of_chosen(tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     ["frame", "csv", "jsonl", "upper", "filtered", "excel", "list", "series", "array", "set", "categorical", "dicts"],

@@ -10,6 +10,8 @@ from page_data import page_data, page_ids
 import calib
 from calib import cli
 
+pytestmark = pytest.mark.slow
+
 FIVE = "1|2|3|4|5"
 
 

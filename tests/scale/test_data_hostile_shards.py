@@ -14,6 +14,8 @@ import pytest
 import calib
 from calib.table import TableError
 
+pytestmark = pytest.mark.slow
+
 PROMPT = calib.geval_prompt("fluency")
 KEY = ["item", "criterion", "rater", "prompt", "run", "draw", "status", "score"]
 

@@ -10,7 +10,10 @@ import pytest
 import calib
 from calib.table import TableError
 
-pytestmark = pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")  # `same` hears them
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning"),
+]  # `same` hears them
 
 SCALE = "1|2|3|4|5"
 ODD = [

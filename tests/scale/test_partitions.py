@@ -27,6 +27,7 @@ def test_scores_of_parts_are_those_of_the_whole(ratings, items, cut, number, see
     equal(calib.summarize(cut(ratings, number, seed), items), calib.summarize(ratings, items))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool", ["rater", "prompt"])
 def test_a_pool_knows_who_is_asked_in_other_parts(ratings, cut, pool):
     some = ratings[(ratings["rater"] == "few") | ratings["item"].isin([f"i{k}" for k in range(50)])]
@@ -42,6 +43,7 @@ def test_a_pool_knows_who_is_asked_in_other_parts(ratings, cut, pool):
         calib.summarize(iter(halves), pool=pool)
 
 
+@pytest.mark.slow
 def test_all_forms_of_partitions_are_one_table(ratings, items, folder, tmp_path):
     import pyarrow.dataset
 
@@ -121,6 +123,7 @@ def test_scores_are_written_into_a_folder_of_their_own(ratings, folder):
     assert len(Partitions(folder)) == 5
 
 
+@pytest.mark.slow
 def test_orders_of_pairs_are_counted_over_all_parts(cut):
     rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
     pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])

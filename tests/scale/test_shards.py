@@ -17,6 +17,8 @@ from calib.core.check import ArgumentError
 from calib.judge.calls import store as stores
 from calib.table import TableError
 
+pytestmark = pytest.mark.slow
+
 JUDGE = calib.Judge("m", base_url="http://localhost/v1", concurrency=4)
 PROMPT = calib.geval_prompt("fluency")
 ITEMS = made_items(60)

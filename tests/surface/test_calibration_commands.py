@@ -8,7 +8,7 @@ import calib
 from calib import cli, table
 from calib.core.result import short
 
-pytestmark = pytest.mark.filterwarnings("default")  # what the shell shows beside its output
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # what the shell shows beside its output
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "a\u202egnp.exe", "a | b `c`", "x" * 400]
 
 

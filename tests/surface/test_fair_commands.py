@@ -8,7 +8,7 @@ import calib
 from calib import cli
 from calib.core.result import short
 
-pytestmark = pytest.mark.filterwarnings("default")  # what the shell shows beside its output
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # what the shell shows beside its output
 
 
 @pytest.fixture

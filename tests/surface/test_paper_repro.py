@@ -116,6 +116,7 @@ def run_without(package: str, script: str, **environment: str) -> subprocess.Com
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_says_what_to_install(script):
     done = run_without("numpy" if "interval_report" in script else "pandas", script)

@@ -597,6 +597,7 @@ def test_two_intervals_of_one_method_are_two_series(ax):
     assert len({y for _, y in points(ax)}) == 6
 
 
+@pytest.mark.slow
 def test_rows_of_sixteen_systems_and_three_methods_are_legible():
     drawn = plot.interval(*three(16), truth={"M3": 3.0})
     drawn.figure.dpi = 100

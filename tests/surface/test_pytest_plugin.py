@@ -36,6 +36,7 @@ def test_a_pass_passes_and_is_told(pytester):
     result.stdout.fnmatch_lines(["*calib gates*", "test_it.py::test_q", "*pass: new*", "*pass  tone: 3.4*above 2.5*"])
 
 
+@pytest.mark.slow
 def test_a_fail_is_an_assertion(pytester):
     suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=4.5)")
     result = pytester.runpytest_subprocess()

@@ -10,6 +10,8 @@ import pytest
 import calib
 from calib import cli, table
 
+pytestmark = pytest.mark.slow
+
 PRICES = ("--price-label", 1, "--price-judge", 0.01)
 MONEY = {"label": 1, "judge": 0.01}
 

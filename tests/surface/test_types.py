@@ -89,6 +89,7 @@ def keywords(verb: str) -> list[str]:
     return [one.name for one in named if one.name != "model"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb in NEEDS for name in keywords(verb)])
 def test_an_argument_of_a_wrong_type_is_refused_by_its_name(verb, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a text is a store's name

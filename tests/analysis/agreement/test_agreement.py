@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
@@ -75,6 +75,7 @@ def columns(table):
 @given(rows, st.sampled_from(METHODS), st.sampled_from(LEVELS), st.sampled_from(["skip", "zero"]))
 def test_estimates_equal_scipy(table, method, level, constant):
     x, y, groups, systems = columns(table)
+    assume(level != "group" or len(set(groups)) > 1)  # one group is refused
     options = {"level": level, "method": method, "interval": "none"}
     result = agreement(x, y, groups=groups, systems=systems, constant=constant, **options)
     close(result.estimate, by_hand(x, y, groups, systems, level, method, constant))

@@ -129,12 +129,9 @@ def outcome(record):
         labels = {}
     scores = [np.asarray(arrays[name], dtype=float) for name in ("x", "x1", "x2", "y") if name in arrays]
     level = options.get("level")
-    if record["function"] in ("tie_calibration", "pairs_accuracy"):
+    if record["function"] == "pairs_accuracy":
         options.pop("level", None)
-        labels = {"groups": labels["groups"]} if level == "group" else {}
-        if record["function"] == "pairs_accuracy":
-            return curve(*scores, **options, **labels)
-        return getattr(calib.stats.tie_calibration(*scores, **labels), record["quantity"])
+        return curve(*scores, **options, **({"groups": labels["groups"]} if level == "group" else {}))
     if record["function"] == "compare":
         return getattr(calib.stats.compare(*scores, **labels, **options), record["quantity"])
     return getattr(agreement(*scores, **labels, **{"interval": "none", **options}), record["quantity"])

@@ -234,6 +234,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_the_coefficient_has_two_names(call):
     named, as_pandas = call(coefficient="pearson").one(), call(method="pearson").one()

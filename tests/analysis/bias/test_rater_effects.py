@@ -29,6 +29,7 @@ def summeval():
     }
 
 
+@pytest.mark.slow
 def test_leniency_on_summeval_is_the_reference(summeval):
     """calibration.md, G13."""
     found = summeval["gpt-4o"].one("leniency", "coherence")

@@ -97,6 +97,7 @@ def test_a_new_person_is_less_sure_than_one_of_many_labels():
     assert means[0] < fit.predict([0.0])[0] @ levels < means[1]
 
 
+@pytest.mark.slow
 def test_people_may_be_named_one_per_row():
     x, y, who, _ = rated()
     fit = annotator_logit(x, y, who)
@@ -107,6 +108,7 @@ def test_people_may_be_named_one_per_row():
     np.testing.assert_allclose(fit.predict(x[:20], annotator=who[:20]), fit.predict(x[:20], annotator=list(who[:20])))
 
 
+@pytest.mark.slow
 def test_people_may_be_numbers():
     x, y, _, _ = rated(n_people=4)
     fit = annotator_logit(x, y, np.repeat([7, 8, 9, 10], 15))
@@ -114,6 +116,7 @@ def test_people_may_be_numbers():
     assert fit.predict([0.0], annotator=7).shape == (1, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stranger", ["person 99", ["person 1", "nobody"], 3, float("nan"), [["a"], ["b"]]])
 def test_a_stranger_is_refused_and_told_who_there_is(stranger):
     x, y, who, _ = rated(n_people=3)
@@ -121,6 +124,7 @@ def test_a_stranger_is_refused_and_told_who_there_is(stranger):
         annotator_logit(x, y, who).predict([1, 2], annotator=stranger)
 
 
+@pytest.mark.slow
 def test_another_number_of_people_is_refused():
     x, y, who, _ = rated(n_people=3)
     with pytest.raises(ArgumentError, match="`annotator` must have the length of"):
@@ -168,6 +172,7 @@ def test_25_labels_of_any_kind_have_an_answer(n_people, kind):
     assert np.isfinite([one.log_score for one in fit.forecasters]).all()
 
 
+@pytest.mark.slow
 def test_rows_left_out_take_no_person_along():
     x, y, who, _ = rated(n_people=4)
     labels = np.where(who == "person 2", np.nan, y)
@@ -205,6 +210,7 @@ def test_a_judge_that_knows_nothing_is_told_from_people_who_differ():
     assert "annotators 0." in str(fit)
 
 
+@pytest.mark.slow
 def test_a_judge_that_knows_all_is_told_from_people_who_are_alike():
     fit = annotator_logit(*rated(slope=3.0, tau=0.0)[:3])
     assert skills(fit)["judge"] > 0.3

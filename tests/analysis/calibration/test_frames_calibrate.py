@@ -28,6 +28,7 @@ def judged(n=120, seed=0, criteria=("tone",), raters=("gpt",), per_doc=4):
     return tuple(check_scores(pd.concat(part, ignore_index=True)) for part in (tables, people))
 
 
+@pytest.mark.slow
 def test_all_criteria_of_a_judge_as_inputs():
     scores, people = judged(400, criteria=("tone", "style", "logic"))
     found = calib.calibrate(scores, people, inputs="criteria")
@@ -51,6 +52,7 @@ def test_an_item_that_lacks_an_input_has_no_score_and_is_counted():
     assert mine.isna().sum() == 1 and np.isnan(mine["i7"])
 
 
+@pytest.mark.slow
 def test_all_judges_as_inputs_have_their_mean_first():
     scores, people = judged(400, raters=("gpt", "claude", "mistral"))
     found = calib.calibrate(scores, people, inputs="raters")

@@ -9,6 +9,8 @@ import calib
 from calib import cli, stats
 from calib.table.pairs import DESIGN
 
+pytestmark = pytest.mark.slow
+
 FIVE = "1|2|3|4|5"
 
 
