@@ -42,10 +42,8 @@ def in_order(
     ...     list(in_order(pow, [(2, 3), (3, 2)], pool, "powers"))
     [8, 9]
     """
-    if executor is None:
-        yield from progress(starmap(work, parts), what, total=total)
-        return
-    yield from progress(_handed_out(work, parts, executor), what, total=total)
+    made = starmap(work, parts) if executor is None else _handed_out(work, parts, executor)
+    yield from progress(made, what, total=total)
 
 
 def _handed_out(work: Callable[..., Made], parts: Iterable[Given], executor: Any) -> Iterator[Made]:
@@ -81,10 +79,8 @@ def as_done(
     ...     sorted(as_done(pow, [(2, 3), (3, 2)], pool, 2, "powers", total=2))
     [8, 9]
     """
-    if executor is None:
-        yield from progress(starmap(work, parts), what, total=total)
-        return
-    yield from progress(_as_they_end(work, parts, pool_of(executor), workers), what, total=total)
+    made = starmap(work, parts) if executor is None else _as_they_end(work, parts, pool_of(executor), workers)
+    yield from progress(made, what, total=total)
 
 
 def _as_they_end(work: Callable[..., Made], parts: Iterable[Given], pool: Any, workers: int) -> Iterator[Made]:
