@@ -42,12 +42,6 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     path : str or Path
     table : {"items", "ratings", "scores"}
 
-    Raises
-    ------
-    TableError
-        If the ending is another one or the table breaks its schema.
-    FileNotFoundError
-
     Examples
     --------
     >>> import tempfile
@@ -101,7 +95,8 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
         found = _cells_in(text, path)
     if ending == ".csv":
-        found = found if b"'" not in data else {name: _unquoted_cells(cells) for name, cells in found.items()}
+        if b"'" in data:
+            found = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in found.items()}
         texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
         found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
     return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
@@ -114,10 +109,6 @@ def _cells_in(text: str, path: Path) -> Columns:
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
     return {name: _objects([row[i] for row in rows], len(rows)) for i, name in enumerate(names)}
-
-
-def _unquoted_cells(cells: Any) -> Any:
-    return _objects(map(_unquoted, cells), len(cells))
 
 
 def _guessed_column(cells: Any) -> Any:
@@ -150,11 +141,6 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
         break or an escape. `read` and `read_frame` take it away again. The command line
         writes in this way.
 
-    Raises
-    ------
-    TableError
-        If the ending is another one.
-
     Examples
     --------
     >>> write(pd.DataFrame({"item": ["a"]}), "items.xlsx")
@@ -181,8 +167,11 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
                 writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
-                shown = partial(_csv_cell, for_spreadsheets)
-                writer.writerows(_rows_of([_written(column, shown) for _, column in frame.items()], len(frame)))
+                columns = [
+                    _written(column, lambda value: _quoted(_cell(value), for_spreadsheets))
+                    for _, column in frame.items()
+                ]
+                writer.writerows(_rows_of(columns, len(frame)))
     return path
 
 
@@ -264,33 +253,37 @@ def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterat
     """
     lines, line = io.StringIO(text, newline=""), 1
     reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=spaced)
-    while (row := _next_row(reader, line)) is not None:
+    while True:
+        try:
+            with _cells_of_any_length():
+                row: list[str] | None = next(reader, None)
+        except csv.Error as error:
+            raise csv.Error(f"{error}, in the row that begins in line {line}") from None
+        if row is None:
+            return
         if row:
             yield line, [_unquoted(cell) for cell in row]
         line = reader.line_num + 1
 
 
-def _all_rows(text: str) -> list[list[str]]:
-    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Texts may be longer than the 128 kB that the csv module takes by default."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
-        first, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _all_rows(text: str) -> list[list[str]]:
+    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
+    try:
+        with _cells_of_any_length():
+            first, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
     except csv.Error:
         first, *rows = [row for _, row in csv_rows(text)]
-    finally:
-        csv.field_size_limit(limit)
     return [[_unquoted(name) for name in first], *rows] if first else []
-
-
-def _next_row(reader: Any, line: int) -> list[str] | None:
-    limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
-    try:
-        row: list[str] | None = next(reader, None)
-    except csv.Error as error:
-        raise csv.Error(f"{error}, in the row that begins in line {line}") from None
-    finally:
-        csv.field_size_limit(limit)
-    return row
 
 
 def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
@@ -379,10 +372,6 @@ def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
     """A table without columns has its rows, too."""
     return zip(*columns, strict=True) if columns else [()] * n
-
-
-def _csv_cell(for_spreadsheets: bool, value: Any) -> str:
-    return _quoted(_cell(value), for_spreadsheets)
 
 
 def _json_cell(head: str, value: Any) -> str:
