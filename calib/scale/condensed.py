@@ -185,16 +185,14 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
         return True
     whole = np.zeros(len(read), dtype=np.uint64)
     for name in names:
-        whole = whole * np.uint64(0x9E3779B97F4A7C15) + _hashed(read[name])
+        values = read[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            hashed = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
+        else:
+            plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
+            hashed = pd.util.hash_array(plain, categorize=False)
+        whole = whole * np.uint64(0x9E3779B97F4A7C15) + hashed
     return whole
-
-
-def _hashed(values: pd.Series) -> Any:
-    """Values as numbers of 8 bytes, which another process finds, too."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
-    plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
-    return pd.util.hash_array(plain, categorize=False)
 
 
 def _any_shared(found: list[Any]) -> bool:

@@ -103,12 +103,20 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
 
 
 def _cells_in(text: str, path: Path) -> Columns:
-    """The cells of a csv file by their columns, row by row where one is not as it should be."""
+    """The cells of a csv file by their columns, their quotes still on; each row must have a cell for each name."""
     try:
-        names, *rows = _same_cells(_all_rows(text), path)
+        rows = _all_rows(text)
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
-    return {name: _objects([row[i] for row in rows], len(rows)) for i, name in enumerate(names)}
+    if not rows:
+        raise TableError(f"{path}: must have a header line, but the file is empty.")
+    names = [_unquoted(name) for name in rows[0]]
+    if again := [name for name in names if names.count(name) > 1]:
+        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
+    for number, row in enumerate(rows[1:]):
+        if len(row) != len(names):
+            raise TableError(f"{path}: row {number}: must have {len(names)} cells, but got {len(row)}.")
+    return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
 
 
 def _guessed_column(cells: Any) -> Any:
@@ -280,22 +288,9 @@ def _all_rows(text: str) -> list[list[str]]:
     """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
     try:
         with _cells_of_any_length():
-            first, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
+            return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except csv.Error:
-        first, *rows = [row for _, row in csv_rows(text)]
-    return [[_unquoted(name) for name in first], *rows] if first else []
-
-
-def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
-    """The rows, where each has a cell for each name."""
-    if not rows:
-        raise TableError(f"{path}: must have a header line, but the file is empty.")
-    if again := [name for name in rows[0] if rows[0].count(name) > 1]:
-        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
-    for number, row in enumerate(rows[1:]):
-        if len(row) != len(rows[0]):
-            raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
-    return rows
+        return [row for _, row in csv_rows(text)]
 
 
 def frame_of(values: Any) -> pd.DataFrame:
