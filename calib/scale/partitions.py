@@ -69,6 +69,8 @@ class Partitions:
         if executor is not None:
             pool_of(executor)
         self.loads: Any
+        self.name: str
+        self.executor: Any
         if isinstance(parts, Partitions):
             self.loads, self.name, self.executor = parts.loads, parts.name, executor or parts.executor
         else:
@@ -105,9 +107,8 @@ class Partitions:
     def part(self, number: int) -> pd.DataFrame:
         """One of the parts."""
         if not self.again:
-            raise ArgumentError(
-                "parts", "must be a folder, a dataset or a list to be asked for one", "it is an iterator"
-            )
+            rule = "must be a folder, a dataset or a list to be asked for one"
+            raise ArgumentError("parts", rule, "it is an iterator")
         return self.loads[number]()
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
