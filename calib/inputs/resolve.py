@@ -16,7 +16,7 @@ from calib.inputs.names import Columns, Data, Intake, Role, Source
 from calib.inputs.roles import is_table
 from calib.inputs.source import source_of
 from calib.inputs.tables import checked_words, taken_in
-from calib.scale.partitions import is_partitioned
+from calib.scale.partitions import refuse_partitions
 from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.table.checks import has_answers
 from calib.table.labels import Labels
@@ -96,9 +96,7 @@ def as_given(
     """Two tables of calib's, of one's own files what was taken in."""
     columns = checked_words(columns)
     for thing, name in zip((first, second), names, strict=False):
-        if is_partitioned(thing):
-            given = "got partitions, which `summarize` and `interval` take"
-            raise ArgumentError(name, "must be one table (a million scores fit in memory)", given)
+        refuse_partitions(thing, name)
     if isinstance(first, Intake):
         if columns:
             raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
@@ -184,6 +182,7 @@ _SIDE = {
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
+    refuse_partitions(second, "scores_b")
     if human is None and is_calibs(second := opened(second)):
         raise ArgumentError("human", "must be given, beside two tables of calib's")
     names = ("scores_a", "human")

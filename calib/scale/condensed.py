@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
 from calib.stats import Moments
-from calib.table import TableError, check_ratings, check_scores, has_replies
+from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
@@ -55,7 +55,7 @@ def condensed(
     _refuse_some_with(halves)
     items, shared = [half.items for half in halves], [half.shared for half in halves]
     halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
-    refuse_shared(items, lambda k: scores_of(parts.part(k))["item"], "scores")
+    refuse_shared(items, lambda k: _scores_of(parts.part(k))[0]["item"], "scores")
     n_items = sum(map(len, items))
     items.clear()
     repeat = groups is not None and _any_shared(shared)
@@ -97,15 +97,13 @@ def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
 
 
-def scores_of(frame: pd.DataFrame) -> pd.DataFrame:
-    """One part as scores; of ratings they are summarised on the way."""
-    return summarized(frame, None, None)[0] if has_replies(frame) else check_scores(frame)
+def _scores_of(part: pd.DataFrame) -> tuple[pd.DataFrame, tuple[int, int]]:
+    """One part as scores, of ratings summarised on the way; and its pairs of outputs as `summarized` counts them."""
+    return summarized(part, None, None) if has_replies(part) else (check_scores(part), (0, 0))
 
 
 def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str], within: Any) -> _Half:
-    given = load()
-    replies = check_ratings(given) if has_replies(given) else None
-    scores, alone = (check_scores(given), (0, 0)) if replies is None else summarized(replies, None, None)
+    scores, alone = _scores_of(load())
     for name in (*keys, *(within or ())):
         if name not in scores and name != "group":
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
@@ -187,16 +185,14 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
         return True
     whole = np.zeros(len(read), dtype=np.uint64)
     for name in names:
-        whole = whole * np.uint64(0x9E3779B97F4A7C15) + _hashed(read[name])
+        values = read[name]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            hashed = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
+        else:
+            plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
+            hashed = pd.util.hash_array(plain, categorize=False)
+        whole = whole * np.uint64(0x9E3779B97F4A7C15) + hashed
     return whole
-
-
-def _hashed(values: pd.Series) -> Any:
-    """Values as numbers of 8 bytes, which another process finds, too."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
-    plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
-    return pd.util.hash_array(plain, categorize=False)
 
 
 def _any_shared(found: list[Any]) -> bool:

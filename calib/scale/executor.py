@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from itertools import islice, starmap
@@ -16,7 +15,6 @@ Made = TypeVar("Made")
 
 _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
-_AGAIN = "A process that worked on a part died (out of memory, or killed): run it again with a new executor"
 
 
 def in_order(
@@ -42,29 +40,9 @@ def in_order(
     ...     list(in_order(pow, [(2, 3), (3, 2)], pool, "powers"))
     [8, 9]
     """
-    if executor is None:
-        yield from progress(starmap(work, parts), what, total=total)
-        return
-    yield from progress(_handed_out(work, parts, executor), what, total=total)
-
-
-def _handed_out(work: Callable[..., Made], parts: Iterable[Given], executor: Any) -> Iterator[Made]:
-    """So many under way as there is use for: what is handed out may hold whole frames."""
-    pool, most = pool_of(executor), _AHEAD * (workers_of(executor) or _WORKERS)
-    under_way: deque[Any] = deque()
-    try:
-        for part in parts:
-            under_way.append(pool.submit(work, *part))
-            if len(under_way) >= most:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
-    except BrokenExecutor as error:
-        error.add_note(f"{_AGAIN}.")
-        raise
-    finally:
-        for future in under_way:
-            future.cancel()
+    most = _AHEAD * (workers_of(executor) or _WORKERS)
+    made = starmap(work, parts) if executor is None else _results(work, parts, executor, most, in_order=True)
+    yield from progress(made, what, total=total)
 
 
 def as_done(
@@ -81,23 +59,28 @@ def as_done(
     ...     sorted(as_done(pow, [(2, 3), (3, 2)], pool, 2, "powers", total=2))
     [8, 9]
     """
-    if executor is None:
-        yield from progress(starmap(work, parts), what, total=total)
-        return
-    yield from progress(_as_they_end(work, parts, pool_of(executor), workers), what, total=total)
+    made = starmap(work, parts) if executor is None else _results(work, parts, executor, workers, in_order=False)
+    yield from progress(made, what, total=total)
 
 
-def _as_they_end(work: Callable[..., Made], parts: Iterable[Given], pool: Any, workers: int) -> Iterator[Made]:
-    left, under_way = iter(parts), set[Any]()
+def _results(
+    work: Callable[..., Made], parts: Iterable[Given], executor: Any, most: int, *, in_order: bool
+) -> Iterator[Made]:
+    """So many under way as there is use for: what is handed out may hold whole frames."""
+    pool, left, under_way = pool_of(executor), iter(parts), list[Any]()
     try:
-        under_way.update(pool.submit(work, *part) for part in islice(left, workers))
-        while under_way:
-            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+        while True:
+            for part in islice(left, most - len(under_way)):
+                under_way.append(pool.submit(work, *part))
+            if not under_way:
+                return
+            done = under_way[:1] if in_order else wait(under_way, return_when=FIRST_COMPLETED).done
             for future in done:
                 yield future.result()
-                under_way.update(pool.submit(work, *part) for part in islice(left, 1))
+            under_way = [future for future in under_way if future not in done]
     except BrokenExecutor as error:
-        error.add_note(f"{_AGAIN}.")
+        again = "A process that worked on a part died (out of memory, or killed): run it again with a new executor."
+        error.add_note(again)
         raise
     finally:
         for future in under_way:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,53 +18,30 @@ Load = Callable[[], pd.DataFrame]
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True)
-class _Parquet:
-    path: Path
-
-    def __call__(self) -> pd.DataFrame:
-        return read_frame(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fragment:
+def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
     """A file of a dataset, with the columns that its folder's name gives."""
-
-    fragment: Any
-    schema: Any
-
-    def __call__(self) -> pd.DataFrame:
-        # the file's own types, as categories of one may need longer codes than those of another
-        schema = self.fragment.physical_schema
-        for field in self.schema:
-            if field.name not in schema.names:
-                schema = schema.append(field)
-        return self.fragment.to_table(schema=schema, use_threads=False).to_pandas()
+    # the file's own types, as categories of one may need longer codes than those of another
+    schema = fragment.physical_schema
+    for field in columns:
+        if field.name not in schema.names:
+            schema = schema.append(field)
+    return fragment.to_table(schema=schema, use_threads=False).to_pandas()
 
 
-@dataclass(frozen=True, slots=True)
-class _Delayed:
+def _computed(part: Any) -> pd.DataFrame:
     """A partition of dask, worked out where it is needed."""
-
-    part: Any
-
-    def __call__(self) -> pd.DataFrame:
-        return self.part.compute(scheduler="synchronous")
+    return part.compute(scheduler="synchronous")
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    frame: pd.DataFrame
-
-    def __call__(self) -> pd.DataFrame:
-        return self.frame
+def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame
 
 
 class Partitions:
     """A table in parts that are worked on one by one, here or by an executor, and need not fit in memory together.
 
-    What belongs to one item stands in one part. `calib.summarize`, `interval`, `agreement`, `compare`, `sensitivity`
-    and `forecast_quality` take them, and what they give is that of one table.
+    What belongs to one item stands in one part. `calib.rate`, `summarize` and `interval` take them, and what these give
+    is that of one table.
 
     Parameters
     ----------
@@ -92,11 +68,13 @@ class Partitions:
     def __init__(self, parts: Any, *, executor: Any = None) -> None:
         if executor is not None:
             pool_of(executor)
-        same = isinstance(parts, Partitions)
-        self.loads: Any = parts.loads if same else None
-        self.name, self.executor = parts.name if same else "", executor or (parts.executor if same else None)
-        if not same:
-            self.loads, self.name = _loads_of(parts)
+        self.loads: Any
+        self.name: str
+        self.executor: Any
+        if isinstance(parts, Partitions):
+            self.loads, self.name, self.executor = parts.loads, parts.name, executor or parts.executor
+        else:
+            (self.loads, self.name), self.executor = _loads_of(parts), executor
 
     @property
     def again(self) -> bool:
@@ -129,9 +107,8 @@ class Partitions:
     def part(self, number: int) -> pd.DataFrame:
         """One of the parts."""
         if not self.again:
-            raise ArgumentError(
-                "parts", "must be a folder, a dataset or a list to be asked for one", "it is an iterator"
-            )
+            rule = "must be a folder, a dataset or a list to be asked for one"
+            raise ArgumentError("parts", rule, "it is an iterator")
         return self.loads[number]()
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
@@ -159,12 +136,12 @@ def _loads_of(parts: Any) -> tuple[Any, str]:
     """What loads each part, and what they are in words."""
     if isinstance(parts, str | Path):
         files = _files_in(Path(parts))
-        return [_Parquet(path) for path in files], f"{str(parts)!r}: {len(files)} files"
+        return [partial(read_frame, path) for path in files], f"{str(parts)!r}: {len(files)} files"
     if hasattr(parts, "get_fragments"):
-        found: list[Load] = [_Fragment(one, parts.schema) for one in parts.get_fragments()]
+        found: list[Load] = [partial(_of_fragment, one, parts.schema) for one in parts.get_fragments()]
         return found, f"dataset of {len(found)} files"
     if hasattr(parts, "to_delayed"):
-        found = [_Delayed(one) for one in parts.to_delayed()]
+        found = [partial(_computed, one) for one in parts.to_delayed()]
         return found, f"dask DataFrame of {len(found)} parts"
     if isinstance(parts, list | tuple):
         return [_load_of(one) for one in parts], f"{len(parts)} frames"
@@ -178,9 +155,9 @@ def _loads_of(parts: Any) -> tuple[Any, str]:
 
 def _load_of(part: Any) -> Load:
     if isinstance(part, pd.DataFrame):
-        return _Frame(part)
+        return partial(_as_it_is, part)
     if isinstance(part, str | Path):
-        return _Parquet(Path(part))
+        return partial(read_frame, Path(part))
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
 
 
@@ -212,6 +189,22 @@ def is_partitioned(thing: Any) -> bool:
         return Path(thing).is_dir()
     frames = isinstance(thing, list | tuple) and bool(thing) and isinstance(thing[0], pd.DataFrame)
     return frames or isinstance(thing, Iterator)
+
+
+def refuse_partitions(thing: Any, argument: str) -> None:
+    """Refuse a table in parts where only a whole one will do.
+
+    Examples
+    --------
+    >>> refuse_partitions([pd.DataFrame()], "scores")
+    Traceback (most recent call last):
+        ...
+    calib.core.check.ArgumentError: `scores` must be one table (a million scores fit in memory), but got partitions, \
+which `summarize` and `interval` take.
+    """
+    if is_partitioned(thing):
+        came = "got partitions, which `summarize` and `interval` take"
+        raise ArgumentError(argument, "must be one table (a million scores fit in memory)", came)
 
 
 def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -265,8 +258,5 @@ parts 0 and 1.
         first, second = [k for k, part in enumerate(hashed) if number in part][:2]
         both = set(names(first).astype(str)) & set(names(second).astype(str))
         if both:  # else two names have one number by chance
-            rule, given = (
-                "all rows of an item must stand in one part",
-                f"{min(both)!r} is in parts {first} and {second}",
-            )
-            raise TableError(f"{table}: column `item`: {rule}, but {given}.")
+            given = f"{min(both)!r} is in parts {first} and {second}"
+            raise TableError(f"{table}: column `item`: all rows of an item must stand in one part, but {given}.")

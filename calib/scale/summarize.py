@@ -113,7 +113,8 @@ def summarized_parts(
     """Scores of all parts, as one table or in a folder; and of how many pairs one order alone could be read."""
     asked = None if pool is None else _asked_in_all(ratings)
     if items is not None:
-        items = Partitions(items) if is_partitioned(items) else _design_of(check_items(items))
+        # of one table the texts stay behind
+        items = Partitions(items) if is_partitioned(items) else check_items(items).filter([*_DESIGN])
     with _folder(out) as folder:
         parts = list(ratings.each(_summarized_part, items, pool, asked, folder, what="parts summarized"))
         refuse_shared([part.items for part in parts], lambda k: ratings.part(k)["item"], "ratings")
@@ -126,27 +127,14 @@ def summarized_parts(
 def _summarized_part(number: int, load: Load, items: Any, pool: str | None, asked: Any, folder: Path | None) -> _Part:
     """In whatever process: read, summarise, write; what goes back is small."""
     table = check_ratings(load())
-    beside = items() if callable(items) else _needed(items, table)
-    scores, alone = summarized(table, beside, pool, asked)
+    if items is not None:  # those that were rated here; what is missing, `summarized` says by name
+        items = items() if callable(items) else items[items["item"].isin(table["item"].cat.categories)]
+    scores, alone = summarized(table, items, pool, asked)
     mine = items_hashed(table["item"])
     if folder is None:
         return _Part(scores, mine, alone)
-    write(scores, folder / _file_name(number))
+    write(scores, folder / f"scores-{number:06d}.parquet")
     return _Part(None, mine, alone)
-
-
-def _file_name(number: int) -> str:
-    return f"scores-{number:06d}.parquet"
-
-
-def _design_of(items: pd.DataFrame) -> pd.DataFrame:
-    """What of the items goes with each part: their texts stay behind."""
-    return items[[name for name in _DESIGN if name in items]]
-
-
-def _needed(items: pd.DataFrame | None, table: pd.DataFrame) -> pd.DataFrame | None:
-    """Those that were rated here; what is missing, `summarize` says by name."""
-    return None if items is None else items[items["item"].isin(table["item"].cat.categories)]
 
 
 def _asked_in_all(ratings: Partitions) -> pd.DataFrame:

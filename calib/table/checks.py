@@ -227,7 +227,10 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     plain, columns = frame.reset_index(drop=True), dict[Any, Any]()
     for name, column in SCHEMAS[table].items():
         if name in plain:
-            values = _filled(plain[name], "" if name in ("reply", "shown_first") else column.default)
+            values, default = plain[name], "" if name in ("reply", "shown_first") else column.default
+            # tables of people and of judges put together have gaps where one of them had no such column
+            if not pd.isna(default) and values.isna().any():
+                values = values.astype(object).where(values.notna(), default)
             columns[name] = _convert(values, table, name, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
@@ -248,13 +251,6 @@ def _default(column: Column, index: pd.Index) -> pd.Series:
         texts = pd.Categorical.from_codes(np.zeros(len(index), dtype=np.int8), categories=names)
         return pd.Series(texts if column.kind == "label" else texts.astype(object), index=index)
     return pd.Series(column.default, index=index, dtype="float64" if column.kind == "number" else "int64")
-
-
-def _filled(values: pd.Series, default: Any) -> pd.Series:
-    """Tables of people and of judges put together have gaps where one of them had no such column."""
-    if default is None or pd.isna(default) or not values.isna().any():
-        return values
-    return values.astype(object).where(values.notna(), default)
 
 
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:

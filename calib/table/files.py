@@ -42,12 +42,6 @@ def read(path: str | Path, table: str) -> pd.DataFrame:
     path : str or Path
     table : {"items", "ratings", "scores"}
 
-    Raises
-    ------
-    TableError
-        If the ending is another one or the table breaks its schema.
-    FileNotFoundError
-
     Examples
     --------
     >>> import tempfile
@@ -101,23 +95,28 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
         found = _cells_in(text, path)
     if ending == ".csv":
-        found = found if b"'" not in data else {name: _unquoted_cells(cells) for name, cells in found.items()}
+        if b"'" in data:
+            found = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in found.items()}
         texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
         found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
     return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
 
 
 def _cells_in(text: str, path: Path) -> Columns:
-    """The cells of a csv file by their columns, row by row where one is not as it should be."""
+    """The cells of a csv file by their columns, their quotes still on; each row must have a cell for each name."""
     try:
-        names, *rows = _same_cells(_all_rows(text), path)
+        rows = _all_rows(text)
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
-    return {name: _objects([row[i] for row in rows], len(rows)) for i, name in enumerate(names)}
-
-
-def _unquoted_cells(cells: Any) -> Any:
-    return _objects(map(_unquoted, cells), len(cells))
+    if not rows:
+        raise TableError(f"{path}: must have a header line, but the file is empty.")
+    names = [_unquoted(name) for name in rows[0]]
+    if again := [name for name in names if names.count(name) > 1]:
+        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
+    for number, row in enumerate(rows[1:]):
+        if len(row) != len(names):
+            raise TableError(f"{path}: row {number}: must have {len(names)} cells, but got {len(row)}.")
+    return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
 
 
 def _guessed_column(cells: Any) -> Any:
@@ -150,11 +149,6 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
         break or an escape. `read` and `read_frame` take it away again. The command line
         writes in this way.
 
-    Raises
-    ------
-    TableError
-        If the ending is another one.
-
     Examples
     --------
     >>> write(pd.DataFrame({"item": ["a"]}), "items.xlsx")
@@ -181,8 +175,11 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
                 writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
-                shown = partial(_csv_cell, for_spreadsheets)
-                writer.writerows(_rows_of([_written(column, shown) for _, column in frame.items()], len(frame)))
+                columns = [
+                    _written(column, lambda value: _quoted(_cell(value), for_spreadsheets))
+                    for _, column in frame.items()
+                ]
+                writer.writerows(_rows_of(columns, len(frame)))
     return path
 
 
@@ -264,45 +261,36 @@ def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterat
     """
     lines, line = io.StringIO(text, newline=""), 1
     reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=spaced)
-    while (row := _next_row(reader, line)) is not None:
+    while True:
+        try:
+            with _cells_of_any_length():
+                row: list[str] | None = next(reader, None)
+        except csv.Error as error:
+            raise csv.Error(f"{error}, in the row that begins in line {line}") from None
+        if row is None:
+            return
         if row:
             yield line, [_unquoted(cell) for cell in row]
         line = reader.line_num + 1
 
 
-def _all_rows(text: str) -> list[list[str]]:
-    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """Texts may be longer than the 128 kB that the csv module takes by default."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
-        first, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row] or [[]]
-    except csv.Error:
-        first, *rows = [row for _, row in csv_rows(text)]
+        yield
     finally:
         csv.field_size_limit(limit)
-    return [[_unquoted(name) for name in first], *rows] if first else []
 
 
-def _next_row(reader: Any, line: int) -> list[str] | None:
-    limit = csv.field_size_limit(2**31 - 1)  # texts may be longer than the module's default of 128 kB
+def _all_rows(text: str) -> list[list[str]]:
+    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
     try:
-        row: list[str] | None = next(reader, None)
-    except csv.Error as error:
-        raise csv.Error(f"{error}, in the row that begins in line {line}") from None
-    finally:
-        csv.field_size_limit(limit)
-    return row
-
-
-def _same_cells(rows: list[list[str]], path: Path) -> list[list[str]]:
-    """The rows, where each has a cell for each name."""
-    if not rows:
-        raise TableError(f"{path}: must have a header line, but the file is empty.")
-    if again := [name for name in rows[0] if rows[0].count(name) > 1]:
-        raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
-    for number, row in enumerate(rows[1:]):
-        if len(row) != len(rows[0]):
-            raise TableError(f"{path}: row {number}: must have {len(rows[0])} cells, but got {len(row)}.")
-    return rows
+        with _cells_of_any_length():
+            return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+    except csv.Error:
+        return [row for _, row in csv_rows(text)]
 
 
 def frame_of(values: Any) -> pd.DataFrame:
@@ -379,10 +367,6 @@ def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
     """A table without columns has its rows, too."""
     return zip(*columns, strict=True) if columns else [()] * n
-
-
-def _csv_cell(for_spreadsheets: bool, value: Any) -> str:
-    return _quoted(_cell(value), for_spreadsheets)
 
 
 def _json_cell(head: str, value: Any) -> str:

@@ -126,7 +126,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     by_order = {name: _mean_by(whose, mean, (order == first) & np.isfinite(mean)) for name, first in _BY_ORDER.items()}
     chains = (heads["method"] == "chain").to_numpy()
     silent = np.bincount(key, table["status"] == "cannot_say").astype(int)
-    return heads.reset_index(drop=True).assign(
+    return heads.assign(
         score=stats.expectation(shares, levels),
         entropy=stats.entropy(shares),
         sd=np.sqrt(stats.variance(shares, levels)),

@@ -136,6 +136,8 @@ def checked(frame: Any, kind: Kind, argument: str) -> Checked:
         return frame
     if isinstance(frame, Labels):
         frame = frame.ratings if kind == "ratings" else frame.gold
+    if not isinstance(frame, pd.DataFrame):
+        raise TableArgumentError(argument, "must be a pandas DataFrame", f"got {type(frame).__name__}")
     try:
         return Checked(frame if known(frame, kind) else CHECKS[kind](frame), kind, argument)
     except TableError as error:

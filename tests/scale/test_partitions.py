@@ -138,11 +138,26 @@ def test_orders_of_pairs_are_counted_over_all_parts(cut):
         equal(found, calib.summarize(pairs))
 
 
-def test_other_verbs_say_who_takes_partitions(ratings, cut):
-    with pytest.raises(
-        ArgumentError, match="must be one table .*, but got partitions, which `summarize` and `interval` take"
-    ):
-        calib.labels_needed(cut(ratings, 2), ratings, half_width=0.1)
+WHOLE = "must be one table .*, but got partitions, which `summarize` and `interval` take"
+OTHERS = {
+    "agreement": (calib.agreement, f"`scores` {WHOLE}"),
+    "agreement with people": (lambda parts, table: calib.agreement(table, parts), f"`human` {WHOLE}"),
+    "compare": (lambda parts, table: calib.compare(parts, table, table), f"`scores_a` {WHOLE}"),
+    "compare with another": (lambda parts, table: calib.compare(table, parts, table), f"`scores_b` {WHOLE}"),
+    "forecast_quality": (calib.forecast_quality, f"`scores` {WHOLE}"),
+    "interval's labels": (lambda parts, table: calib.interval(parts, iter(parts)), f"`gold` {WHOLE}"),
+    "labels_needed": (lambda parts, table: calib.labels_needed(parts, table, half_width=0.1), f"`scores` {WHOLE}"),
+    "sensitivity": (lambda parts, _: calib.sensitivity(parts), "`ratings` must be a pandas DataFrame, but got"),
+    "prompt_mean": (lambda parts, _: calib.prompt_mean(parts), "`scores` must be a pandas DataFrame, but got"),
+}
+
+
+@pytest.mark.parametrize(("verb", "says"), OTHERS.values(), ids=OTHERS)
+def test_other_verbs_say_that_they_take_one_table(ratings, cut, verb, says):
+    table = ratings[ratings["rater"] == "few"]
+    for parts in (cut(table, 2), Partitions(cut(table, 2))):
+        with pytest.raises(ArgumentError, match=says):
+            verb(parts, table)
 
 
 def test_a_function_that_names_calib_can_be_sent_to_another_process():

@@ -194,7 +194,7 @@ def compare(
 
     Parameters
     ----------
-    scores_a, scores_b : table, path, frame or partitions
+    scores_a, scores_b : table, path or frame
         Scores (or ratings) of the two judges; each may hold several, which are then
         compared one with one. Or one file of your own that holds two judges.
     human : table, path or frame

@@ -18,7 +18,7 @@ from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
 from calib.inputs.resolve import Given, given, is_calibs, is_file, opened
 from calib.scale.condensed import condensed
-from calib.scale.partitions import Partitions, is_partitioned
+from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
 from calib.table.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
@@ -121,7 +121,7 @@ def interval(
     answers = []
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
-    scores, repeat = in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
+    scores, repeat = _in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
     files = given(scores, gold, columns)
     judges, people = _judges(files, pool)
@@ -429,17 +429,11 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return read.set_index(inputs)[["x", "y"]]
 
 
-# --- scores in partitions ----------------------------------------------------------------------------------------------
+# --- scores in partitions -----------------------------------------------------------------------------------------
 
 
-def in_memory(
-    scores: Any,
-    labels: Any,
-    said: Mapping[str, Any],
-    columns: Sequence[str | None] = (),
-    groups: str | None = None,
-    *,
-    names: Sequence[str] = ("scores", "gold"),
+def _in_memory(
+    scores: Any, gold: Any, said: Mapping[str, Any], columns: Sequence[str | None], groups: str
 ) -> tuple[Any, bool]:
     """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
 
@@ -448,12 +442,13 @@ def in_memory(
     """
     if not is_partitioned(scores):
         return scores, True
-    rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
     for word in said:
-        raise ArgumentError(word, "describes a file of your own", f"{names[0]} come in partitions")
-    beside = opened(labels, names[1])
+        raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
+    refuse_partitions(gold, "gold")
+    beside = opened(gold, "gold")
     if beside is None or not is_calibs(beside):
+        rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
         came = "is not given" if beside is None else "is a file of your own"
-        raise ArgumentError(names[1], rule, came, mentions=names[:1])
+        raise ArgumentError("gold", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | Checked) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

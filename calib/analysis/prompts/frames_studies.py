@@ -1,4 +1,4 @@
-"""A judge's replies as items x prompts x draws, for one table or put together from its parts."""
+"""A judge's replies as items x prompts x draws."""
 
 from __future__ import annotations
 
@@ -30,21 +30,11 @@ class Study(NamedTuple):
     x: Any
     variance: Any
     unread: int
-    scales: set[str]
-
-    def finished(self) -> Study:
-        """Probabilities that were asked for more than once estimate the same."""
-        if self.variance is None:
-            return self
-        return self._replace(x=row_means(self.x), variance=row_means(self.variance))
 
 
-def studies_of(ratings: Any, judges: bool) -> list[Study]:
+def studies_of(ratings: Any, judges: bool) -> Iterator[Study]:
     """One for each criterion and judge, or with `judges` for all together."""
-    return [study.finished() for study in _studies(ratings_in(ratings).frame, judges=judges)]
-
-
-def _studies(table: pd.DataFrame, *, judges: bool) -> Iterator[Study]:
+    table = ratings_in(ratings).frame
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
         raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
@@ -53,8 +43,11 @@ def _studies(table: pd.DataFrame, *, judges: bool) -> Iterator[Study]:
         reply, begins = first_places(rows, _REPLY)
         good = (rows["status"] == "ok") & rows["score"].notna()
         unread = len(begins) - int(np.count_nonzero(np.bincount(reply, good)))
-        scales = {str(text) for text in rows["scale"].unique()} - {"", "nan"}
-        yield Study(label, items, names, x, variance if label["method"] == "logprob" else None, unread, scales)
+        if label["method"] == "logprob":  # probabilities that were asked for more than once estimate the same
+            x, variance = row_means(x), row_means(variance)
+        else:
+            variance = None
+        yield Study(label, items, names, x, variance, unread)
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -65,15 +58,10 @@ def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) 
     groups = frame.groupby(list(key), observed=True, dropna=False, sort=False) if same is None else [(same, frame)]
     for values, rows in groups:
         label = dict(zip(key, values, strict=True))
-        _one_scale_for(
-            label, {str(text) for text in rows["scale"].unique()} - {"", "nan"} if "scale" in rows else set()
-        )
+        scales = {str(text) for text in rows["scale"].unique()} - {"", "nan"} if "scale" in rows else set()
+        if len(scales) > 1:
+            raise TableError(f"{words(label)}: all prompts must have one scale, but have {', '.join(sorted(scales))}.")
         yield label, rows
-
-
-def _one_scale_for(label: dict[str, Any], scales: set[str]) -> None:
-    if len(scales) > 1:
-        raise TableError(f"{words(label)}: all prompts must have one scale, but have {', '.join(sorted(scales))}.")
 
 
 def cells_of_replies(rows: pd.DataFrame, *, exact: bool) -> tuple[pd.Index, Any, Any]:
