@@ -56,7 +56,7 @@ def read_labels(
     ----------
     files : path or sequence of paths
         Exports (CSV, JSONL) of one page, by one annotator or several; what came back of an .xlsx sheet, from Label
-        Studio or Argilla; or a folder of such files.
+        Studio; or a folder of such files.
     drawn : table, path or frame, optional
         What `choose_items` returned: the items are checked against it, and `progress` says how far the labels are.
     page : path or str, optional
