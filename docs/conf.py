@@ -36,8 +36,8 @@ numpydoc_show_class_members = False  # the template has them
 templates_path = ["templates"]
 myst_enable_extensions = ["dollarmath", "deflist", "attrs_block"]
 myst_heading_anchors = 3
-# the slow tests run the notebooks; the site shows the outputs that they are committed with, unless it is told to run them
-nb_execution_mode = "cache" if os.environ.get("CALIB_RUN_NOTEBOOKS") else "off"
+# notebooks run where their data are; where a gate asks whether the site can be built, its slow tests run them
+nb_execution_mode = "cache" if os.environ.get("CALIB_DATA") and not os.environ.get("CI") else "off"
 nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
 nb_execution_timeout, nb_execution_raise_on_error = 600, True
 html_theme = "pydata_sphinx_theme"
