@@ -515,3 +515,33 @@ def test_neither_or_both_lines_are_refused():
     for asked in ({}, {"above": 3, "margin": 0.2}):
         with pytest.raises(ValueError, match="`above` or `margin` must be given"):
             calib.gate_plan(labels=40, n_items=100, **asked)
+
+
+# --- numbers by hand --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", [3.2, 3.6, 4.2])
+def test_p_below_is_one_sided_on_either_side_of_the_line(line):
+    """Half of the two-sided p-value below the line, the rest above it."""
+    scores, gold = build()
+    check = calib.gate(scores, gold, system="new", above=line).checks.one()
+    y = gold.set_index("item")["score"].reindex(scores["item"]).to_numpy(float)
+    options = {"bounds": (1, 5), "step": 1, "same_scale": True, "groups": scores["group"], "confidence_level": 0.9}
+    two_sided = calib.stats.ppi_mean(y, scores["score"], null=line, **options).p_value
+    assert check.p_below == pytest.approx(two_sided / 2 if check.estimate < line else 1 - two_sided / 2)
+    assert (check.p_below > 0.5) == (check.estimate > line)
+
+
+def test_a_difference_on_what_changed_has_the_error_of_the_changed_share():
+    """Ends are the difference's on the changed inputs times their share, and the share's own error, as squares add."""
+    scores, gold = build(n=200, labelled=200, systems={"new": 0.5, "old": 0.0})
+    same = [f"q{k}" for k in range(120)]
+    options = {"system": "new", "baseline": "old", "margin": 0.2}
+    check = calib.gate(scores, gold, **options, items=texts(scores, same)).checks.one()
+    changed = [table[~table["group"].isin(same)] for table in (scores, gold)]
+    alone = calib.difference(*changed, "new", "old", confidence_level=0.9).one()
+    share = 80 / 200
+    of_share = 1.6448536 * np.sqrt(share * (1 - share) / 200) * alone.estimate  # the normal law's end of a share
+    wide = [np.hypot(share * (end - alone.estimate), of_share) for end in alone.interval]
+    assert check.estimate == pytest.approx(share * alone.estimate)
+    assert check.interval == pytest.approx((check.estimate - wide[0], check.estimate + wide[1]), rel=1e-6)

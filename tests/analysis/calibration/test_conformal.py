@@ -322,3 +322,12 @@ def test_what_breaks_a_rule_is_named(options, argument):
     with pytest.raises(ArgumentError) as error:
         full_conformal([1, 2, 3, 4], [1, 2, 3, 3], **options)
     assert error.value.argument == argument
+
+
+def test_a_label_as_strange_as_those_that_came_counts_them_all():
+    """Of a judge that says nothing the set has each label whose share is above 1 - level: ties are no stranger."""
+    y = np.tile([1] * 17 + [2] * 3, 20)
+    found = split_conformal(np.ones(400), y, level=0.9, x_new=[1.0])
+    assert (found.low.tolist(), found.high.tolist()) == ([1], [2])
+    sure = split_conformal(np.ones(400), y, level=0.8, x_new=[1.0])
+    assert (sure.low.tolist(), sure.high.tolist()) == ([1], [1])
