@@ -42,9 +42,11 @@ from .analysis.planning.frames import (
 from .analysis.prompts.frames import prompt_mean as prompt_mean, sensitivity as sensitivity
 from .analysis.verdicts.frames import pass_fail as pass_fail
 from .core.check import ArgumentError as ArgumentError
-from .datasets.composo import load_composo as load_composo
-from .datasets.llm_summeval import load_llm_summeval as load_llm_summeval
-from .datasets.pairs import load_alpaca_eval as load_alpaca_eval, load_llmbar as load_llmbar
+from .datasets.pairs import (
+    load_alpaca_eval as load_alpaca_eval,
+    load_composo as load_composo,
+    load_llmbar as load_llmbar,
+)
 from .datasets.planted import load_planted as load_planted
 from .datasets.records import (
     load_cje_arena as load_cje_arena,
@@ -60,13 +62,14 @@ from .datasets.wide import (
     load_forest_badmodel as load_forest_badmodel,
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
+    load_llm_summeval as load_llm_summeval,
     load_triviaqa_judges as load_triviaqa_judges,
 )
 from .gate.baseline import Baseline as Baseline
 from .gate.gate import gate as gate, gate_plan as gate_plan
 from .gate.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict
 from .inputs.look import look as look
-from .inputs.scores import scores_from as scores_from
+from .inputs.tables import scores_from as scores_from
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError

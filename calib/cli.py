@@ -23,7 +23,7 @@ from calib._version import __version__
 from calib.analysis import TOPICS
 from calib.console.command import built
 from calib.console.show import say
-from calib.core.stop import Stop, stoppable
+from calib.core.progress import Stop, stoppable
 
 # UsageError; typer has its own copy of click or uses the one that is installed
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
@@ -142,7 +142,7 @@ def _failure(error: Exception) -> tuple[int, str] | None:
     # of what is not loaded by now there is no error; a mistyped word need not wait for it
     import sqlite3
 
-    from calib.core.extras import MissingPackageError
+    from calib.core.text import MissingPackageError
     from calib.datasets import DatasetError
     from calib.judge.calls.transport import JudgeError
 

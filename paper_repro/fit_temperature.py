@@ -14,8 +14,8 @@ from calib.analysis.distributions.distribution import ascending, entropy, expect
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
+from calib.core.numeric import units_of
 from calib.core.result import Interval, Result, bracket, short
-from calib.core.units import units_of
 
 _NO_INFORMATION = 1e-20
 _TAUS = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)

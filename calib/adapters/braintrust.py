@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import rows_of
+from calib.adapters.read_log import rows_of
 from calib.adapters.row import Row, number
 from calib.table import TableError
 

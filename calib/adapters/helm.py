@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import array_of, json_of
+from calib.adapters.read_log import array_of, json_of
 from calib.adapters.row import Row, number, text_of
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of
+from calib.adapters.read_log import json_of
 from calib.adapters.row import Row, number, text_of
-from calib.core.extras import needed
+from calib.core.text import needed
 from calib.table import TableError
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # the tool's own values of its letters

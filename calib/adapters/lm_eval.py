@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of, lines_of
+from calib.adapters.read_log import json_of, lines_of
 from calib.adapters.row import Row, number, text_of
 
 _OF_TWO = ("acc", "acc_norm", "exact_match", "acc_mutual_info", "em")

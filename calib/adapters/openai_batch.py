@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import head_of, lines_of
+from calib.adapters.read_log import head_of, lines_of
 from calib.adapters.row import Row, text_of
 from calib.table import TableError
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import lines_of
+from calib.adapters.read_log import lines_of
 from calib.adapters.row import Row, number, text_of
 
 _LETTERS = {"Y": 1.0, "N": 0.0}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import json_of, lines_of, objects_in
+from calib.adapters.read_log import json_of, lines_of, objects_in
 from calib.adapters.row import Row, number, text_of, why_missing
 from calib.table import TableError
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.logs import lines_of
+from calib.adapters.read_log import lines_of
 from calib.adapters.row import Row, number, text_of
 from calib.table import TableError, read_frame
 

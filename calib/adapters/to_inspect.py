@@ -8,7 +8,7 @@ from typing import Any
 
 from calib.adapters.one_item import Reading, reader
 from calib.core.check import as_typed
-from calib.core.extras import needed
+from calib.core.text import needed
 from calib.judge.calls.transport import AnyComplete
 from calib.judge.judge import Judge
 from calib.judge.prompt import Prompt

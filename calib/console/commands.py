@@ -12,8 +12,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, By, Files, Human, Items, Out, Scores
-from calib.console.processes import processes
-from calib.console.show import paragraphs, print_table, show_results, show_rows, shown_text, write
+from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
     import pandas as pd

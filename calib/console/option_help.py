@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from calib.core.face import homes
+from calib.core.topic import homes
 
 _PACKAGE = Path(__file__).parents[1]
 _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}

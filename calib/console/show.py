@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import shutil
 import textwrap
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,3 +115,16 @@ def write(frame: pd.DataFrame, out: Path | None) -> None:
     """The table into a file, if one was named."""
     if out is not None:
         typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out, for_spreadsheets=True))}")
+
+
+# --- several processes for the parts of a folder, as the command line asks for them -----------------------------------
+
+
+@contextmanager
+def processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
+    """An executor, or None for this process alone; new processes, as a copy of this one may hang on its threads."""
+    if number < 2:
+        yield None
+        return
+    with ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn")) as executor:
+        yield executor

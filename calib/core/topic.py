@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -24,7 +27,7 @@ class Shown:
     joined: bool = False  # results of the same rows, made in several ways, are one section
     notes: str = ""  # results -> what a reader has to mind
     assumptions: str = ""  # results -> what must be true for the intervals to hold
-    blocks: str = ""  # results -> further parts of their section, each a `calib.table.page.Block`
+    blocks: str = ""  # results -> further parts of their section, each a `calib.table.text.Block`
     main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
     light: str = (
         ""  # label, result -> where its interval lies: a word and a sentence; None where it answers no question
@@ -76,3 +79,49 @@ def words_of(kind: type, what: str) -> Callable[..., Any] | None:
 def above(module: str, name: str) -> Any:
     """What a result needs to show or report itself: a function of a storey above, loaded when it is called."""
     return getattr(import_module(f"calib.{module}"), name)
+
+
+# --- A face that loads its names on first use, from the stub beside it ------------------------------------------------
+
+
+def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package: each ``from module import name as name`` of its stub.
+
+    Examples
+    --------
+    >>> import calib.stats
+    >>> load, _, names = attach("calib.stats", calib.stats.__file__)
+    >>> load("short"), "ppi_mean" in names
+    Traceback (most recent call last):
+        ...
+    AttributeError: module 'calib.stats' has no attribute 'short'
+    """
+    found = homes(face, file)
+    names = sorted(found)
+
+    def load(name: str) -> Any:
+        if name not in found:
+            raise AttributeError(f"module {face!r} has no attribute {name!r}")
+        value = getattr(import_module(found[name]), name)
+        setattr(sys.modules[face], name, value)  # the next use finds it there
+        return value
+
+    return load, names.copy, names
+
+
+def homes(face: str, file: str) -> dict[str, str]:
+    """The module of each name of a face, by its stub.
+
+    Examples
+    --------
+    >>> import calib
+    >>> homes("calib", calib.__file__)["interval"]
+    'calib.analysis.means.frames'
+    """
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
+    return {
+        alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)
+        for line in lines
+        for alias in line.names
+    }

@@ -1,8 +1,11 @@
 # Every public name of `calib.datasets`, once: what is loaded on first use, and what editors and type checkers see.
 
-from .composo import COMPOSO_PROMPTS as COMPOSO_PROMPTS, load_composo as load_composo
-from .llm_summeval import LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS, load_llm_summeval as load_llm_summeval
-from .pairs import load_alpaca_eval as load_alpaca_eval, load_llmbar as load_llmbar
+from .pairs import (
+    COMPOSO_PROMPTS as COMPOSO_PROMPTS,
+    load_alpaca_eval as load_alpaca_eval,
+    load_composo as load_composo,
+    load_llmbar as load_llmbar,
+)
 from .planted import CRITERIA as CRITERIA, load_planted as load_planted
 from .records import (
     TOPICAL_CHAT_PROMPTS as TOPICAL_CHAT_PROMPTS,
@@ -18,9 +21,11 @@ from .records import (
 )
 from .registry import DatasetError as DatasetError, available as available
 from .wide import (
+    LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS,
     load_ballots as load_ballots,
     load_forest_badmodel as load_forest_badmodel,
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
+    load_llm_summeval as load_llm_summeval,
     load_triviaqa_judges as load_triviaqa_judges,
 )

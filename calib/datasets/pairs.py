@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from calib.core.check import choice
-from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json
+from calib import table
+from calib.core.check import ArgumentError, choice
+from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json, read_jsonl
 
 _SUBSETS = {"Natural": 100, "GPTInst": 92, "GPTOut": 47, "Manual": 46, "Neighbor": 134}
 _JUDGES = ("GPT-4", "ChatGPT")
@@ -93,3 +95,121 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     score = [one["preference"] - 1 for one in records]
     ratings = pd.DataFrame({"item": names, "criterion": "preference", "rater": judge, "score": score})
     return checked_tables("alpaca_eval", items, ratings.assign(method="given", scale="0..1", shown_first=""))
+
+
+# --- rewardBench 2: eight scores of each response, by five judges under up to seven prompts ---------------------------
+
+
+COMPOSO_PROMPTS = ("base", "criteria", "cal-low", "cal-high", "cal-both", "cal-cross", "combined")
+# how the files call a judge, which run it is from, and the rows of the run's file for each prompt
+_GPT_ROWS = dict(zip(COMPOSO_PROMPTS, (1730, 1742, 1744, 1749, 1733, 1752, 1746), strict=True))
+_RUNS: dict[str, tuple[str, str, dict[str, int]]] = {
+    "gpt-5.4": ("full", "both", _GPT_ROWS),
+    "gpt-5.4-mini": ("mini", "both", _GPT_ROWS),
+    "gpt-5.4-nano": ("nano", "nano", {"base": 1718}),
+    "claude-sonnet-4-6": ("full", "claude_both", {"base": 1763, "criteria": 1763}),
+    "claude-haiku-4-5": ("mini", "claude_both", {"base": 1763, "criteria": 1763}),
+}
+_COOLER_ROWS = {0.0: 1730, 0.3: 1731, 0.7: 1734}  # temperature: rows; gpt-5.4 under the prompt "base" alone
+_ERRORS = {"empty_response": "refused", "policy_refusal": "refused", "no_score_found": "unread"}
+
+
+def load_composo(
+    judge: str = "gpt-5.4", prompts: str | Iterable[str] | None = None, *, temperature: float | None = None
+) -> Tables:
+    """RewardBench 2: four responses to each query, scored 8 times by a judge, under up to seven prompts.
+
+    Items: a row for each response that the files hold: `group` is the query, `subset` its kind, `response` 1 to 4,
+    `best` 1 for the one that is right or better than the other three by the benchmark (always the first one) and 0
+    for these. Texts are not in the files.
+    Ratings: criterion ``quality`` from 1 to 10, a row for each of the 8 draws. A draw without a score says why:
+    ``refused``, ``unread`` or ``failed``.
+
+    Parameters
+    ----------
+    judge : str, default "gpt-5.4"
+        gpt-5.4 and gpt-5.4-mini (seven prompts), gpt-5.4-nano (base alone), claude-sonnet-4-6
+        and claude-haiku-4-5 (base and criteria).
+    prompts : str or sequence of str, optional
+        Which of base, criteria, cal-low, cal-high, cal-both, cal-cross, combined; default all
+        that the judge has.
+    temperature : {0.0, 0.3, 0.7}, optional
+        One of the cooler runs of gpt-5.4 under base. Default: the main run, at temperature 1
+        (of the Claude models it is not stated).
+
+    Notes
+    -----
+    The number of a query is unique only within its subset. Not every query is in every file: 1,663 are in all seven,
+    1,647 of them without a gap for gpt-5.4, 1,472 for gpt-5.4-mini.
+
+    References
+    ----------
+    Lail (2026), Practical Techniques for Improving LLM-as-Judge Accuracy on RewardBench 2; queries of Malik et al.
+    (2025), RewardBench 2, arXiv:2506.01937.
+    """
+    choice(judge, "judge", tuple(_RUNS))
+    files = _run_files(judge, temperature)
+    wanted = tuple(files) if prompts is None else (prompts,) if isinstance(prompts, str) else tuple(prompts)
+    for prompt in wanted or ("",):
+        choice(prompt, "prompts", tuple(files))
+    records = {prompt: _run_records(*files[prompt]) for prompt in wanted}
+    every = [record for part in records.values() for record in part]
+    items = _responses(every)
+    ratings = _response_draws(every, _RUNS[judge][0], items["item"])
+    shared = {"criterion": "quality", "rater": judge, "method": "sample", "scale": "1|2|3|4|5|6|7|8|9|10"}
+    labels = {name: pd.Categorical.from_codes(np.zeros(len(ratings), int), [text]) for name, text in shared.items()}
+    repeats = [32 * len(part) for part in records.values()]
+    labels["prompt"] = pd.Categorical.from_codes(np.repeat(range(len(wanted)), repeats), categories=list(wanted))
+    stated = 1.0 if judge.startswith("gpt") else float("nan")
+    ratings = ratings.assign(**labels, temperature=stated if temperature is None else temperature)
+    return checked_tables("composo", items, ratings)
+
+
+def _run_files(judge: str, temperature: float | None) -> dict[str, tuple[str, int]]:
+    """File and rows for each prompt of a judge."""
+    _, run, rows = _RUNS[judge]
+    if temperature is None:
+        return {prompt: (f"{prompt}_{run}_k8", count) for prompt, count in rows.items()}
+    if judge != "gpt-5.4" or temperature not in _COOLER_ROWS:
+        rule = "must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None"
+        raise ArgumentError("temperature", rule, f"got {temperature!r} with {judge}")
+    return {"base": (f"base_full_k8_t{float(temperature)}", _COOLER_ROWS[temperature])}
+
+
+def _run_records(file: str, rows: int) -> list[Record]:
+    records = read_jsonl("composo", f"results/raw/{file}.jsonl")
+    expect("composo", f"rows in {file}", len(records), rows)
+    expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records), 0)
+    return records
+
+
+def _query(record: Record) -> str:
+    # the number alone is not unique: some are both in Factuality and in another subset
+    return f"{record['subset']}-{record['id']}"
+
+
+def _responses(records: Iterable[Record]) -> pd.DataFrame:
+    """The items."""
+    groups = {_query(record): record["subset"] for record in records}
+    return pd.DataFrame(
+        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": int(number == 1)}
+        for group, subset in groups.items()
+        for number in range(1, 5)
+    )
+
+
+def _response_draws(records: list[Record], key: str, items: pd.Series) -> pd.DataFrame:
+    """Rows in the order of the files: 4 responses of a record, 8 draws of a response."""
+    score = np.array([record[f"{key}_scores"] for record in records], dtype=float)  # None becomes NaN
+    errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]
+    places = {item: place for place, item in enumerate(items)}
+    first = [places[f"{_query(record)}__1"] for record in records]
+    status = ["ok" if error is None else _ERRORS.get(error.partition(" ")[0], "failed") for error in errors]
+    return pd.DataFrame(
+        {
+            "item": pd.Categorical.from_codes(np.add.outer(first, np.repeat(range(4), 8)).ravel(), list(items)),
+            "draw": np.tile(range(8), 4 * len(records)),
+            "score": score.ravel(),
+            "status": pd.Categorical(status, list(table.STATUSES)),
+        }
+    )

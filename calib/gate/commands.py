@@ -127,7 +127,7 @@ def _show_plan(taken: Any, asked: Any, labels: int | None, n_items: int | None, 
 def _write_all(
     verdict: calib.Verdict, junit: Path | None, summary: Path | None, json: Path | None, *, skipped: bool
 ) -> None:
-    from calib.gate.record import tell_github, written_verdict
+    from calib.gate.verdict import tell_github, written_verdict
 
     for path in (junit, summary, json):
         if path is not None:
@@ -138,7 +138,7 @@ def _write_all(
 
 
 def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
-    from calib.gate.record import tell_github_unmeasured, unmeasured_junit
+    from calib.gate.verdict import tell_github_unmeasured, unmeasured_junit
 
     if junit is not None:
         with suppress(OSError):  # why nothing was measured matters more than that this could not be written

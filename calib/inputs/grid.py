@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from calib.core.extras import needed
+from calib.core.text import needed
 from calib.inputs.cells import decimal_commas
 from calib.table import TableError
 from calib.table.files import csv_rows, frame_of, guessed

@@ -19,8 +19,8 @@ from calib.inputs.tables import checked_words, taken_in
 from calib.scale.partitions import refuse_partitions
 from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.table.checks import has_answers
+from calib.table.gold import mean_of_people
 from calib.table.labels import Labels
-from calib.table.pooled import mean_of_people
 from calib.table.validate import Checked, scores_in
 
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")

@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from calib.core.extras import needed
-from calib.core.text import printable
+from calib.core.text import needed, printable
 from calib.inputs.grid import cut, decoded, first_sheet, tidied
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError

@@ -30,7 +30,7 @@ from calib.inputs.rows import (
     stood,
 )
 from calib.table import SCHEMAS, TableError, check_items, check_scores
-from calib.table.pooled import mean_of_people
+from calib.table.gold import mean_of_people
 from calib.table.validate import Checked, scores_in
 
 _SPARSE = 0.9

@@ -11,8 +11,7 @@ import typer
 import calib
 from calib.console.command import options_from
 from calib.console.files import Out
-from calib.console.processes import processes
-from calib.console.show import say, show_rows, shown_text, write
+from calib.console.show import processes, say, show_rows, shown_text, write
 
 _SINGLE_INPUTS = ("source", "output")  # the default, which a pair has otherwise
 

@@ -12,8 +12,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.judge.calls.body import MOST_BYTES
-from calib.judge.calls.endpoint import public_url
+from calib.judge.calls.endpoint import MOST_BYTES, public_url
 from calib.judge.prompt import Prompt
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json

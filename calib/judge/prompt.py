@@ -13,7 +13,6 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.judge.pairwise import check_pair, pair_layout, pair_scale, pair_task, turned
 from calib.judge.scale import Scale
 from calib.judge.variants import (
     MOST_VARIANTS,
@@ -21,8 +20,13 @@ from calib.judge.variants import (
     SUMMARY_TASK,
     Parts,
     changes_of,
+    check_pair,
     default_task,
     layout,
+    pair_layout,
+    pair_scale,
+    pair_task,
+    turned,
     way_of,
 )
 from calib.table.schema import ORDERS

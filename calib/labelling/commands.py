@@ -15,7 +15,7 @@ from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write
 
 if TYPE_CHECKING:
-    from calib.labelling.label_pages import LabelPages
+    from calib.labelling.verbs import LabelPages
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 
 import pandas as pd
 
-from calib.core.stop import stoppable
+from calib.core.progress import stoppable
 from calib.labelling.carried import (
     Carried,
     Filled,

@@ -13,7 +13,7 @@ import pandas as pd
 from calib.analysis.agreement.frames import reliability
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.stop import stoppable
+from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.names import Data
 from calib.inputs.resolve import given
@@ -32,8 +32,8 @@ from calib.labelling.pool import file_names
 from calib.labelling.progress import against_drawn, progress_of
 from calib.table import TableError, check_ratings
 from calib.table.files import whole_or_not
+from calib.table.gold import mean_of_people
 from calib.table.labels import Labels
-from calib.table.pooled import mean_of_people
 from calib.table.results import Results
 from calib.table.validate import Checked, scores_in
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pandas as pd
 
-from calib.core.extras import needed
-from calib.core.stop import stoppable
+from calib.core.progress import stoppable
+from calib.core.text import needed
 from calib.labelling.carried import (
     CANNOT,
     Carried,

@@ -8,6 +8,6 @@ colour-blind readers can tell apart; markers and line styles say the same once m
 in `__init__.pyi`.
 """
 
-from calib.core.face import attach
+from calib.core.topic import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from calib.core.topic import shown, words_of
-from calib.report.pictures import Picture
-from calib.report.sections import Section, caution_names
+from calib.report.sections import Picture, Section, caution_names
 from calib.table.results import Results, conclusions
 
 _MOST = 5  # sentences of one section, of more the gist

@@ -1,25 +1,148 @@
-"""Results -> the sections of a report: what they say, their table, their pictures, their signatures."""
+"""What the things of a report say of each item, side by side: items for people first."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from calib.analysis import TOPICS
 from calib.core.result import Interval, Result
 from calib.core.topic import shown, topic_of, words_of
-from calib.report.columns import Table, digest, table_of
-from calib.report.pictures import Picture, picture
-from calib.table.page import Block
+from calib.report.columns import Table, digest, informative, table_of
+from calib.table import figure
 from calib.table.results import Results, conclusions
-from calib.table.text import by_text
+from calib.table.text import Block, by_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+KEYS = ("item", "criterion", "judge", "prompt", "method", "temperature")
+_ROWS = 600  # of a page that can be sent
+_FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
+_FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
+_LAST = "sort"  # the column that says which rows come first; it is not shown
+
+
+def said_of_items(thing: Any) -> pd.DataFrame | None:
+    """What a thing says of each item, if a topic knows it."""
+    topics = (import_module(name).TOPIC for name in TOPICS)
+    say = (topic.function("display", topic.items) for topic in topics)
+    return next((frame for tell in say if tell is not None if (frame := tell(thing)) is not None), None)
+
+
+def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
+    """A section with a row for each item and judge; a number of items that nobody scrolls through is cut."""
+    frame = reduce(_beside, frames).sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
+    first = [name for name in _FIRST if name in frame]
+    frame = frame[[*first, *(name for name in frame if name not in first)]]
+    kept, rest = informative(frame.head(_ROWS))
+    says = [_order_of(frame), *[_FOLDS] * ("mean" in frame)]
+    if len(frame) > _ROWS:
+        says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
+    if rest:
+        says.append(f"The same in all rows: {', '.join(f'{name} {visible(value)}' for name, value in rest.items())}.")
+    table = table_of(kept.round(3), "interval of the mean", sortable=True)
+    return Section("Item by item", says, table=table, anchor=anchor, folds=True)
+
+
+def _order_of(frame: pd.DataFrame) -> str:
+    if "for" in frame:
+        return "Items for people come first, the least sure first; then those that the judge may decide alone."
+    return "The items of which least is known come first."
+
+
+def _beside(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Two frames joined by item, criterion and judge; what both say stands once, as the first says it."""
+    keys = list(KEYS)
+    both = one.merge(other, on=keys, how="outer", suffixes=("", " again"))
+    for name in [name for name in both if str(name).endswith(" again")]:
+        first = str(name).removesuffix(" again")
+        # whom an item is for decides the order, whoever else had one
+        both[first] = both[first].fillna(both[name]) if "for" not in other else both[name].fillna(both[first])
+    return both.drop(columns=[name for name in both if str(name).endswith(" again")])
+
+
+# --- A drawing -> two pictures of text and lines: one for screens and paper, one that a phone shows unsh---------------
+
+
+_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
+# what a dark page turns round; colours that mean something stay
+_OF_THE_PAGE = {
+    "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
+    "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
+}  # fmt: skip
+
+
+class Picture(NamedTuple):
+    """What is seen in words, and the picture in two widths, as SVG that is part of the page."""
+
+    title: str
+    words: str
+    wide: str
+    narrow: str
+
+
+def picture(draw: Callable[..., Axes], name: str) -> Picture:
+    """The picture that a function draws; `name` tells its parts from those of other pictures."""
+    title, words, wide = _svg(draw, _WIDE, f"{name}-wide")
+    return Picture(title, words, wide, _svg(draw, _NARROW, f"{name}-narrow")[2])
+
+
+def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, str]:
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # a figure of its own, not of pyplot: nothing is shown in a session or left open
+    drawn = Figure(figsize=(width, 4), layout="constrained")
+    ax = drawn.subplots()
+    draw(ax=ax)
+    title = " ".join(ax.get_title(loc="left").split()).replace(r"\$", "$")
+    ax.set_title("", loc="left")  # the page says it, in its own letters
+    words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
+    figure.wrap_words(ax)
+    if ax.yaxis_inverted():  # rows, from the top down
+        figure.fit(ax)
+    image = io.BytesIO()
+    # the salt and no metadata: the same results give the same file
+    with rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        drawn.savefig(
+            image, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        )
+    return title, words, _part_of_a_page(image.getvalue().decode(), f"Picture: {words}")
+
+
+def _part_of_a_page(svg: str, words: str) -> str:
+    """The picture without what a page does not need, in the colours of the page, with its size in its own units."""
+    from markupsafe import escape
+
+    from calib.table.text import visible
+
+    inner = svg[svg.index("<svg") :]
+    for idle in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"\n *"):
+        inner = re.sub(idle, "", inner, flags=re.DOTALL)
+    # only within tags: what a text says stays as it is
+    inner = re.sub(r"<[^>]+>", lambda tag: _tidy(tag[0]), inner)
+    return inner.replace("<svg", f'<svg role="img" aria-label="{escape(visible(words))}"', 1)
+
+
+def _tidy(tag: str) -> str:
+    """A tag in the colours and letters of the page, with coordinates as fine as an eye sees."""
+    short = re.sub(r"^<g id=\"[^\"]*\"", "<g", tag)
+    short = re.sub(r" ?font-family: [^;\"]*;?", "", short)
+    short = re.sub(r" transform=\"rotate\(-0 [^\"]*\"", "", short)
+    short = re.sub(r"(\.\d\d)\d+", r"\1", short)
+    return re.sub(r"#[0-9a-f]{6}\b(?=[;\"])", lambda found: _OF_THE_PAGE.get(found[0], found[0]), short)
+
+
+# --- results -> the sections of a report: what they say, their table, their pictures, their signatures ----------------
+
 
 Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 

@@ -4,6 +4,6 @@ The functions of the same names in `calib` take tables, align them by item and c
 The names stand in `__init__.pyi`.
 """
 
-from calib.core.face import attach
+from calib.core.topic import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -12,11 +12,15 @@ from calib.analysis.agreement.annotator import (
 )
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
-from calib.analysis.agreement.disattenuated import Disattenuated as Disattenuated, disattenuated as disattenuated
 from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
-from calib.analysis.agreement.reliability import Reliability as Reliability, reliability as reliability
+from calib.analysis.agreement.reliability import (
+    Disattenuated as Disattenuated,
+    Reliability as Reliability,
+    disattenuated as disattenuated,
+    reliability as reliability,
+)
 from calib.analysis.bias.instrumented import (
     Effect as Effect,
     Instrumented as Instrumented,
@@ -57,14 +61,12 @@ from calib.analysis.distributions.distribution import (
     entropy as entropy,
     expectation as expectation,
     expectation_bounds as expectation_bounds,
+    expected_entropy as expected_entropy,
     median as median,
     mode as mode,
+    sampled_entropy as sampled_entropy,
     temper as temper,
     variance as variance,
-)
-from calib.analysis.distributions.entropy import (
-    expected_entropy as expected_entropy,
-    sampled_entropy as sampled_entropy,
 )
 from calib.analysis.distributions.profile import (
     FlaggedItem as FlaggedItem,
@@ -118,10 +120,13 @@ from calib.analysis.pairs.pairwise_agreement import (
     PairwiseAgreement as PairwiseAgreement,
     pairwise_agreement as pairwise_agreement,
 )
-from calib.analysis.pairs.position_bias import PositionBias as PositionBias, position_bias as position_bias
+from calib.analysis.pairs.position_bias import (
+    PairShare as PairShare,
+    PositionBias as PositionBias,
+    position_bias as position_bias,
+)
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
 from calib.analysis.pairs.rank_sets import RankSets as RankSets, rank_sets as rank_sets
-from calib.analysis.pairs.shares import PairShare as PairShare
 from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
@@ -137,8 +142,7 @@ from calib.analysis.planning.transport import (
     transport_test as transport_test,
 )
 from calib.analysis.prompts.crossed import Component as Component
-from calib.analysis.prompts.d_study import DStudy as DStudy
-from calib.analysis.prompts.g_study import GStudy as GStudy, g_study as g_study
+from calib.analysis.prompts.g_study import DStudy as DStudy, GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import PromptMean as PromptMean, prompt_mean as prompt_mean
 from calib.analysis.verdicts.confusion import Figure as Figure
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail

@@ -21,8 +21,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from calib.core.extras import needed
-from calib.core.stop import stoppable
+from calib.core.progress import stoppable
+from calib.core.text import needed
 from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError

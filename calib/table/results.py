@@ -14,9 +14,8 @@ from calib.core.check import ArgumentError, choice
 from calib.core.result import Result, short
 from calib.core.text import printable
 from calib.core.topic import above, shown, topic_of, words_of
-from calib.table.page import Report
 from calib.table.paper import PaperTable
-from calib.table.text import Tags, each_once, telling, told_apart, visible
+from calib.table.text import Report, Tags, each_once, telling, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

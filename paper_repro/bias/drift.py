@@ -10,7 +10,7 @@ import pandas as pd
 from composo_readings import BASE, CHANGED, complete, draws, then_and_now
 from sign_e_process import sign_e_process
 
-from calib.analysis.drift.within_items import dealt_anew
+from calib.analysis.drift.reading_change import dealt_anew
 
 Row = dict[str, Any]
 RUNS, PERMUTATIONS = 300, 199

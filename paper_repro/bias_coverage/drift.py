@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sign_e_process import sign_e_process
 
-from calib.analysis.drift.within_items import dealt_anew
+from calib.analysis.drift.reading_change import dealt_anew
 from calib.stats import CalibWarning, ReadingChange, mean_interval, reading_change
 
 Row = dict[str, Any]

@@ -29,8 +29,7 @@ import calib
 from calib.analysis.calibration.calibration_map import calibration_map
 from calib.analysis.means.methods import law_on_scale
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
-from calib.analysis.means.unseen import Seen
+from calib.analysis.means.ridge import Parts, Rule, Sample, Seen, clustered, ridge
 from calib.datasets import DatasetError
 
 HERE = Path(__file__).parent

@@ -27,8 +27,7 @@ from oracles import labelled
 from run import SIZE, Population, classical, judge_of, latent, parts_of, probable, scored, weighted
 
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Parts
-from calib.analysis.means.unseen import bounded
+from calib.analysis.means.ridge import Parts, bounded
 from calib.core.gaffke import Gaffke
 
 FOLDER = Path(__file__).parent

@@ -271,7 +271,7 @@ FILES = {
 @pytest.mark.parametrize("tool", FILES)
 def test_the_tool_is_known_by_what_the_file_holds(tool):
     from calib.adapters import read_log as home
-    from calib.adapters.logs import head_of
+    from calib.adapters.read_log import head_of
 
     path = LOGS / FILES[tool]
     files = [
@@ -284,7 +284,7 @@ def test_the_tool_is_known_by_what_the_file_holds(tool):
 
 def test_other_files_of_the_folders_are_nobodys():
     from calib.adapters import read_log as home
-    from calib.adapters.logs import head_of
+    from calib.adapters.read_log import head_of
 
     readers = home._readers()
     for one in LOGS.rglob("*"):

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from calib.core.garbage import rare_collections
+from calib.core.progress import rare_collections
 
 
 @pytest.fixture(autouse=True)

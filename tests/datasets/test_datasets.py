@@ -17,7 +17,7 @@ import requests
 from pandas.testing import assert_frame_equal
 
 from calib import datasets, table
-from calib.datasets import DatasetError, llm_summeval, records, registry as files
+from calib.datasets import DatasetError, records, registry as files, wide as llm_summeval
 from calib.datasets.records import POLICIES
 from calib.datasets.wide import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
 

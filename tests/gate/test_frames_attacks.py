@@ -8,7 +8,7 @@ import pytest
 
 import calib
 from calib.cli import main
-from calib.gate.record import as_junit
+from calib.gate.verdict import as_junit
 from calib.table import TableError
 
 _LINE = {"system": "a", "scores": "x", "gold": "y", "outcome": "pass", "checks": []}

@@ -19,7 +19,7 @@ def litellm() -> object:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No keys, no proxies, no endpoints, and short waits."""
-    from calib.judge.calls import pace
+    from calib.judge.calls import client as pace
 
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.lower().endswith("_proxy"):

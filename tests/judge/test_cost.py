@@ -15,8 +15,8 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.judge import offline
-from calib.judge.calls import cost
-from calib.judge.calls.cost import DryRun, input_tokens, list_price
+from calib.judge.calls import endpoint as cost
+from calib.judge.calls.endpoint import DryRun, input_tokens, list_price
 from calib.judge.calls.transport import JudgeError, LogprobsError, _quiet_litellm
 from calib.judge.prompt import Prompt
 from calib.judge.scale import Scale
@@ -304,7 +304,7 @@ def test_the_price_on_the_list_is_used():
 
 
 def test_attempts_that_fail_are_not_counted_as_spent(monkeypatch):
-    monkeypatch.setattr("calib.judge.calls.pace._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("calib.judge.calls.client._FIRST_WAIT", 0.001)
     server, seen = Paid(), []
 
     async def shaky(request: dict) -> dict:

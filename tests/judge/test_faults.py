@@ -13,7 +13,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge.calls import pace
+from calib.judge.calls import client as pace
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mock_server import Running, message_key, serve

@@ -22,7 +22,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import calib
-from calib.judge.calls import pace
+from calib.judge.calls import client as pace
 from calib.judge.calls.store import Store
 
 sys.path.insert(0, str(Path(__file__).parent))

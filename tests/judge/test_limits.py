@@ -20,8 +20,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import calib
-from calib.judge.calls.body import MOST_BYTES, read_body
-from calib.judge.calls.endpoint import excerpt, public_url
+from calib.judge.calls.endpoint import MOST_BYTES, excerpt, public_url, read_body
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError, connect
 from calib.judge.prompt import Prompt

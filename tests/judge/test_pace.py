@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from calib.judge.calls import pace as pacing
-from calib.judge.calls.pace import Pace
+from calib.judge.calls import client as pacing
+from calib.judge.calls.client import Pace
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
 
 

@@ -466,7 +466,7 @@ class Short:
 
 def test_too_few_choices_are_reported_and_the_rest_is_asked_for_singly(store, monkeypatch):
     short = Short()
-    monkeypatch.setattr("calib.judge.calls.session.wrap", lambda *_: Transport("short", None, short, choices=True))
+    monkeypatch.setattr("calib.judge.calls.run.wrap", lambda *_: Transport("short", None, short, choices=True))
     note = r"^4 replies had fewer choices than were asked for; the rest came singly\.$"
     with pytest.warns(UserWarning, match=note):
         ratings = rated(short, n=4, draws=10, store=store)

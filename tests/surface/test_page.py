@@ -13,7 +13,7 @@ import calib
 from calib import Results, report
 from calib.report import sections as report_sections
 from calib.stats import agreement, compare, convergence, mean_interval, ppi_difference, ppi_mean, rank_judges
-from calib.table.page import Block
+from calib.table.text import Block
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
 pytestmark = chromium.MARKS

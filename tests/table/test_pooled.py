@@ -6,7 +6,7 @@ import pytest
 
 import calib
 from calib.table import TableError
-from calib.table.pooled import lacking_raters, mean_of_people, mean_of_raters
+from calib.table.gold import lacking_raters, mean_of_people, mean_of_raters
 from calib.table.validate import scores_in
 
 FIVE = "1|2|3|4|5"

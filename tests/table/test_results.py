@@ -15,8 +15,8 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, stats
-from calib.table.page import Report
 from calib.table.paper import PaperTable, latex_text
+from calib.table.text import Report
 
 RNG = np.random.default_rng(5)
 TRUTH = RNG.normal(size=60)

@@ -1,8 +1,8 @@
-"""Agreement of two raters at three levels, with an interval that knows the design."""
+"""What an agreement is of: one coefficient, several, or all those of a published convention."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +31,44 @@ from calib.analysis.agreement.spread import (
     unlike_commonest,
 )
 from calib.core import check
-from calib.core.check import Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels, choice
 from calib.core.result import Interval, Result, bracket, short
+
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
+
+
+def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The options of each coefficient: as they were given, or as a published convention has them.
+
+    Examples
+    --------
+    >>> [rule["coefficient"] for rule in rules_of("bartscore", {})]
+    ['spearman', 'kendall']
+    >>> [rule["coefficient"] for rule in rules_of(None, {"coefficient": ("kendall", "gamma")})]
+    ['kendall', 'gamma']
+    """
+    if convention is None:
+        return list(_each(rules))
+    choice(convention, "convention", tuple(CONVENTIONS))
+    for name, value in rules.items():
+        if value != _DEFAULTS[name]:
+            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, given, mentions=("convention",))
+    return [dict(rule) for rule in CONVENTIONS[convention]]
+
+
+def _each(rules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    named = rules["coefficient"]
+    if named is None or isinstance(named, str):
+        yield dict(rules)
+        return
+    if not named:
+        raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+    yield from ({**rules, "coefficient": one} for one in dict.fromkeys(named))
+
+
+# --- agreement of two raters at three levels, with an interval that knows the design ----------------------------------
+
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it

@@ -24,7 +24,7 @@ from calib.analysis.agreement.coefficients import (
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
 from calib.analysis.agreement.scales import coded, refuse_other_scale, scale_caution
-from calib.analysis.agreement.shares import Answers
+from calib.analysis.agreement.soft import Answers
 from calib.analysis.agreement.spread import NO_SPREAD, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.agreement.agreement import rules_of
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
-from calib.analysis.agreement.conventions import rules_of
 from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data

@@ -1,20 +1,249 @@
-"""People as raters: how far they agree, and what that leaves for a judge."""
+"""A judge without the noise of people: its correlation with what they have in common."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.alpha import Alpha, krippendorff_alpha
-from calib.analysis.agreement.ceiling import Ceiling, human_ceiling
+from calib.analysis.agreement.alpha import Alpha, RatersResult, interchangeable, krippendorff_alpha, rating_table
+from calib.analysis.agreement.ceiling import Ceiling, design_of_items, human_ceiling, jackknife_spreads
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
-from calib.analysis.agreement.disattenuated import Disattenuated, disattenuated
 from calib.analysis.agreement.icc import ICC, icc
+from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
-from calib.core.check import ArgumentError, Labels
-from calib.core.result import Result, short
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import matrix_product, row_means, unit_sums
+from calib.core.result import Interval, Result, bracket, short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disattenuated(RatersResult):
+    """Correlation of a judge with what the raters have in common.
+
+    Attributes
+    ----------
+    estimate : float
+        NaN where it is refused; may exceed 1, it is never clipped.
+    interval : Interval
+    reason : str
+        Why the estimate is refused, in words; empty where it is not.
+    correlation, reliability : float
+        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k)
+        where raters differ from item to item. Estimates for a full panel where ratings are missing.
+    correlation_interval, reliability_interval : Interval
+        By the same jackknife.
+    warnings : tuple of str
+        That the estimate is above 1.
+    min_reliability : float
+    interval_method : str
+    df : float
+    per_item : int
+        The most ratings that an item has.
+    n, n_dropped : int
+        Items with the judge and a rating, items without.
+    n_groups, n_systems : int
+    """
+
+    estimate: float
+    interval: Interval
+    reason: str
+    correlation: float
+    correlation_interval: Interval
+    reliability: float
+    reliability_interval: Interval
+    min_reliability: float
+    warnings: tuple[str, ...]
+    interval_method: str
+    df: float
+    per_item: int
+    n_groups: int
+    n_systems: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        shown = [("disattenuated", self.estimate, self.interval)]
+        shown += [("pearson", self.correlation, self.correlation_interval)]
+        shown += [("reliability of the mean", self.reliability, self.reliability_interval)]
+        return [self._quantity_row(*one, self.interval_method) for one in shown]
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
+        terms |= {"refused": bool(self.reason) or None, **self._counted(self.interval_method)}
+        return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
+
+    def __str__(self) -> str:
+        plain = f"Pearson r = {short(self.correlation)}, reliability of people {short(self.reliability)}, n = {self.n}"
+        if self.reason:
+            return f"disattenuated correlation refused: {self.reason} ({plain})"
+        interval = bracket(self.interval, self.confidence_level)
+        return f"disattenuated correlation = {short(self.estimate)}, {interval} ({plain}){self._bracketed_warnings}"
+
+
+def disattenuated(
+    judge: ArrayLike,
+    ratings: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    min_reliability: float = 0.7,
+    confidence_level: float = 0.95,
+) -> Disattenuated:
+    r"""Correlation of a judge with people, less the part that the noise of people takes away.
+
+    .. math:: \hat\rho = \frac{r(\text{judge}, \text{mean of raters})}{\sqrt{ICC(C,k)}}
+
+    Both are made of sums over items. Raters are first put on one mean (by least squares, so that an item's
+    ratings stand for it whoever gave them); then :math:`\sigma_T^2`, the variance that items have in common to
+    their raters, is that of the item means less what :math:`\sigma_E^2`, the mean square within items, adds to it:
+
+    .. math:: \hat\rho = \frac{cov(\text{judge}, \bar x)}{\sqrt{var(\text{judge})\, \hat\sigma_T^2}}, \quad
+              \hat\sigma_T^2 = var(\bar x_i) - \hat\sigma_E^2\, \overline{1 / m_i}
+
+    over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
+    above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
+    their means are part of the noise, and ICC(1,k) is meant.
+    The interval is the jackknife of the whole over groups, systems, both or items, as in `human_ceiling`; it holds
+    the uncertainty of the reliability.
+
+    Parameters
+    ----------
+    judge : array_like, shape (n_items,)
+    ratings : array_like, shape (n_items, n_raters)
+        NaN where a rater did not rate; the ratings that there are count. Items without a rating or
+        without the judge are left out.
+    groups, systems : sequence, shape (n_items,), optional
+    min_reliability : float, default 0.7
+        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up
+        every error, and no clipping mends that.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    Disattenuated
+
+    Raises
+    ------
+    ValueError
+        If there is one rater only, lengths differ, or a number is not between 0 and 1.
+
+    Notes
+    -----
+    It assumes that errors of raters are independent of each other, of the judge and of the item's true score,
+    and that which ratings are missing has nothing to do with what they would be. Ratings that crowd at an end
+    of the scale break the second of these, raters who share a bias the first. The result is the agreement with
+    what *these* raters have in common. With two thirds of the items rated by one or two of three raters and 8 %
+    by all, a nominal 95 % covered 92 to 97 % (60 to 300 items; least over 20 groups), where the complete items
+    alone covered 89 to 94 % with intervals three times as long.
+
+    References
+    ----------
+    Spearman (1904), American Journal of Psychology 15:72-101.
+
+    Examples
+    --------
+    >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
+    >>> result = disattenuated([2, 1, 3, 3, 5], people)
+    >>> round(result.correlation, 3), round(result.reliability, 3), round(result.estimate, 3)
+    (0.794, 0.936, 0.821)
+    """
+    table = rating_table(ratings, judge=judge, groups=groups, systems=systems)
+    scores = check.array(judge, "judge", ndim=1)
+    least = check.probability(min_reliability, "min_reliability")
+    confidence = check.probability(confidence_level, "confidence_level")
+    keep = np.isfinite(table).any(axis=1) & np.isfinite(scores)
+    design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
+    panel = _panel_of(table[keep], scores[keep])
+    total, bounds = panel.sums.sum(axis=0), (np.inf, 1, 1)
+    estimates = _disattenuate(total[None, :], panel)[0]
+    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(panel.sums, units), panel), design, bounds)
+    reason = _refusal(estimates, least, design.n, panel)
+    ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
+    return Disattenuated(
+        estimate=float("nan") if reason else float(estimates[0]),
+        interval=NO_INTERVAL if reason else ends[0],
+        reason=reason,
+        correlation=float(estimates[1]),
+        correlation_interval=ends[1],
+        reliability=float(estimates[2]),
+        reliability_interval=ends[2],
+        min_reliability=least,
+        warnings=(_ABOVE_ONE,) if not reason and estimates[0] > 1 else (),
+        confidence_level=confidence,
+        per_item=panel.most,
+        n_dropped=len(table) - design.n,
+        n_raters=table.shape[1],
+        **left[0].made_over(design),
+    )
+
+
+_ABOVE_ONE = (
+    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "
+    "more than people's go with each other's"
+)
+
+
+class _Panel(NamedTuple):
+    """Sums of each item, and what of the raters' means is the same whatever item is left out."""
+
+    sums: Floats
+    lost: int  # degrees of freedom that the raters' means took
+    moved: float  # what their errors add to the squares of item means, in variances of one rating
+    most: int
+
+
+def _panel_of(table: Floats, scores: Floats) -> _Panel:
+    rated = np.isfinite(table)
+    m = rated.sum(axis=1)
+    offsets, lost, moved = (0.0, 0, 0.0) if interchangeable(table) or not len(m) else _offsets_of_raters(table)
+    level = table - offsets
+    level = level - np.nanmean(level) if len(m) else level
+    means, x = row_means(level), scores - scores.mean() if len(scores) else scores
+    inside = np.nansum((level - means[:, None]) ** 2, axis=1)
+    sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
+    return _Panel(sums, lost, moved, int(m.max(initial=0)))
+
+
+def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
+    """How far each rater is above the others on the same items, by least squares; see `_Panel` for the rest."""
+    rated = np.isfinite(table).astype(float)
+    shares = rated / rated.sum(axis=1)[:, None]
+    normal = np.diag(rated.sum(axis=0)) - matrix_product(rated.T, shares)
+    inverse = np.linalg.pinv(normal, rcond=1e-10, hermitian=True)
+    above = np.nansum(table - row_means(table)[:, None], axis=0)
+    apart = shares - shares.mean(axis=0)
+    moved = float(np.sum(matrix_product(apart.T, apart) * inverse))
+    return matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved
+
+
+def _refusal(estimates: Floats, least: float, n: int, panel: _Panel) -> str:
+    _, correlation, reliability = estimates
+    if n < 3:
+        return f"only {n} items have the judge and a rating"
+    if not np.isfinite(correlation):
+        return "the judge or the mean of raters has a single value over the items, or no item has two ratings"
+    if not reliability >= least:
+        k = panel.most
+        return f"the mean of {k} raters has a reliability of {short(float(reliability))}, below {short(least)}"
+    return ""
+
+
+def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
+    """Ratio, correlation and reliability, shape (B, 3), of totals of shape (B, 9)."""
+    n, ratings, inverse, inside, mean, of_means, x, square, cross = totals.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        noise = np.where(inside > 1e-12 * of_means, inside, 0.0) / (ratings - n - panel.lost)
+        spread_x, spread_y = square - x**2 / n, of_means - mean**2 / n
+        varied = (n > 2) & (spread_x > 1e-12 * square) & (spread_y > 1e-12 * of_means)
+        common = spread_y / (n - 1) - noise * (inverse / n + panel.moved / (n - 1))
+        of_panel = common + noise / panel.most
+        shared = np.where(varied, (cross - x * mean / n) / np.sqrt(spread_x * (n - 1)), np.nan)
+        reliability = np.where(varied & (ratings - n > panel.lost), common / of_panel, np.nan)
+        return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
+
+
+# --- people as raters: how far they agree, and what that leaves for a judge -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from calib.analysis.agreement.coefficients import (
     weighted_correlation,
 )
 from calib.analysis.agreement.levels import FEW_SYSTEMS, Design, LeftOut, left_out, resampled, ties_of
-from calib.analysis.agreement.shares import Answers, answers_of, share_interval
+from calib.analysis.agreement.soft import Answers, answers_of, share_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import jackknife_variance

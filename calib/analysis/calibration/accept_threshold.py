@@ -12,8 +12,8 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
+from calib.core.numeric import units_of
 from calib.core.result import Result, short
-from calib.core.units import units_of
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass

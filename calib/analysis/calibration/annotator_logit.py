@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_logit, penalties_checked, sample_of
 from calib.analysis.calibration.proportional_odds import (
+    Arrow,
+    Persons,
     chances,
     counted,
     derivatives_of_persons,
@@ -19,7 +21,6 @@ from calib.analysis.calibration.proportional_odds import (
     with_pseudo,
 )
 from calib.analysis.calibration.ridge_choice import Tabled, dealt, losses_of
-from calib.analysis.calibration.shifts import Arrow, Persons
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio

@@ -13,9 +13,8 @@ from scipy import sparse
 
 from calib.analysis.calibration.annotator_logit import AnnotatorLogit
 from calib.analysis.calibration.ordered_logit import Sample, inputs_of
-from calib.analysis.calibration.proportional_odds import Counted, counted, fitted, standardised, with_pseudo
+from calib.analysis.calibration.proportional_odds import Counted, Persons, counted, fitted, standardised, with_pseudo
 from calib.analysis.calibration.ridge_choice import Tabled, chosen_ridge, reference_ridge
-from calib.analysis.calibration.shifts import Persons
 from calib.core import check
 from calib.core.check import Codes, Floats, Labels
 

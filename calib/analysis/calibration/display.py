@@ -19,9 +19,8 @@ from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, bracket, short
 from calib.stats import AcceptThreshold, ForecastQuality
 from calib.table import figure
-from calib.table.page import Block
 from calib.table.results import Results, words
-from calib.table.text import each_once, number_span, plain_text, title_of, told_apart, visible
+from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

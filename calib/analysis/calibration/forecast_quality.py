@@ -8,15 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.calibration.corp import Corp, corp_of, forecasts_in, need_labels, parts_of_score
-from calib.analysis.calibration.isotonic import learned_elsewhere, ordered
+from calib.analysis.calibration.corp import (
+    Corp,
+    corp_of,
+    forecasts_in,
+    learned_elsewhere,
+    need_labels,
+    ordered,
+    parts_of_score,
+)
 from calib.analysis.calibration.reliability_band import ReliabilityCurve, forecasts_of, kin_of, null_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
-from calib.core.numeric import jackknife_variance, ratio
+from calib.core.numeric import jackknife_variance, ratio, unit_sums, units_of
 from calib.core.result import Interval, Result, bracket, short
-from calib.core.units import unit_sums, units_of
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram

@@ -12,8 +12,7 @@ import pandas as pd
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.table import TableError, parse_scale
-from calib.table.gold import Labelled, groups_of
-from calib.table.pooled import mean_of_raters
+from calib.table.gold import Labelled, groups_of, mean_of_raters
 from calib.table.results import words
 from calib.table.validate import Checked, Who
 

@@ -18,12 +18,11 @@ from calib.analysis.calibration.proportional_odds import (
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import RidgeCandidate, Tabled, chosen_ridge, reference_ridge
-from calib.analysis.calibration.sandwich import covariance_of
+from calib.analysis.calibration.ridge_choice import RidgeCandidate, Tabled, chosen_ridge, covariance_of, reference_ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import units_of
 from calib.core.result import Result, short
-from calib.core.units import units_of
 
 _DUST = 1e-6  # a standardised slope that is none
 _NO_END = 1e-2  # log-odds that Newton's next step would still go, where nothing is gained by it

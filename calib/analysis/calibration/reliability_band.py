@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from calib.analysis.calibration.isotonic import Ordered, monotone, ordered
+from calib.analysis.calibration.corp import Ordered, monotone, ordered
 from calib.core.check import Codes, Floats
 from calib.core.result import Interval
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from calib.analysis.calibration.proportional_odds import Counted, chances, fitted, with_pseudo
+from calib.analysis.calibration.proportional_odds import Counted, chances, fitted, standardised, with_pseudo
 from calib.core.check import Codes, Floats
 
 _TENTHS, _FEWEST, _PLENTY = 10, 5, 1000  # of groups: folds of them, too few for folds, so many that no penalty is felt
@@ -127,3 +128,37 @@ def losses_of(p: Floats, place: Codes) -> tuple[Floats, Floats]:
     log = -np.log(p[np.arange(len(place)), place])
     reached = place[:, None] <= np.arange(p.shape[1] - 1)
     return log, np.asarray(np.mean((np.cumsum(p, axis=1)[:, :-1] - reached) ** 2, axis=1))
+
+
+# --- how sure an unpenalised ordered logit is: statsmodels' covariance, clustered by documents where the---------------
+
+
+def covariance_of(x: Floats, place: Codes, thresholds: Floats, slopes: Floats, unit: Codes | None) -> Floats:
+    """Of thresholds and slopes, at the maximum of the likelihood; `unit` is the cluster of each label.
+
+    statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1.
+    """
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    z, centre, spread = standardised(x, np.ones(len(x)))
+    gaps = np.diff(thresholds)
+    best = np.concatenate([slopes * spread, thresholds[:1] - slopes @ centre, np.log(gaps)])
+    clustered = {} if unit is None else {"cov_type": "cluster", "cov_kwds": {"groups": unit}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no step was made
+        found = OrderedModel(place, z, distr="logit").fit(
+            start_params=best, method="bfgs", maxiter=0, disp=0, **clustered
+        )
+    turn = _turned(gaps, centre, spread)
+    return np.asarray(turn @ found.cov_params() @ turn.T)
+
+
+def _turned(gaps: Floats, centre: Floats, spread: Floats) -> Floats:
+    """Derivatives of thresholds and slopes in statsmodels' (standardised slopes, first threshold, log gaps)."""
+    p, last = len(centre), len(gaps) + 1
+    turn = np.zeros((last + p, p + last))
+    turn[:last, :p] = centre / spread
+    turn[:last, p] = 1.0
+    turn[:last, p + 1 :] = np.tril(np.ones((last, last - 1)), -1) * gaps
+    turn[last:, :p] = np.diag(1 / spread)
+    return turn

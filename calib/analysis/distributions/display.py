@@ -13,9 +13,8 @@ from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.stats import Histogram, Shares
 from calib.table import figure
-from calib.table.page import Block
 from calib.table.results import Results
-from calib.table.text import number_span, telling, title_of, visible
+from calib.table.text import Block, number_span, telling, title_of, visible
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from calib.analysis.agreement.coefficients import (
     settled,
 )
 from calib.analysis.agreement.scales import refuse_other_scale
-from calib.analysis.distributions.entropy import expected_entropy
+from calib.analysis.distributions.distribution import expected_entropy
 from calib.analysis.draws.components import variance_components
 from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
 from calib.core import check

@@ -12,9 +12,8 @@ from calib.analysis.drift.reading_change import ReadingChange
 from calib.core import check
 from calib.core.result import bracket, short
 from calib.table import figure
-from calib.table.page import Block
 from calib.table.results import Results, words
-from calib.table.text import plain_text, telling, title_of, told_apart, visible
+from calib.table.text import Block, plain_text, telling, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,9 +21,19 @@ from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import NAMES, ends_of, folds_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.table.gold import (
+    NAMES,
+    ends_of,
+    folds_of,
+    gold_pairs,
+    groups_of,
+    lacking_raters,
+    mean_of_raters,
+    parts_of,
+    whole_column,
+    with_warnings,
+)
 from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
-from calib.table.pooled import lacking_raters, mean_of_raters
 from calib.table.results import Results, words
 from calib.table.validate import STANDS, Checked, in_the_names_of, items_in, scores_in
 

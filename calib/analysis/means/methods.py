@@ -11,8 +11,7 @@ import numpy as np
 from calib.analysis.means.gold import Gold
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
-from calib.analysis.means.unseen import bounded
+from calib.analysis.means.ridge import Parts, Rule, Sample, bounded, clustered, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student

@@ -23,9 +23,8 @@ from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
 from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
-from calib.table.gold import with_warnings
+from calib.table.gold import mean_of_people, with_warnings
 from calib.table.pairs import labels_in, pairs_of
-from calib.table.pooled import mean_of_people
 from calib.table.results import Results
 from calib.table.validate import Checked, in_the_names_of, scores_in
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.agreement.agreement import agreement
-from calib.analysis.pairs.shares import PairShare, few_groups, share_of, units_of, verdicts_of, win_shares
+from calib.analysis.pairs.position_bias import PairShare, few_groups, share_of, units_of, verdicts_of, win_shares
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.planning.ideal import is_whole
-from calib.analysis.prompts.frames import beside, with_gold
-from calib.analysis.prompts.frames_studies import cells_of_replies, over_prompts
+from calib.analysis.planning.half_width import is_whole
+from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_gold
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.means.guards import bounds_of, on_scale
-from calib.analysis.planning.half_width import half_width_on
-from calib.analysis.planning.ideal import is_whole
+from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.analysis.planning.labels import error_with_judge, labelled_pairs, not_negative, positive, rho_interval, told
 from calib.core import check
 from calib.core.check import ArgumentError

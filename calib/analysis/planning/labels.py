@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
 from calib.analysis.means.guards import bounds_of, break_even
-from calib.analysis.planning.half_width import half_width_on
-from calib.analysis.planning.ideal import is_whole
+from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short

@@ -14,8 +14,8 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
+from calib.core.numeric import unit_sums, units_of
 from calib.core.result import Interval, Result, bracket, short
-from calib.core.units import unit_sums, units_of
 
 if TYPE_CHECKING:
     import pandas as pd

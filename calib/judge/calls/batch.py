@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.core.stop import stoppable
+from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows

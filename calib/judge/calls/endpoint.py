@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import zlib
+from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -98,3 +106,141 @@ def _may_be_key(part: str) -> bool:
 
 def _mark(part: str) -> str:
     return "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
+
+
+# --- bodies of replies, read and unpacked no further than allowed -----------------------------------------------------
+
+
+ACCEPTED = "gzip, deflate"  # what a server may pack a reply with
+MOST_BYTES = 16_000_000  # of a reply: a thousand tokens with twenty candidates each have 2 MB
+MOST_ERROR_BYTES = 1 << 16  # of what comes with an error: its beginning says what is wrong
+
+
+class Body(NamedTuple):
+    """What arrived; not `whole` where reading ended at the limit."""
+
+    data: bytes
+    whole: bool
+
+
+async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> Body:
+    """Take the pieces of a body, and unpack each as it comes; both sizes are limited.
+
+    A ValueError says that it does not unpack.
+    """
+    unpack = None if encoding.strip().lower() in ("", "identity") else _Unpacking(encoding)
+    data, size, arrived = list[bytes](), 0, 0
+    async for piece in pieces:
+        # one byte more than allowed shows that there is more
+        data.append(unpack(piece, most + 1 - size) if unpack else piece)
+        arrived, size = arrived + len(piece), size + len(data[-1])
+        if max(arrived, size) > most:
+            return Body(b"".join(data)[:most], whole=False)
+    if unpack and not unpack.ended:
+        raise ValueError(f"the reply, packed by {encoding[:40]!r}, has no end")
+    return Body(b"".join(data), whole=True)
+
+
+class _Unpacking:
+    """A packed stream, piece by piece."""
+
+    def __init__(self, encoding: str) -> None:
+        self.name = encoding.strip().lower()
+        if self.name not in ("gzip", "x-gzip", "deflate"):
+            raise ValueError(f"the reply is packed by {encoding[:40]!r}, and {ACCEPTED} were asked for")
+        self._stream = zlib.decompressobj(31)
+        self._begun = False
+
+    def __call__(self, piece: bytes, most: int) -> bytes:
+        """At most so many bytes that the piece unpacks to; the rest is not asked for any more."""
+        if not self._begun and piece:
+            self._begun = True
+            if self.name == "deflate":  # with the frame that the standard asks for, or without, as some servers have it
+                self._stream = zlib.decompressobj(15 if piece[0] & 15 == 8 else -15)
+        try:
+            return self._stream.decompress(piece, most)
+        except zlib.error as error:
+            raise ValueError(f"the reply does not unpack by {self.name}: {error}") from None
+
+    @property
+    def ended(self) -> bool:
+        return self._stream.eof or not self._begun
+
+
+# --- what calls cost: tokens always, money where the price is known ---------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What a run would ask for, before its first call.
+
+    Attributes
+    ----------
+    calls : int
+        Calls to make; `stored` draws are in the store already.
+    input_tokens : int
+        An estimate: a token of English text has about four characters.
+    output_tokens : int
+        The most that the replies can hold.
+    cost : float or None
+        US dollars at most; None where the price is not known.
+
+    Examples
+    --------
+    >>> print(DryRun(calls=2, stored=0, input_tokens=900, output_tokens=16, cost=None))
+    2 calls (0 draws in the store): about 900 tokens in, at most 16 tokens out, price not known
+    """
+
+    calls: int
+    stored: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+    def __str__(self) -> str:
+        tokens = f"about {self.input_tokens:,} tokens in, at most {self.output_tokens:,} tokens out"
+        price = "price not known" if self.cost is None else f"at most ${self.cost:,.4f}"
+        return f"{self.calls:,} calls ({self.stored:,} draws in the store): {tokens}, {price}"
+
+
+def input_tokens(body: Mapping[str, Any]) -> int:
+    """Tokens of a request, estimated: four characters of English text each, about."""
+    return sum(len(message["content"]) for message in body["messages"]) // 4 + 1
+
+
+def most_output_tokens(body: Mapping[str, Any]) -> int:
+    """The most that the replies to a request can hold."""
+    return int(body["max_tokens"]) * int(body.get("n", 1))
+
+
+@lru_cache
+def list_price(model: str) -> tuple[float, float] | None:
+    """US dollars per million tokens in and out by LiteLLM's price list; None where it has none.
+
+    Examples
+    --------
+    >>> list_price("openai/gpt-4o-mini")
+    (0.15, 0.6)
+    """
+    prices, model = _price_list(), model.removeprefix("litellm/")
+    if (entry := prices.get(model)) is None:
+        provider, _, name = model.partition("/")
+        entry = prices.get(name, {})
+        # "bedrock" stands for "bedrock_converse" too; another provider may charge something else
+        if not str(entry.get("litellm_provider")).startswith(provider):
+            return None
+    try:
+        return round(entry["input_cost_per_token"] * 1e6, 9), round(entry["output_cost_per_token"] * 1e6, 9)
+    except (KeyError, TypeError):
+        return None
+
+
+def _price_list() -> dict[str, dict[str, Any]]:
+    # the list is read from the installed package without importing it, which takes seconds
+    found = find_spec("litellm")
+    for folder in (found.submodule_search_locations if found else None) or ():
+        path = Path(folder) / "model_prices_and_context_window_backup.json"
+        if path.is_file():
+            prices: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+            return prices
+    return {}

@@ -15,8 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.text import printable
 from calib.judge.calls.client import Client
-from calib.judge.calls.run import Run
-from calib.judge.calls.session import finished, opened_client
+from calib.judge.calls.run import Run, finished, opened_client
 from calib.judge.calls.shards import SHARDS, Asked, dry_run_of_shards, rated_in_shards
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request

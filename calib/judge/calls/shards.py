@@ -18,14 +18,12 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.core.extras import needed
-from calib.judge.calls.cost import DryRun
-from calib.judge.calls.run import Run, limit_note
-from calib.judge.calls.session import finished
+from calib.core.text import needed
+from calib.judge.calls.endpoint import DryRun
+from calib.judge.calls.run import Run, finished, limit_note
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows
 from calib.judge.prompt import Prompt, is_empty
-from calib.scale.executor import as_done, pool_of, workers_of
-from calib.scale.partitions import Partitions, is_partitioned
+from calib.scale.partitions import Partitions, as_done, is_partitioned, pool_of, workers_of
 from calib.table import TableError, check_items, read_frame, write
 from calib.table.files import whole_or_not
 

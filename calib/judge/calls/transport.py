@@ -1,7 +1,7 @@
 """The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
 
 The embedded judge, the direct transport, LiteLLM and any function are such a thing. None
-of them retries: that is done in one place, `calib.judge.calls.pace`.
+of them retries: that is done in one place, `calib.judge.calls.client`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from urllib.parse import urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from calib.core.extras import needed
-from calib.core.text import PrintableError
+from calib.core.text import PrintableError, needed
 from calib.judge import offline
-from calib.judge.calls.body import ACCEPTED, MOST_BYTES, MOST_ERROR_BYTES, read_body
-from calib.judge.calls.endpoint import excerpt, keep_secret, origin, public_url, redact, url_parts
+from calib.judge.calls.endpoint import (
+    ACCEPTED,
+    MOST_BYTES,
+    MOST_ERROR_BYTES,
+    excerpt,
+    keep_secret,
+    origin,
+    public_url,
+    read_body,
+    redact,
+    url_parts,
+)
 from calib.judge.replies.reply import to_json
 
 if TYPE_CHECKING:

@@ -18,10 +18,9 @@ from calib.analysis.agreement import alpha
 from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
 from calib.analysis.agreement.ceiling import human_ceiling
-from calib.analysis.agreement.disattenuated import disattenuated
 from calib.analysis.agreement.icc import icc, mean_squares, rating_sums
 from calib.analysis.agreement.levels import multiplicities
-from calib.analysis.agreement.reliability import reliability
+from calib.analysis.agreement.reliability import disattenuated, reliability
 from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calib
-from calib.analysis.calibration.isotonic import learned_elsewhere, monotone, ordered
+from calib.analysis.calibration.corp import learned_elsewhere, monotone, ordered
 from calib.stats import corp, ranked_probability_score
 
 # score, MCB, DSC, UNC, score of the recalibrated: calibration.md, G2, where they were computed by other code

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from calib.analysis.calibration.proportional_odds import (
+    Persons,
     chances,
     counted,
     derivatives,
@@ -14,7 +15,6 @@ from calib.analysis.calibration.proportional_odds import (
     log_likelihood,
     with_pseudo,
 )
-from calib.analysis.calibration.shifts import Persons
 
 
 def tables(seed=0, n=30, rows=6, levels=4):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from calib.analysis.drift.within_items import _apart, _sorted, dealt_anew
+from calib.analysis.drift.reading_change import _apart, _sorted, dealt_anew
 
 
 def energies(then, now):

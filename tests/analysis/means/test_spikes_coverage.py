@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
-from calib.analysis.means.unseen import bounded
+from calib.analysis.means.ridge import Rule, Sample, bounded, clustered, ridge
 
 pytestmark = pytest.mark.slow
 SETS, REST = 3000, 500
@@ -164,7 +163,7 @@ def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
 def test_this_simulation_can_fail(monkeypatch):
     # without an unseen label it is the Bayesian bootstrap
     monkeypatch.setattr(
-        "calib.analysis.means.unseen._unseen", lambda seen, far, **_: (np.full_like(seen.part, 1e-6),) * 2
+        "calib.analysis.means.ridge._unseen", lambda seen, far, **_: (np.full_like(seen.part, 1e-6),) * 2
     )
     for name in ("1-7, 90 % at 6", "copying, 3 %"):
         above, below = many(name, 20, seed=11)
