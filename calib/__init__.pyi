@@ -49,17 +49,12 @@ from .datasets.pairs import (
 )
 from .datasets.planted import load_planted as load_planted
 from .datasets.records import (
-    load_cje_arena as load_cje_arena,
-    load_lesion as load_lesion,
     load_summeval as load_summeval,
     load_summeval_judges as load_summeval_judges,
     load_topical_chat as load_topical_chat,
     load_unieval as load_unieval,
-    load_wax as load_wax,
 )
 from .datasets.wide import (
-    load_ballots as load_ballots,
-    load_forest_badmodel as load_forest_badmodel,
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
     load_llm_summeval as load_llm_summeval,

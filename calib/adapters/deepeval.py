@@ -38,7 +38,7 @@ def read(path: Path) -> Iterator[Row]:
 
 def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -> Row:
     name, meta = str(case.get("name") or ""), case.get("metadata") or case.get("additionalMetadata") or {}
-    score = number(metric.get("score"))
+    score, steps = number(metric.get("score")), _STEPS.search(str(metric.get("verboseLogs") or ""))
     missing = math.isnan(score) or bool(metric.get("error"))
     return Row(
         {**case, "hyperparameters": beside},
@@ -48,7 +48,8 @@ def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -
         item=None if not name or _UNNAMED.fullmatch(name) else name,
         system=text_of(meta.get("system") or beside.get("system")),
         rater=text_of(metric.get("evaluationModel")),
-        prompt=_prompt(metric),
+        # a name of the evaluation steps, which is all that is kept of the prompt; an error has none
+        prompt=f"steps-{hashlib.sha256(steps[1].encode()).hexdigest()[:6]}" if steps else "",
         method="logprob",
         scale="0..1",
         run="deepeval",
@@ -57,9 +58,3 @@ def _row(case: dict[str, Any], metric: dict[str, Any], beside: dict[str, Any]) -
         reference=text_of(case.get("expectedOutput") or case.get("expectedOutcome")),
         reply=text_of(metric.get("reason")),
     )
-
-
-def _prompt(metric: dict[str, Any]) -> str:
-    """A name of the evaluation steps, which is all that is kept of the prompt; an error has none."""
-    found = _STEPS.search(str(metric.get("verboseLogs") or ""))
-    return f"steps-{hashlib.sha256(found[1].encode()).hexdigest()[:6]}" if found else ""

@@ -50,8 +50,10 @@ def _rows_of_sample(sample: dict[str, Any], spec: dict[str, Any]) -> Iterator[Ro
         options = _options(name, spec)
         votes = ((score.get("metadata") or {}).get("panel") or {}).get("votes")
         models = options.get("model")
+        grading = (score.get("metadata") or {}).get("grading")
+        question = str(grading[0].get("content")) if grading and isinstance(grading[0], dict) else None
         asked = row._replace(
-            rater=_judge(score, options, spec), asked=_asked(score), reply=text_of(score.get("explanation"))
+            rater=_judge(score, options, spec), asked=question, reply=text_of(score.get("explanation"))
         )
         if isinstance(votes, list) and isinstance(models, list) and len(votes) == len(models):
             for vote, model in zip(votes, models, strict=True):
@@ -118,11 +120,6 @@ def _judge(score: dict[str, Any], options: dict[str, Any], spec: dict[str, Any])
     model = options.get("model")
     named = model if isinstance(model, str) else meta.get("grader") or grading[-1].get("model") or spec.get("model")
     return text_of(named)
-
-
-def _asked(score: dict[str, Any]) -> str | None:
-    grading = (score.get("metadata") or {}).get("grading")
-    return str(grading[0].get("content")) if grading and isinstance(grading[0], dict) else None
 
 
 def _values(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -21,22 +21,16 @@ def sniff(name: str, head: str) -> bool:
 def read(path: Path) -> Iterator[Row]:
     """One row per feedback; expectations are references, and feedback that another replaced does not count."""
     for record in rows_of(path):
-        info = _info(record, path)
+        info = record.get("info") if isinstance(record, dict) else None
+        if info is None and isinstance(record, dict) and "assessments" in record:
+            info = record
+        if not isinstance(info, dict):
+            raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
         found = [one for one in info.get("assessments") or [] if "feedback" in one]
         replaced = {one.get("overrides") for one in found if one.get("overrides")}
         for one in found:
             if one.get("valid") is not False and one.get("assessment_id") not in replaced:
                 yield _row(record, info, one)
-
-
-def _info(record: Any, path: Path) -> dict[str, Any]:
-    """The head of a trace, from its own JSON or from a row of the frame."""
-    info = record.get("info") if isinstance(record, dict) else None
-    if info is None and isinstance(record, dict) and "assessments" in record:
-        info = record
-    if not isinstance(info, dict):
-        raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
-    return info
 
 
 def _row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any]) -> Row:

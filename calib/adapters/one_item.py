@@ -22,22 +22,13 @@ _COUNTS = ("n", "n_unread")
 
 
 class Reading(NamedTuple):
-    """What a judge says of one item.
+    """What a judge says of one item."""
 
-    Attributes
-    ----------
-    score : float
-        The expectation over the scale; NaN if nothing could be read.
-    details : dict
-        `entropy`, `sd`, `mass`, `low`, `high`, `n`, `n_unread` (None where that is not known), `status`,
-        `distribution` (label to weight, not renormalised), `prompt`, `judge`: plain JSON.
-    words : str
-        The same for people, or why nothing could be read.
-    """
-
-    score: float
+    score: float  # the expectation over the scale; NaN if nothing could be read
+    # plain JSON: entropy, sd, mass, low, high, n, n_unread (None where that is not known), status, distribution (label
+    # to weight, not renormalised), prompt, judge
     details: dict[str, Any]
-    words: str
+    words: str  # the same for people, or why nothing could be read
 
     @property
     def is_read(self) -> bool:
@@ -50,11 +41,6 @@ Read = Callable[[Mapping[str, Any]], Reading]
 
 def reader(prompt: Prompt, judge: Judge, store: str | Path | None, complete: AnyComplete | None) -> Read:
     """A function that has the judge read one item, given its texts by column.
-
-    Raises
-    ------
-    ValueError
-        If items could not be read alone and be compared: `check_alone`.
 
     Examples
     --------

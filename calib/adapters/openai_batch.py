@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,11 @@ def read(path: Path) -> Iterator[Row]:
             criterion if slash else "score",
             item=item if slash else name,
             run="openai_batch",
-            **_of_request(asked.get(name)),
         )
+        if body := asked.get(name):
+            temperature = math.nan if body.get("temperature") is None else float(body["temperature"])
+            text = "\n".join(str(message.get("content")) for message in body.get("messages") or [])
+            row = row._replace(asked=text, rater=text_of(body.get("model")), temperature=temperature)
         yield from _replies(row, line)
 
 
@@ -58,12 +62,3 @@ def _requests_beside(path: Path) -> dict[str, Any]:
                 if len(found) < _ASKED:
                     found[str(line.get("custom_id"))] = line.get("body") or {}
     return found
-
-
-def _of_request(body: dict[str, Any] | None) -> dict[str, Any]:
-    if not body:
-        return {}
-    asked = "\n".join(str(message.get("content")) for message in body.get("messages") or [])
-    temperature = body.get("temperature")
-    known = {"asked": asked, "rater": text_of(body.get("model"))}
-    return known | ({} if temperature is None else {"temperature": float(temperature)})

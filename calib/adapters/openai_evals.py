@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Row]:
 
 
 def _rows(line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], asked: dict[str, Any]) -> Iterator[Row]:
-    names = spec.get("completion_fns") or [None]
+    names, sampled = spec.get("completion_fns") or [None], asked.get("sampled")
     row = Row(
         line,
         str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
@@ -49,7 +49,7 @@ def _rows(line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], aske
         system=text_of(names[0]),
         rater="oaieval",
         run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
-        output=_said(asked.get("sampled")),
+        output=text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled),
     )
     if line["type"] == "match":
         yield _scored(row, row.criterion, data.get("correct"))._replace(
@@ -61,7 +61,8 @@ def _rows(line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], aske
         value = _graded(data)
         yield _scored(row, row.criterion, value)._replace(rater=text_of(names[-1]), reply=text_of(data.get("choice")))
     else:
-        yield from (_scored(row, str(name), value) for name, value in data.items() if _is_score(value))
+        scores = {name: value for name, value in data.items() if value is None or isinstance(value, bool | int | float)}
+        yield from (_scored(row, str(name), value) for name, value in scores.items())
 
 
 def _graded(data: dict[str, Any]) -> Any:
@@ -72,14 +73,6 @@ def _graded(data: dict[str, Any]) -> Any:
     return _LETTERS.get(str(data.get("choice"))) if score is None else score
 
 
-def _is_score(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float)
-
-
 def _scored(row: Row, criterion: str, value: Any) -> Row:
     score = number(value)
     return row._replace(criterion=criterion, score=score, status="unread" if math.isnan(score) else "ok")
-
-
-def _said(sampled: Any) -> str | None:
-    return text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled)

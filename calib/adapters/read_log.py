@@ -30,13 +30,7 @@ def head_of(path: Path) -> str:
 
 
 def json_of(path: Path) -> Any:
-    """A whole file of JSON; a bare NaN, as some tools write, is a number that is missing.
-
-    Raises
-    ------
-    TableError
-        If it is no JSON, or cut off; with the line.
-    """
+    """A whole file of JSON; a bare NaN, as some tools write, is a number that is missing."""
     try:
         return json.loads(path.read_text("utf-8-sig", errors="replace"))
     except (ValueError, RecursionError) as error:
@@ -165,15 +159,6 @@ def read_log(
         Of tools that keep a judge's expectation without its distribution (DeepEval, Opik)
         the second is a table of scores, and says what became of each reply by `status`.
         People's feedback (MLflow, Opik) is rows of the method "human".
-
-    Raises
-    ------
-    TableError
-        If a file is broken (with its line), holds nothing, is of several tools, or holds a
-        run or reading twice.
-    ArgumentError
-        If `tool` is unknown, a path leads nowhere, or the log does not say who judged.
-    FileNotFoundError
 
     Warns
     -----

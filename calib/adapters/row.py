@@ -17,63 +17,31 @@ _CUT_OFF = re.compile(r"length limit was reached|finish_reason\W+length", re.IGN
 
 
 class Row(NamedTuple):
-    """One score that a tool wrote, or the trace of one that is missing.
+    """One score that a tool wrote, or the trace of one that is missing; None where the tool does not say."""
 
-    Attributes
-    ----------
-    record : object
-        What the tool wrote about the output: dicts and lists, in which a user's dotted path finds a field.
-    criterion : str
-    score : float
-        NaN unless `status` is "ok".
-    status : str
-        "ok", "unread" (the judge answered, without a score), "refused", "failed" (the call), "truncated".
-    item : str, optional
-        The tool's id of the output or of its input; None where it has none, or one that says nothing.
-    system, rater : str, optional
-        Who wrote the output, and who gave the score; None where the tool does not say.
-    prompt : str
-        The tool's own name or digest of what the judge was asked; or else
-    asked : str, optional
-        the whole text that it was sent.
-    method : str
-        As in the ratings table: "sample", "logprob", "human".
-    temperature : float
-    draw : int, optional
-        The number that the tool gives a repeat; None where it only writes another row.
-    scale : str
-        The scale that the tool documents; empty where it has none.
-    run : str
-        Tool, version and id of the run, such as ``inspect_ai 0.3.285|UX56DM``.
-    source, output, reference : str, optional
-    reply : str, optional
-        What the judge said.
-    shares : tuple of RatingRow
-        The distribution over scores where the log kept token probabilities; `score` is then not looked at.
-    completion : dict, optional
-        A chat completion that has yet to be read, on the scale that the user says.
-    """
-
+    # what the tool wrote about the output: dicts and lists, in which a user's dotted path finds a field
     record: Any
     criterion: str
-    score: float = math.nan
+    score: float = math.nan  # unless `status` is "ok"
+    # "ok", "unread" (the judge answered, without a score), "refused", "failed" (the call), "truncated"
     status: str = "ok"
-    item: str | None = None
-    system: str | None = None
-    rater: str | None = None
-    prompt: str = ""
-    asked: str | None = None
-    method: str = "sample"
+    item: str | None = None  # the tool's id of the output or of its input, unless it says nothing
+    system: str | None = None  # who wrote the output
+    rater: str | None = None  # who gave the score
+    prompt: str = ""  # the tool's own name or digest of what the judge was asked; or else
+    asked: str | None = None  # the whole text that it was sent
+    method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"
     temperature: float = math.nan
-    draw: int | None = None
-    scale: str = ""
-    run: str = ""
+    draw: int | None = None  # the number that the tool gives a repeat; None where it only writes another row
+    scale: str = ""  # the scale that the tool documents
+    run: str = ""  # tool, version and id of the run, such as "inspect_ai 0.3.285|UX56DM"
     source: str | None = None
     output: str | None = None
     reference: str | None = None
-    reply: str | None = None
+    reply: str | None = None  # what the judge said
+    # the distribution over scores where the log kept token probabilities; `score` is then not looked at
     shares: tuple[RatingRow, ...] = ()
-    completion: Any = None
+    completion: Any = None  # a chat completion that has yet to be read, on the scale that the user says
 
 
 def field(record: Any, path: str) -> Any:

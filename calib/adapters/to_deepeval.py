@@ -48,14 +48,6 @@ def to_deepeval_metric(
         status, distribution, prompt, judge). Where nothing could be read these raise `JudgeError` and `error`
         says why; there is no score then.
 
-    Raises
-    ------
-    ValueError
-        If the prompt is for pairs or lacks its steps, the judge's method is still to be found out, or the
-        threshold is not between 0 and 1.
-    MissingPackageError
-        If DeepEval is not installed.
-
     Examples
     --------
     >>> metric = to_deepeval_metric(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP

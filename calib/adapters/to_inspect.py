@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.one_item import Reading, reader
+from calib.adapters.one_item import reader
 from calib.core.check import as_typed
 from calib.core.text import needed
 from calib.judge.calls.transport import AnyComplete
@@ -40,13 +40,6 @@ def to_inspect_scorer(
         could be read), and as `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution,
         prompt and judge. The metrics are mean and stderr.
 
-    Raises
-    ------
-    ValueError
-        If the prompt is for pairs or lacks its steps, or the judge's method is still to be found out.
-    MissingPackageError
-        If Inspect AI is not installed.
-
     Examples
     --------
     >>> scorer = to_inspect_scorer(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP
@@ -58,19 +51,13 @@ def to_inspect_scorer(
     threads = needed("anyio.to_thread", extra="inspect", use=_USE)
 
     async def score(state: Any, target: Any) -> Any:
-        texts = _texts(state, target)
+        known = {"source": state.input_text, "output": state.output.completion, "reference": target.text or None}
+        texts = {**(state.metadata or {}), **known}
         # `rate` waits for its calls; to give the thread up is all that a cancelled eval can do
         reading = await threads.run_sync(partial(read, texts), abandon_on_cancel=True)
-        return _score(scorers.Score, reading, texts["output"])
+        return scorers.Score(
+            value=reading.score, answer=texts["output"], explanation=reading.words, metadata=reading.details
+        )
 
     # Inspect writes a factory's arguments into its log: this one has none, as a judge may hold an endpoint
     return scorers.scorer(metrics=[scorers.mean(), scorers.stderr()], name=prompt.criterion)(lambda: score)()
-
-
-def _texts(state: Any, target: Any) -> dict[str, Any]:
-    known = {"source": state.input_text, "output": state.output.completion, "reference": target.text or None}
-    return {**(state.metadata or {}), **known}
-
-
-def _score(kind: Any, reading: Reading, output: str) -> Any:
-    return kind(value=reading.score, answer=output, explanation=reading.words, metadata=reading.details)

@@ -44,13 +44,6 @@ def to_opik_metric(
         `metadata` entropy, sd, mass, low, high, n, n_unread, status, distribution, prompt and judge. Where
         nothing could be read `value` is None and `scoring_failed` is set.
 
-    Raises
-    ------
-    ValueError
-        If the prompt is for pairs or lacks its steps, or the judge's method is still to be found out.
-    MissingPackageError
-        If Opik is not installed.
-
     Examples
     --------
     >>> metric = to_opik_metric(calib.geval_prompt("fluency"), calib.Judge("offline"))  # doctest: +SKIP

@@ -9,21 +9,15 @@ from .pairs import (
 from .planted import CRITERIA as CRITERIA, load_planted as load_planted
 from .records import (
     TOPICAL_CHAT_PROMPTS as TOPICAL_CHAT_PROMPTS,
-    WAX_RELATIONS as WAX_RELATIONS,
-    load_cje_arena as load_cje_arena,
-    load_lesion as load_lesion,
     load_summeval as load_summeval,
     load_summeval_judges as load_summeval_judges,
     load_topical_chat as load_topical_chat,
     load_unieval as load_unieval,
-    load_wax as load_wax,
     read_chiang_lee as read_chiang_lee,
 )
 from .registry import DatasetError as DatasetError, available as available
 from .wide import (
     LLM_SUMMEVAL_PROMPTS as LLM_SUMMEVAL_PROMPTS,
-    load_ballots as load_ballots,
-    load_forest_badmodel as load_forest_badmodel,
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
     load_llm_summeval as load_llm_summeval,

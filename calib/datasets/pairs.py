@@ -152,7 +152,12 @@ def load_composo(
     wanted = tuple(files) if prompts is None else (prompts,) if isinstance(prompts, str) else tuple(prompts)
     for prompt in wanted or ("",):
         choice(prompt, "prompts", tuple(files))
-    records = {prompt: _run_records(*files[prompt]) for prompt in wanted}
+    records = {}
+    for prompt in wanted:
+        file, rows = files[prompt]
+        records[prompt] = read_jsonl("composo", f"results/raw/{file}.jsonl")
+        expect("composo", f"rows in {file}", len(records[prompt]), rows)
+        expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records[prompt]), 0)
     every = [record for part in records.values() for record in part]
     items = _responses(every)
     ratings = _response_draws(every, _RUNS[judge][0], items["item"])
@@ -174,13 +179,6 @@ def _run_files(judge: str, temperature: float | None) -> dict[str, tuple[str, in
         rule = "must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None"
         raise ArgumentError("temperature", rule, f"got {temperature!r} with {judge}")
     return {"base": (f"base_full_k8_t{float(temperature)}", _COOLER_ROWS[temperature])}
-
-
-def _run_records(file: str, rows: int) -> list[Record]:
-    records = read_jsonl("composo", f"results/raw/{file}.jsonl")
-    expect("composo", f"rows in {file}", len(records), rows)
-    expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records), 0)
-    return records
 
 
 def _query(record: Record) -> str:

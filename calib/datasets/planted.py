@@ -179,19 +179,14 @@ def ladder(text: Text) -> list[tuple[str, int, str]]:
     return [clean, *spoiled]
 
 
-def _score(item: str, criterion: str, rater: str, quality: float) -> int:
-    """Return one simulated rating: quality, the rater's bias and normal noise, rounded to 1..5."""
-    noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(item, criterion, rater) + 0.5) / 2**64)
-    return min(5, max(1, round(quality + _BIASES[rater] + noise)))
-
-
 def _ratings(item: str, defect: str, severity: int) -> list[dict[str, object]]:
-    """Return the simulated ratings of one item."""
+    """Return the simulated ratings of one item: quality, the rater's bias and normal noise, rounded to 1..5."""
     rows: list[dict[str, object]] = []
     for criterion in CRITERIA:
         quality = _TOP - (_DROP[severity] if criterion == defect else _SPILL * severity)
-        for rater in _BIASES:
-            score = _score(item, criterion, rater, quality)
+        for rater, bias in _BIASES.items():
+            noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(item, criterion, rater) + 0.5) / 2**64)
+            score = min(5, max(1, round(quality + bias + noise)))
             rows.append({"item": item, "criterion": criterion, "rater": rater, "score": score})
     return rows
 

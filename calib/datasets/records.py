@@ -8,17 +8,10 @@ import pandas as pd
 
 from calib.core.check import choice
 from calib.datasets.planted import CRITERIA
-from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json, read_jsonl
+from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json
 from calib.judge.replies.extract import read_label
 from calib.judge.scale import Scale
 
-POLICIES = ("base", "clone", "parallel_universe_prompt", "unhelpful")
-WAX_RELATIONS = (
-    "Action", "Antonym", "Category-Exemplar-Pairs", "Common-Phrase", "Emotion-Evaluation", "Function",
-    "Has-Prerequisite", "HasProperty", "Location", "Material-MadeOf", "Members-of-the-same-Category",
-    "None-of-the-above", "PartOf", "Result-In", "Synonym", "Thematic", "Time",
-)  # fmt: skip
-_LESION_SCALES = {**dict.fromkeys(("Asymmetry", "Border", "Dermo", "Blue"), "0|1|2"), "Color": "1|2|3|4|5|6"}
 TOPICAL_CHAT_PROMPTS = (
     "analyze_rate", "analyze_rate_auto_cot", "geval", "geval_no_auto_cot", "llm_eval_no_cot", "rate_explain",
     "rate_explain_auto_cot",
@@ -188,49 +181,6 @@ def read_chiang_lee(reply: str) -> float:
     return float(digit[0]) if digit else float("nan")
 
 
-# --- Chatbot Arena ----------------------------------------------------------------------------------------------
-
-
-def load_cje_arena() -> Tables:
-    """Chatbot Arena prompts answered by four policies: a judge's scores of all, a better model's of a few.
-
-    Items: 4,000 rows: 1,000 prompts (`source`, `group`) answered under four policies (`system`): ``base``, and
-    ``clone``, ``parallel_universe_prompt`` and ``unhelpful``.
-    Ratings: 4,630 rows of criterion ``quality``, from 0 to 1: rater ``judge`` (4,000) and rater ``oracle``, which
-    stands in for people (480 of ``base``, 50 of each other policy: probes, to see whether the judge errs there as it
-    does on ``base``).
-
-    References
-    ----------
-    Landesberg and Narayan (2025), Causal Judge Evaluation, arXiv:2512.11150.
-    """
-    folder = "examples/arena_sample"
-    draws = {policy: read_jsonl("cje_arena", f"{folder}/fresh_draws/{policy}_responses.jsonl") for policy in POLICIES}
-    probes = {policy: read_jsonl("cje_arena", f"{folder}/probe_slice/{policy}_probe.jsonl") for policy in POLICIES[1:]}
-    items = [_answer(record, policy) for policy, records in draws.items() for record in records]
-    judge = _policy_scores(draws, "judge", "judge_score")
-    oracle = _policy_scores({**probes, "base": draws["base"]}, "oracle", "oracle_label")
-    return checked_tables("cje_arena", items, judge + oracle)
-
-
-def _answer(record: Record, policy: str) -> Record:
-    row = {"item": f"{record['prompt_id']}__{policy}", "source": record["prompt"], "output": record["response"]}
-    return row | {"group": record["prompt_id"], "system": policy}
-
-
-def _policy_scores(answers: dict[str, list[Record]], rater: str, field: str) -> list[Record]:
-    shared = {"criterion": "quality", "rater": rater, "method": "sample", "scale": "0..1"}
-    return [
-        {**shared, "item": f"{record['prompt_id']}__{policy}", "score": record[field]}
-        for policy, records in answers.items()
-        for record in records
-        if field in record
-    ]
-
-
-# --- the sets of the alternative annotator test: labels under rater and key, a file of people and one of judges ---
-
-
 def load_summeval_judges() -> Tables:
     """SummEval, rated by three experts (e0, e1, e2) and six LLM judges, each a rater of its own.
 
@@ -243,57 +193,14 @@ def load_summeval_judges() -> Tables:
     Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
     """
     items, _ = load_summeval()
-    ratings = _annotations("alt_test", "summeval").assign(scale="1|2|3|4|5")
+    rows = [
+        (*key.rsplit("__", 1), rater, score, method, "1|2|3|4|5")
+        for file, method in {"human": "human", "llm": "sample"}.items()
+        for rater, scores in read_json("alt_test", f"data/summeval/{file}_annotations.json").items()
+        for key, score in scores.items()
+    ]
+    ratings = pd.DataFrame(rows, columns=["item", "criterion", "rater", "score", "method", "scale"])
     items, ratings = checked_tables("alt_test", items, ratings)
     expect("alt_test", "rated items that have a text", len(set(ratings["item"]) & set(items["item"])), 1600)
     expect("alt_test", "ratings from the rater with fewest", ratings["rater"].value_counts().min(), 6400)
     return items, ratings
-
-
-def load_lesion() -> Tables:
-    """Lesion: five features of 100 skin images, rated by six students and four LLM judges.
-
-    Items: 100 rows: `item`, the name of the image in the ISIC archive. The images are not part of the set.
-    Ratings: 4,980 rows: criteria Asymmetry, Border, Color, Dermo and Blue, raters ``student_1`` to ``student_6`` (a
-    few ratings are missing) and four judges, one number each.
-
-    References
-    ----------
-    Cheplygina and Pluim (2018), Crowd disagreement about medical images is informative, LABELS; judges of Calderon,
-    Reichart and Dror (2025), The Alternative Annotator Test, ACL.
-    """
-    ratings = _annotations("lesion", "lesion")
-    ratings["scale"] = ratings["criterion"].map(_LESION_SCALES)
-    return checked_tables("lesion", {"item": ratings["item"].unique()}, ratings)
-
-
-def load_wax() -> Tables:
-    """WAX: which of 17 relations holds between two words, given an explanation; a set of names, not numbers.
-
-    Items: 246 rows: `cue`, `association`, `output` (the explanation), `group` (the cue; 159 of them).
-    Ratings: 2,856 rows of criterion ``relation``: eight people (each item has five or six of them) and six judges.
-    `label` is the name of the relation, `score` its place in `calib.datasets.WAX_RELATIONS`, counted from 0: a code,
-    without order or distance, so that the scale is unknown.
-
-    References
-    ----------
-    Liu, Cohn, De Deyne and Frermann (2022), WAX: A New Dataset for Word Association eXplanations, AACL; judges of
-    Calderon, Reichart and Dror (2025), The Alternative Annotator Test, ACL.
-    """
-    ratings = _annotations("wax", "wax", "relation").rename(columns={"score": "label"})
-    expect("wax", "names of other relations", len(set(ratings["label"]) - set(WAX_RELATIONS)), 0)
-    ratings["score"] = ratings["label"].map(WAX_RELATIONS.index)
-    items = pd.DataFrame({"item": ratings["item"].unique()})
-    items[["cue", "association", "output"]] = items["item"].str.split("__", expand=True)
-    return checked_tables("wax", items.assign(group=items["cue"]), ratings)
-
-
-def _annotations(name: str, folder: str, criterion: str = "") -> pd.DataFrame:
-    """Ratings; a key is an item and a criterion, or the item alone where the criterion is given."""
-    rows = [
-        (*((key, criterion) if criterion else key.rsplit("__", 1)), rater, label, method)
-        for file, method in {"human": "human", "llm": "sample"}.items()
-        for rater, labels in read_json(name, f"data/{folder}/{file}_annotations.json").items()
-        for key, label in labels.items()
-    ]
-    return pd.DataFrame(rows, columns=["item", "criterion", "rater", "score", "method"])

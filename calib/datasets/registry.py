@@ -132,8 +132,8 @@ def _own_copy(name: str, file: Record) -> Path | None:
 
 
 def _own_place(name: str, file: Record) -> str:
-    """Within CALIB_DATA; sets of one repository share a folder."""
-    return f"{registered_sets()[name].get('folder', name)}/{file.get('place', file['path'])}"
+    """Within CALIB_DATA."""
+    return f"{name}/{file.get('place', file['path'])}"
 
 
 def _cache_path(name: str, file: Record) -> Path:

@@ -1,4 +1,4 @@
-"""Sets in one table of columns, or in arrays: one for each rater, for each label, or for each question."""
+"""Sets in one table of columns: one for each rater, for each label, or for each question."""
 
 from __future__ import annotations
 
@@ -145,49 +145,6 @@ def _columns(name: str, path: str) -> pd.DataFrame:
     separator = "\t" if path.endswith(".tsv") else ","
     frame = pd.read_csv(io.BytesIO(read_file(name, path)), sep=separator, dtype=dict.fromkeys(ids, str))
     return frame.rename(columns=ids)
-
-
-# --- arrays of zeros and ones: what a machine saw in all items, and people in the first ones ----------------------
-
-
-def load_ballots() -> Tables:
-    """Ballots of an election in San Francisco: is the vote for the winner, read by a person and by a machine.
-
-    Items: 79,177 rows, `item` alone: the first 1,027 are those that people read.
-    Ratings: 80,204 rows of criterion ``vote``, 0 or 1: rater ``human`` (1,027 ballots) and rater ``machine``,
-    computer vision (all ballots).
-
-    References
-    ----------
-    Angelopoulos et al. (2023), Prediction-powered inference, Science 382(6671):669-674.
-    """
-    path = "ballots/ballot-data.npz"
-    return _seen_by_two("ballots", path, "vote", "Y_labeled", ("Yhat_labeled", "Yhat_unlabeled"))
-
-
-def load_forest_badmodel() -> Tables:
-    """Parcels of the Amazon forest: cleared or not, seen by people and by a model that is of no use.
-
-    Items: 1,596 rows, `item` alone.
-    Ratings: 3,192 rows of criterion ``cleared``, 0 or 1: raters ``human`` and ``machine``, whose correlation is
-    -0.05.
-
-    References
-    ----------
-    Angelopoulos, Duchi and Zrnic (2023), PPI++: Efficient Prediction-Powered Inference, arXiv:2311.01453.
-    """
-    return _seen_by_two("forest_badmodel", "examples/baselines/forest_badmodel.npz", "cleared", "Y", ("Yhat",))
-
-
-def _seen_by_two(name: str, path: str, criterion: str, human: str, machine: tuple[str, ...]) -> Tables:
-    arrays = np.load(io.BytesIO(read_file(name, path)))
-    seen = {"human": arrays[human], "machine": np.concatenate([arrays[part] for part in machine])}
-    items = pd.DataFrame({"item": [f"{name}-{number:05d}" for number in range(len(seen["machine"]))]})
-    ratings = pd.concat(
-        items.head(len(score)).assign(rater=rater, score=score, method="human" if rater == "human" else "sample")
-        for rater, score in seen.items()
-    )
-    return checked_tables(name, items, ratings.assign(criterion=criterion, scale="0|1"))
 
 
 # --- summEval, judged by GPT-3.5 in five formats of the prompt, and by other models in one ----------------------------

@@ -14,8 +14,6 @@ from calib.inputs.question import (
     LEAST_ITEMS,
     Beside,
     Can,
-    Rule,
-    Say,
     asked,
     constant,
     few_labelled,
@@ -29,6 +27,9 @@ from calib.table import parse_scale
 from calib.table.gold import MOST_VALUES, values_of
 
 _LEAST_SYSTEMS = 3  # two agree in full or not at all
+_LEAST_VERDICTS = 10
+_LEAST_CLAIMS = 30  # items with labels, of which a regression has three coefficients
+_MOST_SYSTEMS = 60  # of which each is held against all others
 MOST_IN_PAIRS = 6  # systems of which each is held against each
 _FIRST_LABELS = 50  # to be bought where there is none
 _ONE_BY_ONE = (  # questions about each item, and the labels that they need
@@ -40,18 +41,32 @@ _ONE_BY_ONE = (  # questions about each item, and the labels that they need
 
 def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
-    # the two sides of a pair mirror each other: what is in a group says nothing more
-    levels = ("item", "system") if taken.pairwise else ("item", "group", "system")
-    means = [_win_rate(pairs)] if taken.pairwise else [_interval(pairs), _interval_by_system(pairs)]
-    found = [*means, _difference(pairs), *(_agreement(pairs, level) for level in levels)]
+    by_group, by_system = {"level": "group"}, {"level": "system"}
+    if taken.pairwise:
+        found = [asked("win rate, with interval", "interval", pairs, _few_of_a_rate, _of_all_pairs)]
+    else:
+        each = {"by": "system"}
+        found = [
+            asked("human mean, with interval", "interval", pairs, _few_labels, _of_all),
+            asked("mean of each system", "interval", pairs, _few_of_a_system, _of_each_system, options=each),
+        ]
+    found += [_difference(pairs), asked("agreement over items", "agreement", pairs, no_spread, labelled, some=True)]
+    if not taken.pairwise:  # the two sides of a pair mirror each other: what is in a group says nothing more
+        what = "agreement within groups"
+        found.append(asked(what, "agreement", pairs, _no_group, _groups, some=True, options=by_group))
     found += [
+        asked("agreement over systems", "agreement", pairs, _few_systems, _systems, some=True, options=by_system),
         _ranking(pairs),
         _reliability(taken),
         *_one_by_one(taken, pairs),
-        *of_fairness(taken, pairs),
-        _labels_needed(_of_systems(pairs) if taken.pairwise else pairs),
-        _choice(taken),
     ]
+    if taken.pairwise:
+        what, planned = "agreement on pairs", _of_systems(pairs)
+        found += [asked(what, "pairwise_agreement", pairs, _few_verdicts, _verdicts_on_pairs, some=True), _board(taken)]
+    else:
+        planned = list(pairs)
+        found += [_verdicts(taken, pairs), _favour(taken, pairs)]
+    found += [_labels_needed(planned), _choice(taken)]
     if taken.scores is None and taken.people is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in found)
     return tuple(one if one.why else replace(one, why=_missing(taken)) for one in found)
@@ -67,26 +82,14 @@ def _missing(taken: Intake) -> str:
 # --- with people's labels ---------------------------------------------------------------------------------------
 
 
-def _interval(pairs: Sequence[Beside]) -> Can:
-    return asked("human mean, with interval", "interval", pairs, _few_labels, _of_all)
-
-
-def _win_rate(pairs: Sequence[Beside]) -> Can:
+def _few_of_a_rate(pair: Beside) -> str:
     """Of each system that was preferred or not."""
-
-    def few(pair: Beside) -> str:
-        return _few_labels(pair) or _few_of_each(pair)
-
-    return asked("win rate, with interval", "interval", pairs, few, _of_all_pairs)
+    return _few_labels(pair) or _few_of_each(pair)
 
 
 def _of_all_pairs(pairs: Sequence[Beside]) -> str:
-    labelled, there = ([_pairs_in(frame) for frame in frames] for frames in _frames(pairs))
+    labelled, there = [_pairs_in(pair.labelled) for pair in pairs], [_pairs_in(pair.frame) for pair in pairs]
     return f"{span(labelled)} of {span(there)} pairs have a label"
-
-
-def _frames(pairs: Sequence[Beside]) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    return [pair.labelled for pair in pairs], [pair.frame for pair in pairs]
 
 
 def _pairs_in(frame: pd.DataFrame) -> int:
@@ -94,7 +97,7 @@ def _pairs_in(frame: pd.DataFrame) -> int:
 
 
 def _of_all(pairs: Sequence[Beside]) -> str:
-    labelled, there = ([len(frame) for frame in frames] for frames in _frames(pairs))
+    labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
         return f"all {span(there)} items have a label, so the judge adds nothing to it"
     return f"{span(labelled)} of {span(there)} items have a label"
@@ -105,11 +108,8 @@ def _few_labels(pair: Beside) -> str:
     return few_labelled(pair, LEAST_GOLD) or ("" if pair.scaled else constant("label", pair.labelled["y"]))
 
 
-def _interval_by_system(pairs: Sequence[Beside]) -> Can:
-    def say(good: Sequence[Beside]) -> str:
-        return f"each of {span([len(pair.values('system')) for pair in good])} systems has {LEAST_GOLD} labels or more"
-
-    return asked("mean of each system", "interval", pairs, _few_of_a_system, say, options={"by": "system"})
+def _of_each_system(pairs: Sequence[Beside]) -> str:
+    return f"each of {span([len(pair.values('system')) for pair in pairs])} systems has {LEAST_GOLD} labels or more"
 
 
 def _few_of_a_system(pair: Beside) -> str:
@@ -132,21 +132,13 @@ def _difference(pairs: Sequence[Beside]) -> Can:
     names = tuple(first.values("system")) if first else ()
 
     def say(good: Sequence[Beside]) -> str:
-        return f"{_against(names)}, {_paired(good[0])}"
+        one = "each" if len(names) <= MOST_IN_PAIRS else names[0]
+        against = " and ".join(names) if len(names) == 2 else f"{len(names)} systems, {one} against the others"
+        if not good[0].has("group"):
+            return f"{against}, nothing paired, as no column says what both answered (--group)"
+        return f"{against}, paired by {number(good[0].frame['group'].nunique(), 'group')}"
 
     return asked("difference of systems", "difference", pairs, _few_for_a_difference, say, systems=names)
-
-
-def _against(names: Sequence[str]) -> str:
-    if len(names) == 2:
-        return " and ".join(names)
-    return f"{len(names)} systems, {'each' if len(names) <= MOST_IN_PAIRS else names[0]} against the others"
-
-
-def _paired(pair: Beside) -> str:
-    if not pair.has("group"):
-        return "nothing paired, as no column says what both answered (--group)"
-    return f"paired by {number(pair.frame['group'].nunique(), 'group')}"
 
 
 def _few_for_a_difference(pair: Beside) -> str:
@@ -154,17 +146,6 @@ def _few_for_a_difference(pair: Beside) -> str:
         return few
     repeats = pair.has("group") and pair.frame.duplicated(["group", "system"]).any()
     return "a system has several items in a group" if repeats else ""
-
-
-def _agreement(pairs: Sequence[Beside], level: str) -> Can:
-    rules: dict[str, tuple[str, Rule, Say]] = {
-        "item": ("agreement over items", no_spread, labelled),
-        "group": ("agreement within groups", _no_group, _groups),
-        "system": ("agreement over systems", _few_systems, _systems),
-    }
-    what, rule, say = rules[level]
-    options = {} if level == "item" else {"level": level}
-    return asked(what, "agreement", pairs, rule, say, some=True, options=options)
 
 
 def _groups(pairs: Sequence[Beside]) -> str:
@@ -241,11 +222,8 @@ def _many_values(taken: Intake, criterion: str) -> str:
 
 def _labels_needed(pairs: Sequence[Beside]) -> Can:
     width = _width_worth_having(pairs)
-
-    def say(_: Sequence[Beside]) -> str:
-        return f"for an interval of +/- {width:g}"
-
-    return asked("labels needed", "labels_needed", pairs, _nothing_to_buy, say, options={"half_width": width})
+    why = f"for an interval of +/- {width:g}"
+    return asked("labels needed", "labels_needed", pairs, _nothing_to_buy, lambda _: why, options={"half_width": width})
 
 
 def _of_systems(pairs: Sequence[Beside]) -> list[Beside]:
@@ -271,6 +249,75 @@ def _width_worth_having(pairs: Sequence[Beside]) -> float:
         return 0.1
     unit = 10.0 ** (math.floor(math.log10(max(widths))) - 1)
     return float(f"{math.ceil(max(widths) / unit) * unit:.2g}")
+
+
+# --- verdicts, favour, boards -----------------------------------------------------------------------------------
+
+
+def _of_people(taken: Intake, pair: Beside) -> pd.DataFrame:
+    """People's labels one by one."""
+    people = taken.gold if taken.people is None else taken.people
+    assert people is not None
+    return people[(people["criterion"].astype(str) == pair.criterion) & people["score"].notna()]
+
+
+def _verdicts(taken: Intake, pairs: Sequence[Beside]) -> Can:
+    def rule(pair: Beside) -> str:
+        values = sorted(_of_people(taken, pair)["score"].unique())
+        if len(values) != 2:
+            return f"labels have {len(values)} values (--pass-mark says what passes)"
+        passes = pair.labelled["y"] > sum(values) / 2
+        one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
+        return few_labelled(pair, _LEAST_VERDICTS) or one_side or no_spread(pair)
+
+    def say(good: Sequence[Beside]) -> str:
+        return f"{span([len(pair.labelled) for pair in good])} labels, two values"
+
+    return asked("pass and fail", "pass_fail", pairs, rule, say, some=True)
+
+
+def _favour(taken: Intake, pairs: Sequence[Beside]) -> Can:
+    texts = taken.items is not None and "output" in taken.items and bool(taken.items["output"].notna().any())
+
+    def rule(pair: Beside) -> str:
+        if few := few_labelled(pair, _LEAST_CLAIMS) or no_spread(pair):
+            return few
+        people = _of_people(taken, pair)
+        each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
+        if len(people["rater"].unique()) > 1 and (each > 1).sum() < _LEAST_CLAIMS:
+            return f"{int((each > 1).sum())} items with two annotators, {_LEAST_CLAIMS} are the least"
+        return "" if texts or _several_systems(pair) else "neither texts nor systems"
+
+    def say(good: Sequence[Beside]) -> str:
+        of = ["length"] * texts + ["system"] * any(map(_several_systems, good))
+        return f"{' and '.join(of)}, {span([len(pair.labelled) for pair in good])} items with a label"
+
+    return asked("favour at equal quality", "bias", pairs, rule, say, some=True)
+
+
+def _several_systems(pair: Beside) -> bool:
+    return pair.has("system") and 1 < pair.labelled["system"].nunique() <= _MOST_SYSTEMS
+
+
+def _few_verdicts(pair: Beside) -> str:
+    return few_labelled(pair, _LEAST_VERDICTS)
+
+
+def _verdicts_on_pairs(pairs: Sequence[Beside]) -> str:
+    # of several systems a pair has two rows, one for each
+    each = [len(pair.labelled) // min(len(pair.values("system")), 2) for pair in pairs]
+    return f"{span(each)} verdicts of people"
+
+
+def _board(taken: Intake) -> Can:
+    what, verb = "leaderboard", "leaderboard"
+    frames = [frame for frame in (taken.scores, taken.gold) if frame is not None]
+    systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
+    named = any(one.role == "first" for one in taken.columns)
+    if not frames or not named or len(systems) < 3:
+        return Can(what, verb, False, "fewer than three systems are named (model_a, model_b)")
+    criteria = tuple(dict.fromkeys(str(name) for name in frames[0]["criterion"].unique()))
+    return Can(what, verb, True, f"{len(systems)} systems", criteria=criteria)
 
 
 # --- with one side alone ----------------------------------------------------------------------------------------
@@ -325,89 +372,3 @@ def scale_in_words(taken: Intake) -> str:
     values = dict(zip(known.values, taken.words, strict=False)) if known and taken.words else {}
     text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or taken.scale
     return f"scale {text}{' (a guess, --scale says it)' * taken.guessed_scale}"
-
-
-# --- questions about verdicts, favour and boards that tables may answer: counted, not computed ------------------------
-
-
-_LEAST_VERDICTS = 10
-_LEAST_CLAIMS = 30  # items with labels, of which a regression has three coefficients
-_MOST_SYSTEMS = 60  # of which each is held against all others
-
-
-def of_fairness(taken: Intake, pairs: Sequence[Beside]) -> Iterator[Can]:
-    """Pass and fail, favour; of preferences agreement and a board."""
-    if taken.pairwise:
-        yield _pairwise(pairs)
-        yield _board(taken)
-        return
-    yield _verdicts(taken, pairs)
-    yield _favour(taken, pairs)
-
-
-def _of_people(taken: Intake, pair: Beside) -> pd.DataFrame:
-    """People's labels one by one."""
-    people = taken.gold if taken.people is None else taken.people
-    assert people is not None
-    return people[(people["criterion"].astype(str) == pair.criterion) & people["score"].notna()]
-
-
-def _verdicts(taken: Intake, pairs: Sequence[Beside]) -> Can:
-    def rule(pair: Beside) -> str:
-        values = sorted(_of_people(taken, pair)["score"].unique())
-        if len(values) != 2:
-            return f"labels have {len(values)} values (--pass-mark says what passes)"
-        passes = pair.labelled["y"] > sum(values) / 2
-        one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
-        return few_labelled(pair, _LEAST_VERDICTS) or one_side or no_spread(pair)
-
-    def say(good: Sequence[Beside]) -> str:
-        return f"{span([len(pair.labelled) for pair in good])} labels, two values"
-
-    return asked("pass and fail", "pass_fail", pairs, rule, say, some=True)
-
-
-def _favour(taken: Intake, pairs: Sequence[Beside]) -> Can:
-    texts = taken.items is not None and "output" in taken.items and bool(taken.items["output"].notna().any())
-
-    def rule(pair: Beside) -> str:
-        if few := few_labelled(pair, _LEAST_CLAIMS) or no_spread(pair):
-            return few
-        people = _of_people(taken, pair)
-        each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
-        if len(people["rater"].unique()) > 1 and (each > 1).sum() < _LEAST_CLAIMS:
-            return f"{int((each > 1).sum())} items with two annotators, {_LEAST_CLAIMS} are the least"
-        return "" if texts or _systems_by_item(pair) else "neither texts nor systems"
-
-    def say(good: Sequence[Beside]) -> str:
-        of = ["length"] * texts + ["system"] * any(map(_systems_by_item, good))
-        return f"{' and '.join(of)}, {span([len(pair.labelled) for pair in good])} items with a label"
-
-    return asked("favour at equal quality", "bias", pairs, rule, say, some=True)
-
-
-def _systems_by_item(pair: Beside) -> bool:
-    return pair.has("system") and 1 < pair.labelled["system"].nunique() <= _MOST_SYSTEMS
-
-
-def _pairwise(pairs: Sequence[Beside]) -> Can:
-    def rule(pair: Beside) -> str:
-        return few_labelled(pair, _LEAST_VERDICTS)
-
-    def say(good: Sequence[Beside]) -> str:
-        # of several systems a pair has two rows, one for each
-        each = [len(pair.labelled) // min(len(pair.values("system")), 2) for pair in good]
-        return f"{span(each)} verdicts of people"
-
-    return asked("agreement on pairs", "pairwise_agreement", pairs, rule, say, some=True)
-
-
-def _board(taken: Intake) -> Can:
-    what, verb = "leaderboard", "leaderboard"
-    frames = [frame for frame in (taken.scores, taken.gold) if frame is not None]
-    systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
-    named = any(one.role == "first" for one in taken.columns)
-    if not frames or not named or len(systems) < 3:
-        return Can(what, verb, False, "fewer than three systems are named (model_a, model_b)")
-    criteria = tuple(dict.fromkeys(str(name) for name in frames[0]["criterion"].unique()))
-    return Can(what, verb, True, f"{len(systems)} systems", criteria=criteria)

@@ -78,23 +78,10 @@ def nature(cells: pd.Series) -> Nature:
 
 
 def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row {}".format) -> Values:
-    """The cells of a column of scores as numbers.
+    """The cells of a column of scores as numbers; `column` and `line` say in messages where a cell stands.
 
-    Parameters
-    ----------
-    cells : Series
-    scale : str
-        ``"1|2|3|4|5"`` or ``"lo..hi"``; words worst first, ``"poor|fair|good"``, which are 0, 1, 2; words with their
-        values, ``"no=0|yes=1"``. Without one, numbers are themselves, and words are those of a common order.
-    column : str
-        What the user calls it.
-    line : callable
-        From the place of a row to where it stands, for messages.
-
-    Raises
-    ------
-    TableError
-        If a cell is no number and no word of the scale, or lies off the scale.
+    The scale is ``"1|2|3|4|5"`` or ``"lo..hi"``; words worst first, ``"poor|fair|good"``, which are 0, 1, 2; words with
+    their values, ``"no=0|yes=1"``. Without one, numbers are themselves, and words are those of a common order.
 
     Examples
     --------
@@ -119,22 +106,14 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     out = np.full(len(cells), np.nan)
     out[held] = np.where(coded, np.nan, read.numbers)
     series = pd.Series(out, index=cells.index, name=cells.name)
-    notes = (*read.notes, *_none_told(column, [*(found[k] for k in np.flatnonzero(coded)), *_spelled_out(plain, held)]))
-    return Values(series, read.scale, read.words, read.n_forgiven, int(np.isnan(out).sum()), notes)
-
-
-def _spelled_out(plain: list[Any], held: list[int]) -> list[str]:
-    """Cells that say in words that they hold no score."""
-    left = (plain[place] for place in sorted(set(range(len(plain))) - set(held)))
-    return [folded(cell) for cell in left if isinstance(cell, str) and folded(cell) in UNRATED]
-
-
-def _none_told(column: str, cells: list[Any]) -> tuple[str, ...]:
-    if not cells:
-        return ()
-    counted = Counter(_word(cell) for cell in cells)
-    told = ", ".join(f"{word} ({n})" for word, n in counted.items())
-    return (f"column `{column}`: cells that say {told} are taken for no score.",)
+    notes, blank_places = list(read.notes), sorted(set(range(len(plain))) - set(held))
+    # cells that say by a code or in words that they hold no score
+    words = [folded(plain[place]) for place in blank_places if isinstance(plain[place], str)]
+    none = [*(_word(found[k]) for k in np.flatnonzero(coded)), *(word for word in words if word in UNRATED)]
+    if none:
+        listed = ", ".join(f"{word} ({n})" for word, n in Counter(none).items())
+        notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
+    return Values(series, read.scale, read.words, read.n_forgiven, int(np.isnan(out).sum()), tuple(notes))
 
 
 def preferred(
@@ -147,15 +126,8 @@ def preferred(
 ) -> Values:
     """Winners of pairs as 1 (the first), 0 (the second) and .5 (a tie, also "both" and "neither").
 
-    Parameters
-    ----------
-    cells : Series
-        A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0; or
-        the names of the two.
-    first, second : str or Series
-        The names of the two systems, for all rows or for each.
-    column : str
-    line : callable
+    Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
+    or the names of the two, which `first` and `second` say for all rows or for each.
 
     Examples
     --------

@@ -131,7 +131,8 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
     for line, row in body:
         if len(row) < len(names) or len(_without_tail(row)) > len(head):
             rule = f"must have as many cells as {place} {top} has names ({len(names)})"
-            raise TableError(f"{name}, {place} {line}: {rule}, but has {len(row)}{_comma_hint(grid, row, names)}.")
+            hint = " (a cell with a comma needs quotes around it)" * (grid.commas and len(row) > len(names))
+            raise TableError(f"{name}, {place} {line}: {rule}, but has {len(row)}{hint}.")
     named = {}
     for number in range(max(len(_without_tail(row)) for _, row in kept)):
         column = names[number] if number < len(names) else ""
@@ -172,11 +173,6 @@ def _names(head: list[Any], at: str) -> tuple[list[str], list[str]]:
         raise TableError(f"{at}: column `{again[0]}` must be there once, but is column {' and '.join(places)}.")
     changed = [name for name, cell in zip(names, given, strict=True) if name != cell]
     return names, [f"blanks around the names of columns were passed over ({', '.join(changed)})."] * bool(changed)
-
-
-def _comma_hint(grid: Grid, row: list[Any], names: list[str]) -> str:
-    """A comma within a cell is the commonest reason of a cell too many."""
-    return " (a cell with a comma needs quotes around it)" if grid.commas and len(row) > len(names) else ""
 
 
 def _typed(columns: dict[str, list[Any]], notes: list[str], *, commas: bool) -> pd.DataFrame:
@@ -241,16 +237,13 @@ def _sheets(path: Path) -> dict[str, list[list[Any]]]:
             found = {}
             for sheet in book.worksheets:
                 sheet.reset_dimensions()  # some writers state them wrong
-                found[sheet.title] = _filled([list(row) for row in sheet.iter_rows(values_only=True)])
+                rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+                while rows and all(cell is None for cell in rows[-1]):
+                    rows.pop()
+                found[sheet.title] = rows
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
         with path.open("rb") as file:
             form = known_form(file.read(8))
         why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
         raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
     return found
-
-
-def _filled(rows: list[list[Any]]) -> list[list[Any]]:
-    while rows and all(cell is None for cell in rows[-1]):
-        rows.pop()
-    return rows

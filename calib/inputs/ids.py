@@ -115,7 +115,9 @@ def scales_of(
     )
     if pairwise:
         return Scales(_WINS, False, dict.fromkeys(criteria, _WINS), dict.fromkeys(criteria, _WINS))
-    known = _as_values(said.get("scale", ""))
+    known = said.get("scale", "")
+    if known and ".." not in known:  # words as their values, as the tables write a scale
+        known = "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(known)}))
     ours: dict[str, str] = {}
     theirs: dict[str, str] = {}
     apart: list[str] = []
@@ -125,21 +127,13 @@ def scales_of(
         text = known or _of_table(judges, name) or _of_table(people, name)
         if not (text or worded):
             refuse_unclear_low(f, y, name, notes)
-        guessed |= not text
-        if not (text or worded):
             notes += _far_off(y, name)
+        guessed |= not text
         text = text or worded or _guess(f, y)
         theirs[name] = text
         ours[name] = _of_judge(f, y, text, name, judges, apart)
     texts = list(dict.fromkeys(filter(None, theirs.values())))
     return Scales("; ".join(texts), guessed and bool(texts), theirs, ours, tuple(apart))
-
-
-def _as_values(scale: str) -> str:
-    """A scale as the tables write it: words as their values."""
-    if not scale or ".." in scale:
-        return scale
-    return "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(scale)}))
 
 
 def _numbers(side: Rows | None, criterion: str) -> pd.Series:

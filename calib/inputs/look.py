@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -27,12 +27,10 @@ from calib.table import TableArgumentError, TableError
 from calib.table.labels import Labels
 from calib.table.text import visible
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _WIDTH = 88
 _MIND, _CAN, _CANNOT = "What looks wrong, or was forgiven", "What can be computed", "What cannot, and why"
 _MOST = 34  # characters of a list of columns
+_FEW_PEOPLE = 20  # of whom each is held against each
 ROLES = {
     "item": "ids", "judge": "judge's scores", "label": "people's labels", "annotator": "who labelled",
     "rater": "which judge", "system": "systems", "group": "groups", "criterion": "criterion", "source": "source text",
@@ -90,8 +88,6 @@ class Look:
 
     def to_frame(self) -> pd.DataFrame:
         """What each column was taken for: one row per column of each file."""
-        import pandas as pd
-
         rows = [(one.source, one.column, _role(one), why) for one, why in _with_why(self.intake)]
         return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
 
@@ -165,17 +161,19 @@ def _as_given(source: Source, thing: Any) -> Source:
     return replace(source, path=Path(thing)) if isinstance(thing, str | os.PathLike) else source
 
 
-def _of_sources(taken: Intake) -> list[str]:
-    """How files were read, where that was a guess."""
-    return [f"{source.name}: {note}" for source in taken.sources for note in source.notes]
-
-
 def look_of(taken: Intake) -> Look:
     """At files that are tables already."""
     pairs = beside(taken)
     can = possibilities(taken, pairs)
     notes = dict.fromkeys(
-        (*_of_sources(taken), *taken.notes, *taken.apart, *_lacking(taken), *suspicions(pairs), *copied_labels(taken))
+        (
+            *[f"{source.name}: {note}" for source in taken.sources for note in source.notes],
+            *taken.notes,
+            *taken.apart,
+            *_lacking(taken),
+            *suspicions(pairs),
+            *copied_labels(taken),
+        )
     )
     return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
 
@@ -229,6 +227,44 @@ def _scale_to_say(found: Iterable[Seen]) -> str:
         return "0..100"
     words = Counter(str(cell).strip() for cells, kind in columns if kind == "texts" for cell in cells.dropna())
     return "|".join(word for word, _ in words.most_common() if word)
+
+
+# --- what looks wrong -------------------------------------------------------------------------------------------
+
+
+def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
+    """What no rule forbids, but nobody means."""
+    for pair in pairs:
+        judged, rows = pair.frame["x"].dropna(), pair.labelled
+        who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
+        if len(judged) > 1 and is_one(judged):
+            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
+        elif len(rows) >= LEAST_GOLD and not is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
+            yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
+        elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
+            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
+        elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
+            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
+
+
+def copied_labels(taken: Intake) -> Iterator[str]:
+    """People who never differ, where there is something to differ about."""
+    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
+    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
+        if rows["rater"].nunique() > _FEW_PEOPLE:
+            continue
+        table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
+        for one, other in combinations(table, 2):
+            both = table[[one, other]].dropna()
+            if len(both) >= LEAST_GOLD and not is_one(both[one]) and (both[one] == both[other]).all():
+                yield f"{one} and {other} say the same of all {len(both)} items of {criterion}: is one a copy?"
+
+
+def _rank_correlation(rows: pd.DataFrame) -> float:
+    if is_one(rows["x"]) or is_one(rows["y"]):
+        return 0.0
+    ranks = rows[["x", "y"]].astype(float).rank()
+    return float(ranks["x"].corr(ranks["y"]))
 
 
 # --- in words ---------------------------------------------------------------------------------------------------
@@ -372,44 +408,3 @@ def _marked_up(look: Look) -> Iterator[str]:
     for head, texts in (("In Python", look.lines), ("In a shell", look.commands)):
         if texts:
             yield f"<p><b>{head}</b></p><pre>{escape(chr(10).join(texts))}</pre>"
-
-
-# --- what looks wrong in tables that were taken in: what no rule forbids, but nobody means ----------------------------
-
-
-_FEW_PEOPLE = 20  # of whom each is held against each
-
-
-def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
-    """What no rule forbids, but nobody means."""
-    for pair in pairs:
-        judged, rows = pair.frame["x"].dropna(), pair.labelled
-        who = f"{pair.rater} ({pair.criterion})" if len({p.criterion for p in pairs}) > 1 else pair.rater
-        if len(judged) > 1 and is_one(judged):
-            yield f"{who} gives {judged.iloc[0]:g} to every item: it cannot tell them apart."
-        elif len(rows) >= LEAST_GOLD and not is_one(rows["y"]) and (rows["x"] == rows["y"]).all():
-            yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
-        elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
-            yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
-        elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
-            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
-
-
-def copied_labels(taken: Intake) -> Iterator[str]:
-    """People who never differ, where there is something to differ about."""
-    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
-    for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
-        if rows["rater"].nunique() > _FEW_PEOPLE:
-            continue
-        table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
-        for one, other in combinations(table, 2):
-            both = table[[one, other]].dropna()
-            if len(both) >= LEAST_GOLD and not is_one(both[one]) and (both[one] == both[other]).all():
-                yield f"{one} and {other} say the same of all {len(both)} items of {criterion}: is one a copy?"
-
-
-def _rank_correlation(rows: pd.DataFrame) -> float:
-    if is_one(rows["x"]) or is_one(rows["y"]):
-        return 0.0
-    ranks = rows[["x", "y"]].astype(float).rank()
-    return float(ranks["x"].corr(ranks["y"]))

@@ -137,7 +137,7 @@ def _refuse_without_systems(sides: Sequence[Rows]) -> None:
             given = (
                 f"{repeated.of} repeats over systems ({where}), and {side.source.name} does not say whose output it is"
             )
-            raise ArgumentError("system", rule, f"{given}")
+            raise ArgumentError("system", rule, given)
 
 
 def _by_system(side: Rows) -> Rows:
@@ -154,7 +154,9 @@ def refuse_strangers(judges: Rows, people: Rows, notes: list[str]) -> None:
     scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
     shared = [item for item in labelled if item in scored]
     if labelled and scored and not shared:
-        raise TableError(_nothing_in_common(judges, people, list(scored), list(labelled)))
+        theirs, ours = list(labelled), list(scored)
+        hint = _alike(theirs, ours) or "; item= and label_item= (--item, --label-item) name other columns"
+        raise TableError(f"no id is in both: {judges.of} has {_two(ours)}, {people.of} has {_two(theirs)}{hint}.")
     strangers = [item for item in labelled if item not in scored]
     hint = _alike(strangers, list(scored))
     if hint or len(strangers) > _MOSTLY * len(labelled):  # fewer are counted in each result
@@ -178,11 +180,6 @@ def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bo
 
 def _two(ids: Sequence[str]) -> str:
     return " and ".join(repr(item) for item in ids[:2])
-
-
-def _nothing_in_common(judges: Rows, people: Rows, scored: Sequence[str], labelled: Sequence[str]) -> str:
-    hint = _alike(labelled, scored) or "; item= and label_item= (--item, --label-item) name other columns"
-    return f"no id is in both: {judges.of} has {_two(scored)}, {people.of} has {_two(labelled)}{hint}."
 
 
 def _alike(ids: Sequence[str], others: Sequence[str]) -> str:

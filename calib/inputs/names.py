@@ -270,7 +270,10 @@ criterion='', entity=''))
         elif kind:
             said[kind] = spelled or said.get(kind, "")
         place += width
-    entity = _between(text, parts, rest)
+    # what is left of the name, as it was spelled where that is one piece
+    words = [parts[place] for place in rest]
+    piece = re.search(r"[\W_]+".join(map(re.escape, words)), text) if words else None
+    entity = piece[0] if piece else "_".join(words)
     judge = "judge" in said or ("label" not in said and is_model(entity))
     side = "label" if "label" in said else "judge" if judge else ""
     return Name(side, said.get("label", ""), said.get("criterion", ""), entity)
@@ -280,7 +283,8 @@ def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, i
     """What the word at a place says, its spelling where that matters, and how many parts it has."""
     two = parts[place : place + 2]
     here, after = parts[place].casefold(), "".join(two[1:]).casefold()
-    word, number = _numbered(here)
+    found = re.fullmatch(r"([^\W\d]+)(\d+)", here)
+    word, number = (found[1], found[2]) if found else (here, "")
     follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
     if word in _HUMAN or (word == "rater" and (number or follows)):
         return "label", "_".join(two) if follows else parts[place] if number else "", 1 + follows
@@ -300,18 +304,3 @@ def _parts(name: str) -> list[str]:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name) else name
     joined = is_model(spaced)
     return [part for part in re.split(r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if joined else r"[\W_]+", spaced) if part]
-
-
-def _numbered(part: str) -> tuple[str, str]:
-    """A word and the number at its end: rater2."""
-    found = re.fullmatch(r"([^\W\d]+)(\d+)", part)
-    return (found[1], found[2]) if found else (part, "")
-
-
-def _between(name: str, parts: list[str], kept: list[int]) -> str:
-    """What is left of a name, as it was spelled where that is one piece."""
-    words = [parts[place] for place in kept]
-    if not words:
-        return ""
-    piece = re.search(r"[\W_]+".join(map(re.escape, words)), name)
-    return piece[0] if piece else "_".join(words)

@@ -19,35 +19,16 @@ LEAST_ITEMS = 4  # of which a correlation has an interval
 
 @dataclass(frozen=True, slots=True)
 class Can:
-    """One question that tables of one's own may answer.
+    """One question that tables of one's own may answer."""
 
-    Attributes
-    ----------
-    what : str
-        The question in words.
-    verb : str
-        The function of `calib` that answers it.
-    possible : bool
-    why : str
-        What it can be computed from, or what is missing and what to do about it.
-    options : mapping
-        What the function is called with, beside the files.
-    systems : tuple of str
-        Those that a difference is of.
-    criteria : tuple of str
-        Those that it can be computed for; empty where it cannot.
-    whole : bool
-        Whether that is all of them.
-    """
-
-    what: str
-    verb: str
+    what: str  # in words
+    verb: str  # the function of `calib` that answers it
     possible: bool
-    why: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    systems: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    whole: bool = True
+    why: str  # what it can be computed from, or what is missing and what to do about it
+    options: Mapping[str, Any] = field(default_factory=dict)  # what the function is called with, beside the files
+    systems: tuple[str, ...] = ()  # those that a difference is of
+    criteria: tuple[str, ...] = ()  # those that it can be computed for; empty where it cannot
+    whole: bool = True  # whether that is all of them
 
     def __str__(self) -> str:
         return f"{self.what}: {'yes' if self.possible else 'no'}, {self.why}"

@@ -153,7 +153,8 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
     strangers = len(labels.difference(frames[0]["item"].tolist()))
     if not 0 < strangers < len(labels):
         return
-    known = _items_known(scores, frames[0])
+    known = scores.n_items if isinstance(scores, Checked) else None
+    known = int(frames[0]["item"].nunique()) if known is None else known
     if len(labels) > known or 2 * strangers > len(labels):
         check.warn(
             f"{len(labels)} items are labelled, {strangers} of them without a score, and {known} are scored: what has "
@@ -161,22 +162,9 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
         )
 
 
-def _items_known(scores: Any, frame: pd.DataFrame) -> int:
-    """How many items have scores, also where those without a label came in parts and have no rows of their own."""
-    known = scores.n_items if isinstance(scores, Checked) else None
-    return int(frame["item"].nunique()) if known is None else known
-
-
 _SIDE = {
-    "scores": "judge",
-    "scores_a": "judge",
-    "scores_b": "judge",
-    "pilot": "judge",
-    "first": "judge",
-    "second": "judge",
-    "gold": "label",
-    "human": "label",
-    "people": "label",
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
+    **dict.fromkeys(("gold", "human", "people"), "label"),
 }
 
 

@@ -86,17 +86,14 @@ def is_table(frame: Any) -> bool:
     return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
 
 
-def _seen_table(source: Source, side: Side) -> Seen:
-    """A table of calib's, in which each column has its name."""
-    roles: dict[Role, str] = {name: name for name in ("item", *WHO) if name in source.frame}
-    values = (Value("score", Name(), side, "a table of calib's", "numbers", len(source.frame)),)
-    return Seen(source, side, roles, dict.fromkeys(roles.values(), "a table of calib's"), values, ("item",))
-
-
 def seen(source: Source, side: Side, said: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
     if is_table(source.frame) and (side or "method" in source.frame):
-        return _seen_table(source, side or ("label" if (source.frame["method"] == "human").all() else "judge"))
+        # a table of calib's, in which each column has its name
+        side, why = side or ("label" if (source.frame["method"] == "human").all() else "judge"), "a table of calib's"
+        known: dict[Role, str] = {name: name for name in ("item", *WHO) if name in source.frame}
+        values = (Value("score", Name(), side, why, "numbers", len(source.frame)),)
+        return Seen(source, side, known, dict.fromkeys(known.values(), why), values, ("item",))
     frame = source.frame
     natures = {str(name): kind for name in frame if (kind := _nature(frame[name]))}
     compared, found = _compared(frame, natures), Seen(source, side)
@@ -267,13 +264,9 @@ def _holds_scores(found: Seen, column: str, kind: str, said: Columns, compared: 
         return False
     if _names_the_better(cells, compared):
         return True
-    if _is_called_otherwise(column):
+    if key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id"):
         return False
     return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
-
-
-def _is_called_otherwise(column: str) -> bool:
-    return key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id")
 
 
 def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from calib.inputs.cells import Values, blank, preferred, valued
 from calib.inputs.codes import FIRST, SECOND, TIE, folded, known_order, loosely
 from calib.inputs.ids import Rows, id_texts, item_texts
-from calib.inputs.names import Columns, Role, Stands, is_model, is_person, key, loose
+from calib.inputs.names import Columns, Role, Stands, is_model, key, loose
 from calib.inputs.roles import Seen, Side, Value
 from calib.table import TableArgumentError, TableError
 from calib.table.schema import scale_words
@@ -143,21 +143,18 @@ def _rater(one: Seen, value: Value, entity: str, how: Stood, said: Columns, colu
         return [name if name is not None else "not named" for name in _texts(cells)]
     like = [v for v in columns if (how.entity(v), v.name.criterion) == (entity, value.name.criterion)]
     if value.side == "label":
-        person = value.name.person or (value.name.entity if not entity else "")
-        return (
-            person if person and not entity else (value.column if len(like) > 1 else said_rater(said, one) or "human")
-        )
+        person = value.name.person or value.name.entity
+        if person and not entity:
+            return person
+        # the name that was said for who rated, in a study where that can only be a person
+        named = str(said.get("rater", "")) if one.side == "label" and "judge" not in said else ""
+        return value.column if len(like) > 1 else named or "human"
     if entity and how.stands == "rater":
         return entity
     if len(like) > 1:
         return value.column
     stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
     return str(said.get("rater", "")) or (stem if value.name.says_nothing and stem else "judge")
-
-
-def said_rater(said: Columns, one: Seen) -> str:
-    """The name that was said for who rated, in a study where that can only be a person."""
-    return str(said.get("rater", "")) if one.side == "label" and "judge" not in said else ""
 
 
 def common_words(found: Sequence[Seen]) -> str:
@@ -170,11 +167,6 @@ def common_words(found: Sequence[Seen]) -> str:
     order = dict(known_order({loosely(word) for word in words}))
     told = {word.casefold(): f"{word}={order[loosely(word)]:g}" for word in reversed(words) if loosely(word) in order}
     return "|".join(told.values()) if order and not any("|" in word or "=" in word for word in words) else ""
-
-
-def people_among(names: Iterable[object]) -> set[str]:
-    """Those of several raters that are people by their names."""
-    return {str(name) for name in names if is_person(name)}
 
 
 # --- preferences of one of two as win rates: of the first of two systems, or of each of several -----------------------
@@ -238,31 +230,29 @@ def won(one: Seen, value: Value, names: tuple[str, str] | tuple[()]) -> Values:
     return preferred(cells, given[0], given[1], column=value.column, line=one.source.line)
 
 
-def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
+def in_one_order(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
 
     Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
     Where its rows name the two in both orders, that is the order in which they were shown; else a column may say it.
     """
+    if side is None or side.table is not None:
+        return side
     one = next(one for one in found if one.source is side.source)
-    pairs, own = compared(found), _named_by(one, side.rows["at"])
+    at = side.rows["at"]
+    cells = {name: one.cells(name) for name in ("first", "second")}
+    texts = {name: [None] * len(at) if c is None else id_texts(c).to_numpy()[at] for name, c in cells.items()}
+    pairs, own = compared(found), pd.DataFrame(texts, dtype=object)  # the two as each row names them
     nameless = side.rows.assign(first=None, second=None)
     rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
     turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
-    shown = _shown(one, own, side.rows["at"])
+    shown = _shown(one, own, at)
     if shown is None:
         each = pd.Series(turned).groupby([rows[name] for name in ("item", "criterion", "rater")], dropna=False)
         listed = (each.transform("nunique") > 1).any()
         shown = pd.Series("a" if listed else "", index=rows.index)
     shown = shown.where(~turned, shown.map({"a": "b", "b": "a", "": ""}))
     return replace(side, rows=rows.assign(score=rows["score"].where(~turned, 1 - rows["score"]), shown=shown))
-
-
-def _named_by(one: Seen, at: pd.Series) -> pd.DataFrame:
-    """The two as each row names them."""
-    cells = {name: one.cells(name) for name in ("first", "second")}
-    texts = {name: [None] * len(at) if c is None else id_texts(c).to_numpy()[at] for name, c in cells.items()}
-    return pd.DataFrame(texts, dtype=object)
 
 
 def _shown(one: Seen, own: pd.DataFrame, at: pd.Series) -> pd.Series | None:
@@ -288,8 +278,10 @@ def _side(cell: str, first: str | None, second: str | None) -> str | None:
     return "b" if cell == second or word in SECOND or word in _B_FIRST else None
 
 
-def averaged_orders(side: Rows) -> Rows:
+def averaged_orders(side: Rows | None) -> Rows | None:
     """One row for each comparison: the mean of both orders, and beside it each order alone."""
+    if side is None or side.table is not None:
+        return side
     rows, by = side.rows, ["item", "criterion", "rater"]
     key_of = rows.groupby(by, dropna=False, sort=False).ngroup()
     orders = {f"score_{o}_first": rows["score"].where(rows["shown"] == o).groupby(key_of).mean() for o in ("a", "b")}

@@ -30,21 +30,9 @@ _MAY_BE = (
 def source_of(thing: Any, argument: str) -> Source:
     r"""Anything that holds a table, as a frame that says how it was read.
 
-    Parameters
-    ----------
-    thing : str, Path, DataFrame, dict or list
-        The path of a .csv, .tsv, .txt, .jsonl, .json, .parquet or .xlsx file (``"file.xlsx#Sheet"``: one of its
-        sheets); a DataFrame of pandas or of anything that speaks Arrow or the dataframe interchange protocol; a dict
-        of columns; a list of dicts.
-    argument : str
-        What the caller calls it.
-
-    Raises
-    ------
-    TableError
-        If it is nothing of these, or a file breaks its form; the message names the line.
-    FileNotFoundError
-        With the names of files beside it.
+    It is the path of a .csv, .tsv, .txt, .jsonl, .json, .parquet or .xlsx file (``"file.xlsx#Sheet"``: one of its
+    sheets); a DataFrame of pandas or of anything that speaks Arrow or the dataframe interchange protocol; a dict of
+    columns; a list of dicts. `argument` is what the caller calls it.
 
     Examples
     --------
@@ -207,12 +195,21 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
     path, sheet = _found(given, argument)
     ending = path.suffix.lower()
     if ending in _TEXTS:
-        return _from_csv(path)
+        text, notes = decoded(path.read_bytes(), path.name)
+        grid = cut(text, path.name)
+        frame, lines, tidy = tidied(grid, path.name)
+        return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
     if ending in _LINES:
         return _from_lines(path)
     if ending == ".json":
         return _from_json_file(path)
-    return _from_workbook(path, sheet) if ending == ".xlsx" else _from_parquet(path)
+    if ending == ".xlsx":
+        grid, name = first_sheet(path, sheet)
+        frame, lines, tidy = tidied(grid, name, "row")
+        return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(tidy))
+    parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
+    with of_form(path, "Parquet"):
+        return Source(_from_arrow(parquet.read_table(path)), path.name, path)
 
 
 def _found(given: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
@@ -222,7 +219,9 @@ def _found(given: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
         stem, _, sheet = str(path).rpartition("#")
         path = Path(stem)
     if not _is_there(path):
-        raise FileNotFoundError(_missing(path, argument))
+        shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
+        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}."))
     named = argument or "file"
     if path.is_dir():
         given = f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
@@ -240,12 +239,6 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _missing(path: Path, argument: str) -> str:
-    shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
-    hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
-    return printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}.")
-
-
 def _beside(path: Path, where: str = "beside it") -> str:
     """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
     try:
@@ -256,25 +249,6 @@ def _beside(path: Path, where: str = "beside it") -> str:
     near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
     shown = near or names[:5]
     return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
-
-
-def _from_csv(path: Path) -> Source:
-    text, notes = decoded(path.read_bytes(), path.name)
-    grid = cut(text, path.name)
-    frame, lines, tidy = tidied(grid, path.name)
-    return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
-
-
-def _from_workbook(path: Path, sheet: str) -> Source:
-    grid, name = first_sheet(path, sheet)
-    frame, lines, notes = tidied(grid, name, "row")
-    return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
-
-
-def _from_parquet(path: Path) -> Source:
-    parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
-    with of_form(path, "Parquet"):
-        return Source(_from_arrow(parquet.read_table(path)), path.name, path)
 
 
 def _from_lines(path: Path) -> Source:
@@ -305,7 +279,10 @@ def _from_json_file(path: Path) -> Source:
     if _is_rows(value):
         frame = frame_of(value)
     elif isinstance(value, dict) and {"columns", "data"} <= set(value):
-        frame = _from_split(value, path.name)
+        columns, rows = value["columns"], value["data"]
+        if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
+            raise TableError(f"{path.name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
+        frame = frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})
     elif isinstance(value, dict):
         frame = _from_columns(value, path.name)
     else:
@@ -323,10 +300,3 @@ def _holds_rows(value: Any, depth: int = 3) -> bool:
 
 def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
-
-
-def _from_split(value: dict[str, Any], name: str) -> pd.DataFrame:
-    columns, rows = value["columns"], value["data"]
-    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
-        raise TableError(f"{name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
-    return frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})

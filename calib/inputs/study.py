@@ -12,7 +12,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.codes import n_summaries
 from calib.inputs.ids import Rows, blank_ids, chosen_ids, n_padded, scales_of
 from calib.inputs.matched import joined, of_one_spelling, refuse_larger_gold, refuse_repeated
-from calib.inputs.names import Columns, Intake, is_model
+from calib.inputs.names import Columns, Intake, is_model, is_person
 from calib.inputs.roles import Seen, is_table
 from calib.inputs.rows import (
     QUALITY,
@@ -24,7 +24,6 @@ from calib.inputs.rows import (
     common_words,
     in_one_order,
     is_pairwise,
-    people_among,
     rivals,
     rows_of,
     stood,
@@ -77,27 +76,19 @@ def _matched(
     # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
     both = [one.roles for one in found if one.of("judge") and one.of("label")]
     if pairwise or in_pairs:
-        judges, people = (_in_one_order(side, found) for side in (judges, people))
+        judges, people = (in_one_order(side, found) for side in (judges, people))
     judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
     people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
     if judges is not None and people is not None:
         people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
     if pairwise or in_pairs:
-        judges, people = (_averaged_orders(side) for side in (judges, people))
+        judges, people = (averaged_orders(side) for side in (judges, people))
         stand = as_pairs if in_pairs else as_win_rates
         judges, people = (stand(side, found) for side in (judges, people))
     judges, people = joined(judges, people, notes)
     if judges is not None and people is not None:
         refuse_larger_gold(judges, people, notes, sure=_is_sure(found))
     return judges, people
-
-
-def _in_one_order(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
-    return side if side is None or side.table is not None else in_one_order(side, found)
-
-
-def _averaged_orders(side: Rows | None) -> Rows | None:
-    return side if side is None or side.table is not None else averaged_orders(side)
 
 
 def _worded(found: Sequence[Seen], read: Reading) -> str:
@@ -162,17 +153,14 @@ def _side(found: Sequence[Seen], side: Any, how: Stood, said: Columns, read: Rea
         if one.of(side):
             item = one.roles.get("item", "")
             if not item and len(found) > 1:
-                raise _no_ids(one, said)
+                word = "label_item" if one.side == "label" and "item" in said else "item"
+                there = ", ".join(repr(str(name)) for name in one.source.frame)
+                rule = f"must name the column of ids in {one.source.name}"
+                raise ArgumentError(word, rule, f"none looks like one: {there}")
             rows = rows_of(one, side, how, said, read)
             rows = rows if side == "judge" else rows[rows["score"].notna()]
             return Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
     return None
-
-
-def _no_ids(one: Seen, said: Columns) -> ArgumentError:
-    word = "label_item" if one.side == "label" and "item" in said else "item"
-    there = ", ".join(repr(str(name)) for name in one.source.frame)
-    return ArgumentError(word, f"must name the column of ids in {one.source.name}", f"none looks like one: {there}")
 
 
 def _of_table(one: Seen) -> Rows:
@@ -192,7 +180,8 @@ def _apart(judges: Rows | None, people: Rows | None, found: Sequence[Seen]) -> t
     if judges is None or people is not None or len(found) > 1 or "rater" not in found[0].roles:
         return judges, people
     counts = judges.rows.dropna(subset=["score"])["rater"].value_counts()
-    theirs = people_among(counts.index) or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
+    theirs = {str(name) for name in counts.index if is_person(name)}
+    theirs = theirs or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
     if not theirs or theirs >= set(counts.index):
         return judges, people
     rows = judges.rows
@@ -262,15 +251,12 @@ def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge
     )
     for name in design:
         if out[name].isna().any():
-            raise _gap(side, rows, name)
+            at = rows.loc[rows[name].isna(), "at"].iloc[0]
+            rule = f"must name the {name} of each row, but this one has none"
+            raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
     if judge:
         out = out.join(_beside(side, rows, found))
     return check_scores(out)
-
-
-def _gap(side: Rows, rows: pd.DataFrame, name: str) -> TableError:
-    at = rows.loc[rows[name].isna(), "at"].iloc[0]
-    return TableError(f"{side.source.name}, {side.line(at)}: must name the {name} of each row, but this one has none.")
 
 
 def _beside(side: Rows, rows: pd.DataFrame, found: Sequence[Seen]) -> pd.DataFrame:

@@ -31,24 +31,10 @@ def taken_in(
 ) -> Intake:
     """Files or frames of one's own, or one beside a table of calib's, as tables.
 
-    Parameters
-    ----------
-    first, second : path, frame, ...
-        What `source_of` takes; one that holds both sides, or one of each.
-    names : sequence of str
-        The arguments that they came as; "gold" and "human" are people's.
-    in_pairs : bool
-        Preferences stay shares of the first of the two compared, who are named in `system_a` and `system_b`; else
-        they become win rates of systems.
-    **columns
-        What is said of the columns; the rest is recognised.
-
-    Raises
-    ------
-    ArgumentError
-        If a word names no column.
-    TableError
-        If no ids, no scores or no match are found, or rows contradict each other.
+    They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came
+    as, of which "gold" and "human" are people's. With `in_pairs` preferences stay shares of the first of the two
+    compared, who are named in `system_a` and `system_b`; else they become win rates of systems. `columns` say what
+    columns are; the rest is recognised.
 
     Examples
     --------
@@ -61,9 +47,10 @@ def taken_in(
     (3, 1, '1|2|3|4|5')
     """
     things = [(thing, name) for thing, name in zip((first, second), names, strict=False) if thing is not None]
-    sources = [_source(thing, name) for thing, name in things]
+    sources = [thing if isinstance(thing, Source) else source_of(thing, name) for thing, name in things]
     sources = [_told_apart(one, name, sources) for one, (_, name) in zip(sources, things, strict=True)]
-    sides = _sides([name for _, name in things])
+    # whose scores a file holds is said by its place; one alone may hold both
+    sides: list[Any] = ["label" if name in _PEOPLE else "judge" if len(things) > 1 else "" for _, name in things]
     said = _of_people(checked_words(columns), sources, sides)
     refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, said)
     found = [seen(source, side, said) for source, side in zip(sources, sides, strict=True)]
@@ -89,10 +76,6 @@ def checked_words(columns: Columns) -> Columns:
     return cast(Columns, said)
 
 
-def _source(thing: Any, name: str) -> Source:
-    return thing if isinstance(thing, Source) else source_of(thing, name)
-
-
 def _told_apart(one: Source, name: str, sources: Sequence[Source]) -> Source:
     """Two files of one name by their folders, two frames by the names of their arguments."""
     alike = [other.path for other in sources if other.name == one.name]
@@ -109,13 +92,6 @@ def _of_people(said: Columns, sources: Sequence[Source], sides: Sequence[str]) -
     names = {"judge": "label"} | ({"rater": "annotator"} if said.get("rater") in sources[theirs[0]].frame else {})
     told = {names.get(word, word): value for word, value in said.items() if names.get(word, word) not in said}
     return cast(Columns, told | {word: value for word, value in said.items() if word not in names})
-
-
-def _sides(names: Sequence[str]) -> list[Any]:
-    """Whose scores a file holds by its place; one alone may hold both."""
-    if len(names) == 1:
-        return ["label" if names[0] in _PEOPLE else ""]
-    return ["label" if name in _PEOPLE else "judge" for name in names]
 
 
 def _in_order(found: Sequence[Seen], said: Columns, notes: list[str]) -> list[Seen]:
@@ -185,11 +161,6 @@ def scores_from(
     DataFrame
         Columns that are not named here ride along; one with a name of calib's own (`prompt`, `mode`) as `my_prompt`.
 
-    Raises
-    ------
-    TableError
-        If a named column is missing, or a score is no number on the scale and none of its words; it says in which line.
-
     Examples
     --------
     >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
@@ -201,7 +172,9 @@ def scores_from(
     as_typed(scores_from, locals())
     source = source_of(frame, "frame")
     given, said = source.frame, {"item": item, "score": score, "group": group, "system": system}
-    _not_ratings(source)
+    if is_table(source.frame) and has_replies(source.frame):
+        rule = "must be scores, one row per label or grade"
+        raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
     taken = {column: name for column, name in said.items() if name} | _unsaid(given, said)
     _there(given, taken)
     out = pd.DataFrame({column: given[name] for column, name in taken.items()})
@@ -217,12 +190,6 @@ def scores_from(
     table = table[read] if people else table
     _one_each(source, table, item)
     return check_scores(table)
-
-
-def _not_ratings(source: Source) -> None:
-    if is_table(source.frame) and has_replies(source.frame):
-        rule = "must be scores, one row per label or grade"
-        raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
 
 
 def _unsaid(given: pd.DataFrame, said: Mapping[str, str | None]) -> dict[str, str]:

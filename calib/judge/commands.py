@@ -57,7 +57,12 @@ def rate(
     if not 1 <= variants <= 256:
         raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
     if variants > 1:
-        prompts = _worded(prompts, variants)
+        # each prompt in so many wordings, which are named on the terminal
+        worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
+        for prompt in worded:
+            changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
+            say(f"{prompt.id}: {changes or 'the prompt itself'}")
+        prompts = worded
     table = items if items.is_dir() else calib.table.read(items, "items")
     if options["shards"] is not None or items.is_dir():
         _in_shards(table, prompts, judge, store, to_batch or from_jsonl or out, options)
@@ -116,12 +121,3 @@ def _pair_prompts(names: list[str], criteria: str | None, options: dict[str, Any
 def _one_name(names: list[str]) -> None:
     if len(names) != 1:
         raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
-
-
-def _worded(prompts: list[calib.Prompt], variants: int) -> list[calib.Prompt]:
-    """Each prompt in so many wordings, which are named on the terminal."""
-    worded = [variant for prompt in prompts for variant in prompt.variants(variants)]
-    for prompt in worded:
-        changes = ", ".join(f"{facet} {choice}" for facet, choice in prompt.changes)
-        say(f"{prompt.id}: {changes or 'the prompt itself'}")
-    return worded

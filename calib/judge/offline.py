@@ -71,8 +71,10 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
     head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
-    if found := _REWORD_QUESTION.match(head):
-        text = _rewording_json(found[1], found[2], question, seed)
+    if found := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
+        places = [int(_uniform(question, seed, what) * 5) for what in ("task", "criterion")]
+        task, criterion = f"{_TASK_LEADS[places[0]]} {found[1]}", f"{_CRITERION_LEADS[places[1]]} {found[2]}"
+        text = json.dumps({"task": task, "criterion": criterion})
     elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
         text = _steps_text(head)
     elif (gist := _gist_of(question)).labels:
@@ -242,7 +244,10 @@ def _rating_tokens(question: str, gist: _Gist, form: _ReplyForm, seed: int, temp
     shares = _label_shares(gist, shift)
     label = _drawn_label(shares, _uniform(question, seed, "label"), temperature)
     slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
-    reasons = _reason_tokens(shift) if thinking else []
+    reasons = []
+    if thinking:
+        verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
+        reasons = ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
     return [*map(_sure_token, form.opening + reasons + form.closing), slot, *map(_sure_token, form.after)]
 
 
@@ -261,13 +266,8 @@ def _drawn_label(shares: dict[str, float], u: float, temperature: float) -> str:
     return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
 
 
-def _reason_tokens(shift: float) -> list[str]:
-    verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
-    return ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
-
-
 def _steps_text(question: str) -> str:
-    criterion = found[1].strip() if (found := _CRITERION_LINE.search(question)) else "the criterion"
+    criterion = _criterion_of(question) or "the criterion"
     return (
         f"1. Read the material and note what bears on {criterion}.\n"
         f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
@@ -277,14 +277,6 @@ def _steps_text(question: str) -> str:
 
 _TASK_LEADS = ("Read with care.", "Take your time.", "Be even-handed.", "Weigh before you judge.", "Judge by yourself.")
 _CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The point is this:", "Keep in mind:")
-
-
-def _rewording_json(task: str, criteria: str, question: str, seed: int) -> str:
-    """The same behind other words: it cannot do better, and a demo needs no more."""
-    places = (int(_uniform(question, seed, what) * 5) for what in ("task", "criterion"))
-    leads = zip((_TASK_LEADS, _CRITERION_LEADS), places, (task, criteria), strict=True)
-    task, criteria = (f"{words[place]} {text}" for words, place, text in leads)
-    return json.dumps({"task": task, "criterion": criteria})
 
 
 def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]:

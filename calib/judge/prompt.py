@@ -174,11 +174,6 @@ class Prompt:
         steps : sequence of str or None
             Evaluation steps, by default none. None: written once by the judge, then frozen.
 
-        Raises
-        ------
-        ValueError
-            If there are not as many labels as there are verdicts, or fewer than two inputs.
-
         References
         ----------
         Zheng et al. (2023), Judging LLM-as-a-Judge, section 3.4, arXiv:2306.05685, for asking in both
@@ -273,11 +268,6 @@ class Prompt:
         tuple of Prompt
             Each with its `changes`. Steps that are still to be written are written once for
             all of them.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many, or the template is not one that calib wrote.
 
         Examples
         --------
@@ -468,11 +458,6 @@ def geval_prompt(
         Default 1 to 5. As text: ``"1|2|3"``, ``"no=0|yes=1"``.
     inputs : sequence of str, default ("source", "output")
         Columns of the items to show; the last is rated.
-
-    Raises
-    ------
-    ValueError
-        If the criterion is not one of the four (`Prompt.from_criteria` takes any).
 
     References
     ----------

@@ -43,7 +43,7 @@ class Scale:
     @classmethod
     def of(cls, *numbers: float, **named: float) -> Scale:
         """A scale of plain numbers, or of words: ``Scale.of(1, 2, 3)``, ``Scale.of(no=0, yes=1)``."""
-        return cls._sorted([(_number_text(n), float(n)) for n in numbers] + [(w, float(n)) for w, n in named.items()])
+        return cls._sorted([(number_text(n), float(n)) for n in numbers] + [(w, float(n)) for w, n in named.items()])
 
     @classmethod
     def parse(cls, text: str) -> Scale:
@@ -64,21 +64,28 @@ class Scale:
     @property
     def numeric(self) -> bool:
         """Whether each label is its number, written out."""
-        return all(label == _number_text(value) for label, value in zip(self.labels, self.values, strict=True))
+        return all(label == number_text(value) for label, value in zip(self.labels, self.values, strict=True))
 
     def __str__(self) -> str:
         """The scale as the tables write it: its values."""
-        return "|".join(map(_number_text, self.values))
+        return "|".join(map(number_text, self.values))
 
     def __repr__(self) -> str:
         """What makes it again, without a character that a terminal would act on."""
         if self.numeric:
             return f"Scale.of({', '.join(self.labels)})"
-        pairs = [f"{label}={_number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
+        pairs = [f"{label}={number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
         if all(map(str.isidentifier, self.labels)):
             return f"Scale.of({', '.join(pairs)})"
         return f"Scale.parse({'|'.join(pairs)!r})"
 
 
-def _number_text(value: float) -> str:
+def number_text(value: float) -> str:
+    """A value as people write it.
+
+    Examples
+    --------
+    >>> number_text(4.0), number_text(0.1)
+    ('4', '0.1')
+    """
     return repr(float(value)).removesuffix(".0")

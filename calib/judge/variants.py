@@ -229,12 +229,6 @@ def default_task(inputs: tuple[str, ...]) -> str:
     return _ANY_TASKS[0].format(shown=", ".join(inputs), rated=inputs[-1])
 
 
-def _task_wordings(parts: Parts) -> list[str]:
-    words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
-    ways = ([way.format(**words) for way in known] for known in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
-    return next(tasks for tasks in ways if tasks[0] == parts.task)
-
-
 # from worst to best
 _DEGREES = {
     6: ("very bad", "bad", "rather bad", "rather good", "good", "very good"),
@@ -273,8 +267,11 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     Whatever the way, it shows each input and the steps once, lists all labels, and asks
     for the same form of answer in the same words.
     """
+    words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
+    wordings = ([text.format(**words) for text in known] for known in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
+    task = next(tasks for tasks in wordings if tasks[0] == parts.task)[way.instruction]
     texts = {
-        "task": ("Task", _task_wordings(parts)[way.instruction]),
+        "task": ("Task", task),
         "criterion": (f"Criterion: {parts.name}", parts.criteria),
         "steps": (STEPS_HEADING, "{{steps}}"),
         "material": ("Material", "\n\n".join("{{" + column + "}}" for column in parts.inputs)),

@@ -48,13 +48,7 @@ class _Cells(NamedTuple):
 
 
 def answers_in(path: Path) -> File:
-    """The answers in a file of a page, or of another tool that people labelled with.
-
-    Raises
-    ------
-    TableError
-        If it is no such file, or a cell is not what its column holds; the message names file, line and column.
-    """
+    """The answers in a file of a page, or of another tool that people labelled with."""
     name = printable(path.name)
     cells = _cells_of(path, name)
     missing = [column for column in ANSWERS if column not in cells.names]
@@ -75,21 +69,17 @@ def _cells_of(path: Path, name: str) -> _Cells:
     if ending == ".xlsx":
         return _of_sheet(path)
     text, notes = decoded(path.read_bytes(), name)
-    keys = _first_keys(text, name, ending)
+    if ending in (".json", ".jsonl", ".ndjson"):
+        objects = _objects(text, name)
+        keys = set(objects[0][1]) if objects else set()
+    else:
+        keys = {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
     if keys >= _OURS or not keys & _LABEL_STUDIO:
         read = _of_json if ending in (".json", ".jsonl", ".ndjson") else _of_csv
         return read(text, name, notes)
     from calib.labelling.label_studio import label_studio_answers
 
     return _of_frame(label_studio_answers(path))
-
-
-def _first_keys(text: str, name: str, ending: str) -> set[str]:
-    """The names of the first row."""
-    if ending in (".json", ".jsonl", ".ndjson"):
-        rows = _objects(text, name)
-        return {part for key in (rows[0][1] if rows else ()) for part in str(key).split(".")}  # flat: tone.responses
-    return {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
 
 
 def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 
+from calib.judge.scale import number_text
 from calib.labelling.page import ANSWERS, CANNOT_SAY, Asked, Criterion, Level, Sheet, Task, unveiled, veiled
 from calib.table import TableError, parse_scale
 
@@ -22,53 +23,26 @@ _PICTURES |= dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), 0xFFFD)
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What has to come back with an answer.
-
-    Attributes
-    ----------
-    page : str
-    item : str
-    meant : str
-        The annotator whom it is for; empty where that was left open.
-    position : int
-        Place in that annotator's order, from 1.
-    swapped : bool
-    criteria : tuple of Criterion
-    """
+    """What has to come back with an answer."""
 
     page: str
     item: str
-    meant: str
-    position: int
+    meant: str  # the annotator whom it is for; empty where that was left open
+    position: int  # in that annotator's order, from 1
     swapped: bool
     criteria: tuple[Criterion, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One item as somebody filled it in.
-
-    Attributes
-    ----------
-    carried : Carried
-    account : str
-        Who did, as the tool calls them.
-    said : dict of str to object
-        What was chosen or typed, by the criterion's code; what was left empty is missing.
-    where : str
-        File and row, or task.
-    comment : str
-    seconds : float
-        Of all its answers together.
-    time : str
-    """
+    """One item as somebody filled it in."""
 
     carried: Carried
-    account: str
-    said: Mapping[str, Any]
-    where: str
+    account: str  # who did, as the tool calls them
+    said: Mapping[str, Any]  # what was chosen or typed, by the criterion's code; what was left empty is missing
+    where: str  # file and row, or task
     comment: str = ""
-    seconds: float = math.nan
+    seconds: float = math.nan  # of all its answers together
     time: str = ""
 
 
@@ -94,17 +68,6 @@ def coded(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
     return {f"c{place}": one for place, one in enumerate(criteria, start=1)}
 
 
-def figure(value: float) -> str:
-    """A value as people write it.
-
-    Examples
-    --------
-    >>> figure(4.0), figure(0.1)
-    ('4', '0.1')
-    """
-    return repr(float(value)).removesuffix(".0")
-
-
 def choices_of(criterion: Criterion) -> dict[str, str]:
     """What can be chosen, worst first, as it is stored and as it is read.
 
@@ -113,7 +76,9 @@ def choices_of(criterion: Criterion) -> dict[str, str]:
     >>> choices_of(Criterion("tone", "", "0|1", (Level(0, "rude"), Level(1, ""))))
     {'0': '0 rude', '1': '1', 'cannot_say': 'cannot say'}
     """
-    levels = {figure(one.value): legible(f"{figure(one.value)} {one.word}".strip()) for one in criterion.levels}
+    levels = {
+        number_text(one.value): legible(f"{number_text(one.value)} {one.word}".strip()) for one in criterion.levels
+    }
     return levels | {CANNOT_SAY: CANNOT}
 
 
@@ -194,24 +159,29 @@ def _folded(given: Any) -> str:
 
 def _forms(criterion: Criterion) -> Iterator[dict[str, float]]:
     """What a level may be called, the surest first; a word that two levels have calls none of them."""
-    yield {_folded(f"{figure(one.value)} {legible(one.word)}"): one.value for one in criterion.levels}
-    yield {figure(one.value): one.value for one in criterion.levels}
+    yield {_folded(f"{number_text(one.value)} {legible(one.word)}"): one.value for one in criterion.levels}
+    yield {number_text(one.value): one.value for one in criterion.levels}
     words = [_folded(legible(one.word)) for one in criterion.levels]
     yield {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1}
 
 
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
-    raters = _raters({(one.carried.meant, one.account) for one in filled})
+    # those the items were meant for, where each of them had an account; else the accounts
+    seen = {(one.carried.meant, one.account) for one in filled}
+    meant, accounts = {one for one, _ in seen}, {account for _, account in seen}
+    each_their_own = "" not in meant and len(meant) == len(accounts) == len(seen)
     first = {one.carried.page: one for one in reversed(filled)}
     if len(first) > 1:
         one, other = list(first.values())[:2]
         raise TableError(f"{one.where}: is of another page than {other.where}.")
     rows: dict[Any, tuple[dict[str, Any], str]] = {}
     for one in filled:
-        for row in _rows(one, raters[one.carried.meant, one.account]):
+        for row in _rows(one, one.carried.meant if each_their_own else one.account):
             _kept(row, one.where, rows)
-    return _typed([row for row, _ in rows.values()])
+    kinds = {"score": float, "seconds": float, "position": int, "swapped": bool}
+    columns = {name: [row[name] for row, _ in rows.values()] for name in ANSWERS}
+    return pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
 
 
 def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any], str]]) -> None:
@@ -220,13 +190,6 @@ def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any],
     if (before["score"], before["status"]) != (row["score"], row["status"]):
         told = f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {other}"
         raise TableError(f"{where}: {told}: delete one of them.")
-
-
-def _raters(seen: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Names of those who labelled: those the items were meant for, where each of them had an account; else accounts."""
-    meant, accounts = {one for one, _ in seen}, {account for _, account in seen}
-    each_their_own = "" not in meant and len(meant) == len(accounts) == len(seen)
-    return {(one, account): one if each_their_own else account for one, account in seen}
 
 
 def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
@@ -259,12 +222,6 @@ def _turned(score: float, criterion: Criterion) -> float:
     """A score of a pair that was shown the other way round."""
     ends = parse_scale(criterion.scale)
     return score if ends is None else ends.low + ends.high - score
-
-
-def _typed(rows: list[dict[str, Any]]) -> pd.DataFrame:
-    kinds = {"score": float, "seconds": float, "position": int, "swapped": bool}
-    columns = {name: [row[name] for row in rows] for name in ANSWERS}
-    return pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
 
 
 def utc(text: Any) -> str:

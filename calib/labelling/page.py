@@ -23,16 +23,10 @@ _BLANK = re.compile(r"\{\w+\}")
 
 
 def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) -> str:
-    r"""The HTML of the page for one annotator.
+    r"""The HTML of the page for one annotator; without a name it asks who labels, and makes an order for each name.
 
-    Parameters
-    ----------
-    task : Task
-    sheet : Sheet
-        Of this task. Without a name the page asks who labels, and makes an order for each name.
-    words : mapping of str to str, optional
-        What the page is to say instead of the English in ``words.json``, by the names there; "language" and "direction"
-        (ltr or rtl) are two of them.
+    `words` say what stands there instead of the English in ``words.json``, by the names there; "language" and
+    "direction" (ltr or rtl) are two of them.
 
     Examples
     --------
@@ -89,18 +83,9 @@ def _data(task: Task, sheet: Sheet, words: Mapping[str, str]) -> str:
         (veiled(one.item), one.swapped, [texts.setdefault(text, len(texts)) for text in one.texts])
         for one in sheet.asked
     ]
-    criteria = [asdict(one) for one in task.criteria]
-    data = {
-        "page": task.page,
-        "annotator": sheet.annotator,
-        "paired": task.paired,
-        "parts": task.parts,
-        "criteria": criteria,
-        "items": items,
-        "texts": list(texts),
-        "columns": ANSWERS,
-        "words": words,
-    }
+    data = {"page": task.page, "annotator": sheet.annotator, "paired": task.paired, "parts": task.parts}
+    data |= {"criteria": [asdict(one) for one in task.criteria], "items": items, "texts": list(texts)}
+    data |= {"columns": ANSWERS, "words": words}
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
@@ -121,14 +106,7 @@ CANNOT_SAY = "cannot_say"  # the status of an answer that is no score
 
 
 class Level(NamedTuple):
-    """One value of a scale.
-
-    Attributes
-    ----------
-    value : float
-    word : str
-        What it means; empty where the number says all.
-    """
+    """One value of a scale, and the word for it; empty where the number says all."""
 
     value: float
     word: str
@@ -136,41 +114,22 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One thing that is asked of each item.
-
-    Attributes
-    ----------
-    name : str
-    meaning : str
-        In a sentence or several; empty where the name says all.
-    scale : str
-        As the tables write it, ``1|2|3|4|5`` or ``0..100``.
-    levels : tuple of Level
-        Worst first; none where the scale is continuous. Of a pair 0, 0.5 and 1: the first loses, ties, wins.
-    """
+    """One thing that is asked of each item."""
 
     name: str
-    meaning: str
-    scale: str
+    meaning: str  # in a sentence or several; empty where the name says all
+    scale: str  # as the tables write it, "1|2|3|4|5" or "0..100"
+    # worst first; none where the scale is continuous. Of a pair 0, 0.5 and 1: the first loses, ties, wins
     levels: tuple[Level, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One item as an annotator is to see it.
-
-    Attributes
-    ----------
-    item : str
-    texts : tuple of str
-        One for each part of the task, in the order of `Task.parts`.
-    swapped : bool
-        Whether the two outputs of a pair, which are the last two texts, are shown the other way round. Whoever reads an
-        answer back turns it round again.
-    """
+    """One item as an annotator is to see it."""
 
     item: str
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # in the order of `Task.parts`
+    # the two outputs of a pair, the last two texts, change places; whoever reads an answer back turns it round
     swapped: bool = False
 
     @property
@@ -181,44 +140,22 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What one annotator is asked, in the order of asking.
+    """What one annotator is asked, in the order of asking."""
 
-    Attributes
-    ----------
-    annotator : str
-        Empty where the page is to ask who labels.
-    asked : tuple of Asked
-    """
-
-    annotator: str
+    annotator: str  # empty where the page is to ask who labels
     asked: tuple[Asked, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One labelling: the same question about items of one pool, for one annotator or several.
-
-    Attributes
-    ----------
-    title : str
-    page : str
-        What all its files are known by, see `page_id`.
-    parts : tuple of str
-        Heads of the texts, such as source and output; of a pair the last two are its outputs.
-    paired : bool
-        Whether two outputs are held against each other.
-    criteria : tuple of Criterion
-    guideline : str
-        Plain text.
-    sheets : tuple of Sheet
-    """
+    """One labelling: the same question about items of one pool, for one annotator or several."""
 
     title: str
-    page: str
-    parts: tuple[str, ...]
-    paired: bool
+    page: str  # what all its files are known by, see `page_id`
+    parts: tuple[str, ...]  # heads of the texts, such as source and output; of a pair the last two are its outputs
+    paired: bool  # whether two outputs are held against each other
     criteria: tuple[Criterion, ...]
-    guideline: str
+    guideline: str  # plain text
     sheets: tuple[Sheet, ...]
 
 

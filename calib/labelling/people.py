@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -60,7 +59,7 @@ def all_alike(answers: pd.DataFrame) -> list[str]:
 def disagreements_of(answers: pd.DataFrame) -> pd.DataFrame:
     """Items that two or more annotators scored differently, the farthest apart first, with what each gave."""
     labels = answers[answers["score"].notna()]
-    names = _columns_of(labels["rater"].unique().tolist())
+    names = {name: f"{name} (annotator)" if name in _OWN else name for name in labels["rater"].unique().tolist()}
     scores = labels.groupby(["item", "criterion"], sort=False)["score"]
     apart = answers[answers["item"].isin(labels.loc[scores.transform("max") > scores.transform("min"), "item"])]
     found = []
@@ -73,11 +72,6 @@ def disagreements_of(answers: pd.DataFrame) -> pd.DataFrame:
             found.append((spread / _width(rows["scale"].iloc[0]), row | gave))
     found.sort(key=lambda pair: -pair[0])  # of several scales each by its share
     return pd.DataFrame([row for _, row in found], columns=[*_OWN, *names.values()])
-
-
-def _columns_of(raters: list[str]) -> dict[str, str]:
-    """Names of annotators as columns beside those of the table."""
-    return {name: f"{name} (annotator)" if name in _OWN else name for name in raters}
 
 
 _OWN = ("item", "criterion", "spread", "comments")
@@ -166,16 +160,11 @@ _HASH = re.compile(r"[0-9a-f]{12}")
 _MEANS = "a page is made of its items, criteria and scales, and labels from two pages answer two questions"
 
 
-class Joined(NamedTuple):
-    """All answers, in the order in which each annotator gave them, and what was found on the way."""
+def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.DataFrame, str, list[str]]:
+    """The answers of files of one page, in the order in which each annotator gave them; the page; what was found.
 
-    frame: pd.DataFrame
-    page: str
-    notes: list[str]
-
-
-def joined_answers(files: Sequence[File], page: str | Path | None) -> Joined:
-    """The answers of files of one page; of an answer that was given again the later one counts."""
+    Of an answer that was given again the later one counts.
+    """
     known = _one_page(files, page)
     parts = [file.frame.assign(file=place, row=range(len(file.frame))) for place, file in enumerate(files)]
     every = pd.concat(parts, ignore_index=True)
@@ -184,9 +173,12 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> Joined:
     every = every.assign(last=last).sort_values(["when", "last"], kind="stable", na_position="first")
     notes = [note for file in files for note in file.notes]
     notes += [*_of_two_people(every, files), *_given_again(every, files), *_alike(every["rater"])]
-    latest = every.drop_duplicates(_KEY, keep="last").assign(comment=_last_comments(every))
+    # of each answer the last comment that says something
+    filled = every["comment"].where(every["comment"].str.strip() != "")
+    comments = filled.groupby([every[name] for name in _KEY]).transform("last").fillna("")
+    latest = every.drop_duplicates(_KEY, keep="last").assign(comment=comments)
     ordered = latest.sort_values(["rater", "when", "position"], kind="stable", na_position="first")
-    return Joined(ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), known, notes)
+    return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), known, notes
 
 
 # --- of one page ------------------------------------------------------------------------------------------------------
@@ -198,23 +190,17 @@ def _one_page(files: Sequence[File], page: str | Path | None) -> str:
     for name, other in known:
         if other != mine:
             raise TableError(f"{first} is of page {mine} and {name} of page {other}: {_MEANS}. Read them apart.")
-    if page is not None and (named := _page_named(page)) is not None and named != mine:
-        raise ArgumentError("page", "must be the page that was labelled", f"is {named}, and {first} is of {mine}")
-    if page is not None and named is None and mine not in Path(page).read_text("utf-8", errors="replace"):
-        raise ArgumentError(
-            "page", f"must be the page that {first} comes from ({mine})", f"{str(page)!r} has none such"
-        )
-    return str(mine)
-
-
-def _page_named(page: str | Path) -> str | None:
-    """A hash that was given, None where a file was."""
+    if page is None:
+        return str(mine)
     text = str(page)
     if Path(text).is_file():
-        return None
-    if not _HASH.fullmatch(text):
+        if mine not in Path(text).read_text("utf-8", errors="replace"):
+            raise ArgumentError("page", f"must be the page that {first} comes from ({mine})", f"{text!r} has none such")
+    elif not _HASH.fullmatch(text):
         raise ArgumentError("page", "must be the path of a label page, or its hash", f"there is no file {text!r}")
-    return text
+    elif text != mine:
+        raise ArgumentError("page", "must be the page that was labelled", f"is {text}, and {first} is of {mine}")
+    return str(mine)
 
 
 def _one_scale(every: pd.DataFrame, files: Sequence[File]) -> None:
@@ -254,12 +240,6 @@ def _given_again(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
 def _steps(rows: pd.DataFrame) -> str:
     said = ["cannot say" if score != score else f"{score:g}" for score in rows["score"]]  # noqa: PLR0124 - NaN
     return " then ".join(word for word, before in zip(said, [None, *said], strict=False) if word != before)
-
-
-def _last_comments(every: pd.DataFrame) -> Any:
-    """The last comment that says something, of each answer."""
-    filled = every["comment"].where(every["comment"].str.strip() != "")
-    return filled.groupby([every[name] for name in _KEY]).transform("last").fillna("")
 
 
 def _of_two_people(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:

@@ -341,14 +341,17 @@ def sheets_of(
     """
     count = len(asked) if overlap is None else overlap
     dealt = _by_stratum(asked, strata, rng_of(seed, page, "deal"))
-    common = _spread(len(dealt), count, rng_of(seed, page, "common"))
+    # at one distance from a random start each place has the same chance
+    start = rng_of(seed, page, "common").random()
+    common = [int((start + k) * len(dealt) / count) for k in range(count)]
     shared = [dealt[place] for place in common]
     rest = [one for place, one in enumerate(dealt) if place not in set(common)]
     sheets = []
     for place, name in enumerate(annotators):
         own = rest[place :: len(annotators)]
         if paired:
-            base = _half(len(shared), rng_of(seed, page, "swap"))
+            source, n = rng_of(seed, page, "swap"), len(shared)
+            base = _some(n, n // 2 + int(source.integers(2)) * (n % 2), source)
             flags = [flag != bool(place % 2) for flag in base]
             more = (len(shared) + len(own)) // 2 - sum(flags)
             flags += _some(len(own), min(max(more, 0), len(own)), rng_of(seed, page, name, "swap"))
@@ -365,16 +368,6 @@ def _by_stratum(asked: Sequence[Asked], strata: Mapping[str, object], source: np
     ordered = sorted(asked, key=lambda one: one.item)
     mixed = [ordered[at] for at in source.permutation(len(ordered))]
     return sorted(mixed, key=lambda one: str(strata.get(one.item, "")))
-
-
-def _spread(n: int, count: int, source: np.random.Generator) -> list[int]:
-    """Places at one distance from a random start: each place has the same chance."""
-    start = source.random()
-    return [int((start + k) * n / count) for k in range(count)]
-
-
-def _half(n: int, source: np.random.Generator) -> list[bool]:
-    return _some(n, n // 2 + int(source.integers(2)) * (n % 2), source)
 
 
 def _some(n: int, count: int, source: np.random.Generator) -> list[bool]:

@@ -10,8 +10,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
-from calib.judge.scale import Scale
-from calib.labelling.carried import figure
+from calib.judge.scale import Scale, number_text
 from calib.labelling.page import Criterion, Level
 from calib.labelling.pool import Drawn
 from calib.table import TableError, parse_scale, scale_words
@@ -30,7 +29,12 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
     Level(value=0.0, word='poor')
     """
     asked = _named(criteria, drawn)
-    scales = _scale_of_each(scale, list(asked))
+    if not isinstance(scale, Mapping) or not set(scale) & set(asked):
+        scales = {} if scale is None else dict.fromkeys(asked, scale)
+    elif strangers := [name for name in scale if name not in asked]:
+        raise ArgumentError("scale", f"must be of the criteria {_listed(asked)}", f"got one of {strangers[0]!r}")
+    else:
+        scales = dict(scale)
     found = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in asked.items())
     if drawn.criteria and not set(asked) & set(drawn.criteria):
         check.warn(
@@ -78,21 +82,12 @@ def _built_in(name: str, drawn: Drawn) -> str:
     return meaning_of(name) if known & set(drawn.prompts) else ""
 
 
-def _scale_of_each(scale: Any, names: list[str]) -> dict[str, Any]:
-    """The scale that was said of each criterion; none where none was."""
-    if not isinstance(scale, Mapping) or not set(scale) & set(names):
-        return {} if scale is None else dict.fromkeys(names, scale)
-    if strangers := [name for name in scale if name not in names]:
-        raise ArgumentError("scale", f"must be of the criteria {_listed(names)}", f"got one of {strangers[0]!r}")
-    return dict(scale)
-
-
 def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
     judged = drawn.scales.get(name, "")
     if scale is None and not (paired or judged):
         known = f"the judge scored {_listed(drawn.criteria)}"
-        theirs = "of the judge none is known" if name in drawn.criteria else known
-        given = f"came without, and {theirs}" if drawn.criteria else "came without"
+        why = "of the judge none is known" if name in drawn.criteria else known
+        given = f"came without, and {why}" if drawn.criteria else "came without"
         raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
     if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
         raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
@@ -100,7 +95,12 @@ def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) 
     text, levels = _levels(said, judged)
     if paired and text != WINS:
         raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
-    _warn_of_another(name, text, judged)
+    mine, theirs = parse_scale(text), parse_scale(judged)
+    if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
+        check.warn(
+            f"other_scale: people are asked for {name} on {text}, and the judge's scores are on {judged}: `interval` "
+            "wants both on one scale"
+        )
     return Criterion(name, meaning, text, _WON if paired else levels)
 
 
@@ -120,7 +120,7 @@ def _ends(text: str) -> str:
         ends = None
     if ends is None:
         raise ArgumentError("scale", f"must read {_SAY}", f"got {text!r}")
-    return f"{figure(ends.low)}..{figure(ends.high)}"
+    return f"{number_text(ends.low)}..{number_text(ends.high)}"
 
 
 def _parsed(scale: Any, judged: str) -> Scale:
@@ -138,7 +138,9 @@ def _parsed(scale: Any, judged: str) -> Scale:
         values = parse_scale(judged)
         are_words = "=" not in text and not any(_is_number_of(*pair) for pair in pairs)
         if are_words and values is not None and len(values.values) == len(pairs):
-            text = "|".join(f"{word}={figure(value)}" for (word, _), value in zip(pairs, values.values, strict=True))
+            text = "|".join(
+                f"{word}={number_text(value)}" for (word, _), value in zip(pairs, values.values, strict=True)
+            )
         found = Scale.parse(text)
     except ArgumentError as error:
         raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
@@ -152,7 +154,7 @@ def _pair(one: Any, other: Any) -> str:
     """A value and its word, in either order."""
     value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
     try:
-        number = figure(float(value))
+        number = number_text(float(value))
         return f"{str(word).replace('|', '/').strip() or number}={number}"
     except (TypeError, ValueError):
         given = f"got {one!r}: {other!r}"
@@ -165,12 +167,3 @@ def _is_number_of(word: str, value: float) -> bool:
         return float(word) == value
     except ValueError:
         return False
-
-
-def _warn_of_another(name: str, text: str, judged: str) -> None:
-    mine, theirs = parse_scale(text), parse_scale(judged)
-    if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
-        check.warn(
-            f"other_scale: people are asked for {name} on {text}, and the judge's scores are on {judged}: `interval` "
-            "wants both on one scale"
-        )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ import pandas as pd
 from calib.analysis.agreement.frames import reliability
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.names import Data
 from calib.inputs.resolve import given
 from calib.labelling.answers import ENDINGS, answers_in
-from calib.labelling.page import Sheet, Task
 from calib.labelling.people import (
     all_alike,
     annotators_of,
@@ -28,10 +25,8 @@ from calib.labelling.people import (
     price_of,
     strictness_of,
 )
-from calib.labelling.pool import file_names
 from calib.labelling.progress import against_drawn, progress_of
-from calib.table import TableError, check_ratings
-from calib.table.files import whole_or_not
+from calib.table import check_ratings
 from calib.table.gold import mean_of_people
 from calib.table.labels import Labels
 from calib.table.results import Results
@@ -55,7 +50,7 @@ def read_labels(
     Parameters
     ----------
     files : path or sequence of paths
-        Exports (CSV, JSONL) of one page, by one annotator or several; what came back of an .xlsx sheet, from Label
+        Exports (CSV, JSONL) of one page, by one annotator or several; what came back of an .xlsx sheet or from Label
         Studio; or a folder of such files.
     drawn : table, path or frame, optional
         What `choose_items` returned: the items are checked against it, and `progress` says how far the labels are.
@@ -63,18 +58,6 @@ def read_labels(
         The page that was labelled, or its hash: files of another page are refused.
     half_width : float, optional
         Half of the interval that is wanted, in points of the scale; with `drawn`.
-
-    Returns
-    -------
-    Labels
-
-    Raises
-    ------
-    TableError
-        If a file is no export, is of another page than the others, or holds a cell that is not what its column
-        says; the message names file, line and column.
-    FileNotFoundError
-        If there is no such file.
 
     Examples
     --------
@@ -98,7 +81,12 @@ def read_labels(
     if half_width is not None and drawn is None:
         raise ArgumentError("half_width", "needs {0}, the items that were drawn", mentions=("drawn",))
     read = [answers_in(path) for path in _paths(files)]
-    answers, known, notes = joined_answers(_named_apart(read), page)
+    names = [file.name for file in read]  # two files of one name are told apart by their places
+    read = [
+        file._replace(name=f"{file.name} (file {place})") if names.count(file.name) > 1 else file
+        for place, file in enumerate(read, start=1)
+    ]
+    answers, known, notes = joined_answers(read, page)
     for note in notes:
         check.warn(note)
     pool = None if drawn is None else _drawn(drawn)
@@ -154,15 +142,6 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
-def _named_apart(files: list[Any]) -> list[Any]:
-    """Two files of one name by their places."""
-    names = [file.name for file in files]
-    return [
-        file._replace(name=f"{file.name} (file {place})") if names.count(file.name) > 1 else file
-        for place, file in enumerate(files, start=1)
-    ]
-
-
 def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[Any] | None, list[str]]:
     """How far annotators agree on each criterion that two of them labelled; why not, of the others."""
     scores = scores_in(ratings, "files").frame
@@ -188,69 +167,3 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
         except ValueError as error:
             why.append(f"{criterion}: no reliability: {error}")
     return found if len(found) else None, why
-
-
-# --- the files of a labelling: where they go, what they must not write over, who writes them --------------------------
-
-
-ENDINGS_OF = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
-
-
-def checked_path(path: str | Path, to: str) -> Path:
-    path, endings = Path(path).expanduser(), ENDINGS_OF[to]
-    if path.suffix.lower() not in endings:
-        rule = f"must end in {' or '.join(endings)} for {to!r}"
-        raise ArgumentError("path", rule, f"got {str(path)!r}")
-    if path.is_dir():
-        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
-    return path
-
-
-def spare(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:
-    """Nothing that is read is written over, and no workbook that somebody may have filled in."""
-    targets = [path] if to == "label-studio" else [target for _, target in _of_each(task, path)]
-    there = [one for one in targets if one.is_file()]
-    for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
-        if other.is_file() and one.samefile(other):
-            raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
-    if to == "xlsx" and (filled := next(filter(_is_filled, there), None)):
-        given = f"{str(filled)!r} is there: move it, or write elsewhere"
-        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
-
-
-def _is_filled(path: Path) -> bool:
-    from calib.labelling.workbook import workbook_answers
-
-    try:
-        return not workbook_answers(path).empty
-    except TableError:  # of another kind, or with a slip in it
-        return True
-
-
-def written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
-    """The files: each whole or not at all."""
-    if to == "label-studio":
-        from calib.labelling.label_studio import write_label_studio
-
-        return (write_label_studio(task, path), path.with_suffix(".xml"))
-    files = _of_each(task, path)
-    if to == "xlsx":
-        from calib.labelling.workbook import write_workbook
-
-        return tuple(write_workbook(task, sheet, target) for sheet, target in files)
-    from calib.labelling.page import page_of
-
-    texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for text, (_, target) in zip(texts, files, strict=True):
-        with stoppable(), whole_or_not(target) as part:
-            part.write_text(text, encoding="utf-8", newline="")
-    return tuple(target for _, target in files)
-
-
-def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
-    """A file for each annotator; the one of a single sheet is called as was said."""
-    if len(task.sheets) == 1:
-        return [(task.sheets[0], path)]
-    names = file_names([sheet.annotator for sheet in task.sheets])
-    return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]

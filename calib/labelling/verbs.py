@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,13 +14,15 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.tables import checked_words
-from calib.labelling.page import Asked, Criterion, Task, page_id
-from calib.labelling.pool import annotators_of, drawn_of, pool_of, sheets_of, source_in, to_ask
+from calib.labelling.page import Asked, Criterion, Sheet, Task, page_id
+from calib.labelling.pool import annotators_of, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
 from calib.labelling.question import criteria_of
-from calib.labelling.read import ENDINGS_OF, checked_path, read_labels, spare, written
-from calib.table import TableArgumentError
+from calib.labelling.read import read_labels
+from calib.table import TableArgumentError, TableError
+from calib.table.files import whole_or_not
 from calib.table.labels import Labels
 
 
@@ -85,6 +88,7 @@ class LabelPages:
 # --- from chosen items to labels: pages to label with -----------------------------------------------------------------
 
 
+_ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
 _GUIDES = (".md", ".markdown", ".txt")
 
 
@@ -146,7 +150,7 @@ def label_page(
     words : mapping, optional
         The words of the page in another language, by those of ``calib/labelling/words.json``.
     to : {"html", "xlsx", "label-studio"}
-        A page, a workbook with drop-downs, or what these tools import.
+        A page, a workbook with drop-downs, or what Label Studio imports.
     seed : int, default 0
         Of orders, common items and shares.
     item : str, optional
@@ -155,15 +159,6 @@ def label_page(
         Column of who wrote the output, where ids repeat over systems.
     path : str or Path
         Where to write. A file that is read, and a workbook that somebody has filled in, are not written over.
-
-    Returns
-    -------
-    LabelPages
-
-    Raises
-    ------
-    TableError, ValueError
-        If there are no texts, an id is not among the items, or an argument breaks its rule.
 
     Examples
     --------
@@ -177,8 +172,8 @@ def label_page(
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
     as_typed(label_page, locals())
-    check.choice(to, "to", tuple(ENDINGS_OF))
-    path = checked_path(path, to)
+    check.choice(to, "to", tuple(_ENDINGS))
+    path = _checked_path(path, to)
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     told = _guideline(guideline)
@@ -188,7 +183,7 @@ def label_page(
     pool = pool_of(texts, columns, inputs, pair, picked)
     asked = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
+    chosen = _still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -202,9 +197,9 @@ def label_page(
     )
     title = title or ", ".join(one.name for one in asked)
     task = Task(title, page, pool.parts, pair is not None, asked, told, sheets)
-    spare(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
+    _refuse_overwrite(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
     return LabelPages(
-        paths=written(task, path, to, words),
+        paths=_written(task, path, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
@@ -236,10 +231,10 @@ def _guideline(given: str | Path | None) -> str:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 
 
-# --- labels that are there already: what a page of a later round leaves out -------------------------------------------
+# --- labels that are there already: what a page of a later round leaves out -----------------------------------------
 
 
-def still_to_label(
+def _still_to_label(
     chosen: dict[str, tuple[str, tuple[str, ...]]],
     labelled: Any,
     page: str,
@@ -283,3 +278,66 @@ def _label_files(given: Any) -> list[Path]:
         if not path.expanduser().exists():
             raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
     return [Path(path) for path in paths]
+
+
+# --- the files: where they go, and what they must not write over ------------------------------------------------------
+
+
+def _checked_path(path: str | Path, to: str) -> Path:
+    path, endings = Path(path).expanduser(), _ENDINGS[to]
+    if path.suffix.lower() not in endings:
+        rule = f"must end in {' or '.join(endings)} for {to!r}"
+        raise ArgumentError("path", rule, f"got {str(path)!r}")
+    if path.is_dir():
+        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
+    return path
+
+
+def _refuse_overwrite(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:
+    """Nothing that is read is written over, and no workbook that somebody may have filled in."""
+    targets = [path] if to == "label-studio" else [target for _, target in _of_each(task, path)]
+    there = [one for one in targets if one.is_file()]
+    for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
+        if other.is_file() and one.samefile(other):
+            raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
+    if to == "xlsx" and (filled := next(filter(_is_filled, there), None)):
+        given = f"{str(filled)!r} is there: move it, or write elsewhere"
+        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+
+
+def _is_filled(path: Path) -> bool:
+    from calib.labelling.workbook import workbook_answers
+
+    try:
+        return not workbook_answers(path).empty
+    except TableError:  # of another kind, or with a slip in it
+        return True
+
+
+def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
+    """The files: each whole or not at all."""
+    if to == "label-studio":
+        from calib.labelling.label_studio import write_label_studio
+
+        return (write_label_studio(task, path), path.with_suffix(".xml"))
+    files = _of_each(task, path)
+    if to == "xlsx":
+        from calib.labelling.workbook import write_workbook
+
+        return tuple(write_workbook(task, sheet, target) for sheet, target in files)
+    from calib.labelling.page import page_of
+
+    texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for text, (_, target) in zip(texts, files, strict=True):
+        with stoppable(), whole_or_not(target) as part:
+            part.write_text(text, encoding="utf-8", newline="")
+    return tuple(target for _, target in files)
+
+
+def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
+    """A file for each annotator; the one of a single sheet is called as was said."""
+    if len(task.sheets) == 1:
+        return [(task.sheets[0], path)]
+    names = file_names([sheet.annotator for sheet in task.sheets])
+    return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]

@@ -13,14 +13,14 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from calib.core.progress import stoppable
 from calib.core.text import needed
+from calib.judge.scale import number_text
 from calib.labelling.carried import (
     CANNOT,
     Carried,
@@ -30,7 +30,6 @@ from calib.labelling.carried import (
     carried_back,
     choices_of,
     coded,
-    figure,
     legible,
     scale_told,
     shortened,
@@ -169,7 +168,7 @@ def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
     ends = parse_scale(criterion.scale)
     if criterion.levels or ends is None:
         return {"type": "list", "formula1": f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"}
-    inside = f"AND(ISNUMBER({cell}),{cell}>={figure(ends.low)},{cell}<={figure(ends.high)})"
+    inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
     return {"type": "custom", "formula1": f'OR({inside},{cell}="{CANNOT}")'}
 
 
@@ -201,8 +200,7 @@ def _digest(texts: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class _Note:
+class _Note(NamedTuple):
     """What is known of an item, and the digest of its texts."""
 
     carried: Carried
@@ -215,9 +213,12 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
     sheets = _sheets(path)
     notes = _notes(sheets, path)
     account = _who(sheets) or path.stem
-    found = [list(_rows_filled(rows, notes, account, f"{path.name}, sheet {name!r}")) for name, rows in _asked(sheets)]
-    if not found:
+    # the sheet that was written, and copies of it
+    asked = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
+    if not asked:
         raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
+    where = f"{path.name}, sheet"
+    found = [_rows_filled(rows, notes, account, f"{where} {name!r}") for name, rows in asked.items()]
     return answers_of([one for filled in found for one in filled])
 
 
@@ -253,13 +254,6 @@ def _who(sheets: dict[str, list[tuple[Any, ...]]]) -> str:
     return ""
 
 
-def _asked(sheets: dict[str, list[tuple[Any, ...]]]) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
-    """Sheets with items: the one that was written, and copies of it."""
-    for name, rows in sheets.items():
-        if any(_KEY in row and _NUMBER in row for row in rows):
-            yield name, rows
-
-
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
     codes = next(row for row in rows if _KEY in row and _NUMBER in row)
     criteria = next(iter(notes.values())).carried.criteria if notes else ()
@@ -285,13 +279,10 @@ def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Not
         raise TableError(
             f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}."
         )
-    texts = _digest([cells[code] for code in sorted(cells, key=_place) if code.startswith("text")])
+    codes = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
+    texts = _digest([cells[code] for code in codes])
     moved = texts != note.digest and texts in {other.digest for other in notes.values()}
     if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
         rule = "its number, its texts and its hidden key must belong together"
         raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
     return note
-
-
-def _place(code: str) -> tuple[int, str]:
-    return len(code), code

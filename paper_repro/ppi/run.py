@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import pandas as pd
 from best_pair import best_pair
+from data_sets import load_ballots
 
 import calib
 
@@ -27,7 +28,7 @@ DESIGNS = [
 
 def rows() -> pd.DataFrame:
     """Intervals of the ballots, the power analysis from 500 of them, and seven purchases."""
-    items, ratings = calib.load_ballots()
+    items, ratings = load_ballots()
     scores = calib.summarize(ratings, items)
     machine, people = (scores[scores["rater"] == rater] for rater in ("machine", "human"))
     told = [*intervals(machine, people), *pilot(machine, people)]

@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +22,7 @@ import missing
 import numpy as np
 import oracles
 import pandas as pd
+from data_sets import load_ballots, load_cje_arena, load_forest_badmodel
 from numpy.typing import NDArray
 from oracles import Labelled, labelled, normal_ends
 from ppi_coverage.run import TAIL, classical, of_counts, ours, parts_of, rule_of
@@ -93,9 +94,9 @@ def triviaqa() -> list[Grid]:
     return list(_grids(scores[human], scores[~human]))
 
 
-def _both(load: str, people: str, judge: str) -> pd.DataFrame:
+def _both(load: Callable[[], tuple[pd.DataFrame, pd.DataFrame]], people: str, judge: str) -> pd.DataFrame:
     """Human and judge scores, one row per item that has both."""
-    items, ratings = getattr(calib, f"load_{load}")()
+    items, ratings = load()
     scores = calib.summarize(ratings, items)
     human, said = (scores[scores["rater"] == rater].set_index("item") for rater in (people, judge))
     return human.join(said["score"].rename("said"), how="inner")
@@ -134,15 +135,15 @@ def _pairs(frame: pd.DataFrame, criterion: str, judge: str, scale: Scale) -> tup
 
 
 def _cje() -> Iterator[tuple[str, str, list[Population]]]:
-    frame = _both("cje_arena", "oracle", "judge")
+    frame = _both(load_cje_arena, "oracle", "judge")
     base = frame["system"] == "base"
     yield _pairs(frame[base], "base policy", "judge", SHARE)
     yield _pairs(frame[~base], "three other policies", "judge", SHARE)
 
 
 def _machines() -> Iterator[tuple[str, str, list[Population]]]:
-    yield _pairs(_both("ballots", "human", "machine"), "vote", "machine", YES_OR_NO)
-    yield _pairs(_both("forest_badmodel", "human", "machine"), "cleared", "machine", YES_OR_NO)
+    yield _pairs(_both(load_ballots, "human", "machine"), "vote", "machine", YES_OR_NO)
+    yield _pairs(_both(load_forest_badmodel, "human", "machine"), "cleared", "machine", YES_OR_NO)
 
 
 class Family(NamedTuple):

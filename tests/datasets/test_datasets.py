@@ -18,7 +18,6 @@ from pandas.testing import assert_frame_equal
 
 from calib import datasets, table
 from calib.datasets import DatasetError, records, registry as files, wide as llm_summeval
-from calib.datasets.records import POLICIES
 from calib.datasets.wide import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
@@ -145,15 +144,6 @@ def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
     assert files.where_from("toy") == "CALIB_DATA"
 
 
-def test_sets_of_one_repository_share_a_folder(remote, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "registered_sets", lambda: {"toy": registry()["toy"] | {"folder": "shared"}})
-    monkeypatch.setenv("CALIB_DATA", str(tmp_path))
-    (tmp_path / "shared" / "data").mkdir(parents=True)
-    (tmp_path / "shared" / "data" / "plain.json").write_bytes(PLAIN)
-    assert files.read_file("toy", "data/plain.json") == PLAIN
-    assert not remote.requests
-
-
 def test_git_blob_id():
     assert files.git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # git hash-object /dev/null
 
@@ -188,15 +178,10 @@ def test_available_lists_the_sets():
     assert list(frame["set"]) == [
         "summeval",
         "alt_test",
-        "lesion",
-        "wax",
         "topical_chat",
         "llm_rubric",
         "unieval",
-        "cje_arena",
         "triviaqa_judges",
-        "ballots",
-        "forest_badmodel",
         "composo",
         "llm_summeval",
         "hanna",
@@ -346,41 +331,6 @@ def test_summeval_means_are_those_of_the_three_experts():
     assert set(items["item"]) == set(ratings["item"])
 
 
-@needs_data
-def test_lesion():
-    items, ratings = datasets.load_lesion()
-    students = {"student_1": 500, "student_2": 500, "student_3": 488, "student_4": 499, "student_5": 500}
-    judges = dict.fromkeys(("gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini"), 500)
-    assert raters(ratings) == students | {"student_6": 493} | judges
-    assert set(ratings["item"]) == set(items["item"])
-    assert items["item"].str.fullmatch(r"ISIC_\d{7}").all()
-    assert set(ratings["criterion"]) == {"Asymmetry", "Border", "Color", "Dermo", "Blue"}
-    assert set(ratings["status"]) == {"ok"}
-    assert set(ratings.loc[ratings["method"] == "human", "rater"]) == {*students, "student_6"}
-
-
-@needs_data
-def test_wax_codes_are_places_in_the_code_book():
-    items, ratings = datasets.load_wax()
-    people = {"3": 186, "4": 149, "5": 233, "6": 89, "7": 121, "8": 110, "9": 246, "10": 246}
-    judges = ("gemini_flash", "gemini_pro", "gpt-4o", "gpt-4o-mini", "llama-31", "mistral-v03")
-    assert raters(ratings) == people | dict.fromkeys(judges, 246)
-    assert list(datasets.WAX_RELATIONS) == sorted(set(ratings["label"]))
-    assert [datasets.WAX_RELATIONS[int(score)] for score in ratings["score"]] == list(ratings["label"])
-    assert set(ratings["scale"]) == {""}
-    assert set(ratings["item"]) == set(items["item"])
-    assert (items["cue"] + "__" + items["association"] + "__" + items["output"] == items["item"]).all()
-    by_people = ratings[ratings["method"] == "human"]
-    assert set(by_people.groupby("item", observed=True).size()) == {5, 6}
-    assert "None-of-the-above" not in set(by_people["label"])
-
-
-def test_wax_with_another_relation_is_refused(monkeypatch):
-    monkeypatch.setattr(records, "read_json", lambda name, path: {"ann": {"a__b__c": "Rhyme"}})
-    with pytest.raises(DatasetError, match=r"^wax: must have 0 names of other relations, but the files have 1\.$"):
-        datasets.load_wax()
-
-
 @pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
@@ -469,45 +419,6 @@ def side_by_side(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 @needs_data
-def test_cje_arena_base():
-    items, ratings = datasets.load_cje_arena()
-    assert raters(ratings) == {"judge": 4000, "oracle": 630}
-    assert dict(items["system"].value_counts()) == dict.fromkeys(POLICIES, 1000)
-    assert items.groupby("group", observed=True)["system"].nunique().eq(4).all()
-    base = side_by_side(ratings).loc[items.loc[items["system"] == "base", "item"]]
-    assert dict(base.count()) == {"judge": 1000, "oracle": 480}
-    both = base.dropna()
-    # mean of the oracle, mean of the judge and their correlation, worked out by numpy from the file
-    assert np.round(both["oracle"].mean(), 4) == 0.7541
-    assert np.round(both["judge"].mean(), 4) == 0.8397
-    assert np.round(both.corr().loc["judge", "oracle"], 3) == 0.390
-
-
-@pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize(
-    # mean of oracle less judge on the 50 items of each probe, and its t against 0
-    ("policy", "mean", "t"),
-    [("clone", -0.0868, -3.06), ("unhelpful", -0.1334, -5.25), ("parallel_universe_prompt", -0.0636, -2.95)],
-)
-def test_cje_arena_probes(policy, mean, t):
-    items, ratings = datasets.load_cje_arena()
-    probe = side_by_side(ratings).loc[items.loc[items["system"] == policy, "item"]].dropna()
-    residual = probe["oracle"] - probe["judge"]
-    assert len(residual) == 50
-    assert np.round(residual.mean(), 4) == mean
-    assert np.round(residual.mean() / residual.sem(), 2) == t
-
-
-@needs_data
-def test_cje_arena_probes_are_answers_of_their_policy():
-    answers = datasets.load_cje_arena()[0].set_index("item")["output"]
-    for policy in POLICIES[1:]:
-        probe = files.read_jsonl("cje_arena", f"examples/arena_sample/probe_slice/{policy}_probe.jsonl")
-        assert all(answers[f"{record['prompt_id']}__{policy}"] == record["response"] for record in probe)
-
-
-@needs_data
 def test_triviaqa_judges():
     items, ratings = datasets.load_triviaqa_judges()
     assert raters(ratings) == dict.fromkeys(("human", *TRIVIA_JUDGES), 3200)
@@ -523,29 +434,6 @@ def test_triviaqa_judges():
     assert np.isclose((verdicts["GPT-4"] == verdicts["human"]).mean(), 0.95)
     gpt = verdicts.loc[items.loc[items["system"] == "gpt-4t", "item"]]
     assert np.isclose(gpt["human"].mean(), 0.8525)
-
-
-@pytest.mark.slow
-@needs_data
-def test_ballots():
-    items, ratings = datasets.load_ballots()
-    assert raters(ratings) == {"machine": 79177, "human": 1027}
-    votes = side_by_side(ratings)
-    both = votes.dropna()
-    assert list(both.index) == list(items["item"].head(1027))
-    assert np.round((both["machine"] == both["human"]).mean(), 3) == 0.991
-    # the point estimate of ppi_py 0.2.3 at lambda 1: mean of the machine on the rest, and what it misses
-    rest = votes.loc[votes["human"].isna(), "machine"].mean()
-    assert np.isclose(rest + (both["human"] - both["machine"]).mean(), 0.6211498248)
-
-
-@needs_data
-def test_forest_badmodel():
-    _, ratings = datasets.load_forest_badmodel()
-    assert raters(ratings) == {"human": 1596, "machine": 1596}
-    seen = side_by_side(ratings)
-    assert np.round(seen.corr().loc["human", "machine"], 2) == -0.05
-    assert seen.sum().to_dict() == {"human": 249, "machine": 33}
 
 
 @pytest.mark.slow

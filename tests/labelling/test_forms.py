@@ -10,7 +10,6 @@ import calib
 from calib.labelling.page import unveiled
 
 FIVE = "1|2|3|4|5"
-USER = "00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture(scope="module")

@@ -754,10 +754,7 @@ def one_line(err, words):
         ("summarize {items}", "ratings: column `criterion` is missing"),
         ("summarize {people} --pool all", "--pool must be one of 'rater', 'prompt', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html, but got 'r.pdf'."),
-        (
-            "data nothing",
-            "NAME must be one of alpaca_eval, ballots, cje_arena, composo, forest_badmodel, hanna, lesion,",
-        ),
+        ("data nothing", "NAME must be one of alpaca_eval, composo, hanna, llm_rubric, llm_summeval,"),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of 'coherence'"),
         (

@@ -39,11 +39,6 @@ def to_batch(items: pd.DataFrame, prompt: Prompt | Iterable[Prompt], judge: Judg
     path : path
         A .jsonl file.
 
-    Raises
-    ------
-    TableError, ValueError
-        If the items lack a column, the judge's method is "auto", or a prompt has no steps.
-
     Examples
     --------
     >>> import calib, json, tempfile
@@ -96,11 +91,6 @@ def from_jsonl(
     DataFrame
         A table of ratings. Lines that report an error have the status "failed".
 
-    Raises
-    ------
-    TableError
-        If a line is no JSON, no completion, or belongs to no item; with its number.
-
     Warns
     -----
     UserWarning
@@ -119,7 +109,8 @@ def from_jsonl(
     [{'score': 4.0, 'method': 'sample'}, {'score': 4.0, 'method': 'sample'}]
     """
     prompts, rows = prompts_and_rows(items, prompt)
-    lines = _read_lines(Path(path))
+    with Path(path).open("rb") as file:
+        lines = [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
     exact = next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
     method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
     calls, choices = _calls_with_choices(lines, judge, method, prompts, rows)
@@ -144,11 +135,6 @@ class _Line(NamedTuple):
     name: str | None
     choices: list[Choice]
     shown_first: str | None = None
-
-
-def _read_lines(path: Path) -> list[_Line]:
-    with path.open("rb") as file:
-        return [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
 
 
 def _read_line(number: int, raw: bytes) -> _Line:
@@ -208,17 +194,14 @@ def _draws_of_line(
 ) -> Iterator[tuple[Call, Choice | None]]:
     if line.name not in by_key and line.name not in by_item:
         raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
-    calls = by_key.get(line.name) or _in_its_order(line, by_item[line.name])
+    calls = by_key.get(line.name, [])
+    if not calls:  # the question about an item; about a pair the line has to say which
+        both = by_item[line.name]
+        calls = [call for call in both if len(both) == 1 or call.shown_first == line.shown_first]
+    if not calls:
+        rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
+        raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")
     for call in calls:
         yield from ((call, choice) for choice in line.choices)
         if not line.choices:
             yield call, None
-
-
-def _in_its_order(line: _Line, calls: list[Call]) -> list[Call]:
-    """The question that a line is about; about a pair it has to say which."""
-    found = [call for call in calls if len(calls) == 1 or call.shown_first == line.shown_first]
-    if not found:
-        rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
-        raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")
-    return found

@@ -27,14 +27,9 @@ _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or wh
 class Pace:
     """The one place where calls wait, are given up and are made again.
 
-    Parameters
-    ----------
-    most : int
-        Calls under way at once. A 429 or a timeout halves the number; each round of
-        replies adds one again (additive increase, multiplicative decrease).
-    timeout, deadline : float
-        Seconds for one attempt, and after a call's first attempt for it to be made again.
-    requests_per_minute, tokens_per_minute : float, optional
+    At most `most` are under way at once. A 429 or a timeout halves the number; each round of replies adds one again
+    (additive increase, multiplicative decrease). One attempt has `timeout` seconds; after a call's first attempt it is
+    made again for `deadline` seconds.
     """
 
     def __init__(
@@ -139,9 +134,6 @@ class Pace:
 
     def _leave(self) -> None:
         self._busy -= 1
-        self._admit()
-
-    def _admit(self) -> None:
         while self._waiting and self._busy < int(self.limit):
             turn = self._waiting.popleft()
             if not turn.done():

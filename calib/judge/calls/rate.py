@@ -129,7 +129,8 @@ def rate(
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     check.choice(keep, "keep", ("compact", "full"))
     way = partial(opened_client, judge, complete, keep=keep)
-    if shards is not None or executor is not None or is_partitioned(items) or _is_folder(store):
+    is_folder = store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
+    if shards is not None or executor is not None or is_partitioned(items) or is_folder:
         asked = Asked(judge, _listed(prompt), _folder(store), _number_of_shards(store, shards), way, replies)
         return _rate_in_shards(asked, items, executor, workers, max_cost, dry_run=dry_run)
     prompts, rows = prompts_and_rows(items, prompt)
@@ -163,10 +164,6 @@ def _rate_in_shards(
     for note in notes:
         warnings.warn(printable(note), stacklevel=3)
     return ratings
-
-
-def _is_folder(store: str | Path | None) -> bool:
-    return store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
 
 
 def _folder(store: str | Path | None) -> Path:

@@ -33,16 +33,8 @@ _DESIGN = ("group", "system", "system_a", "system_b")
 _SETTLES = 3  # items that show what the server can do, before anybody else asks
 # of a judge, what makes its answers; the rest may change from one run to the next
 _ASKED = (
-    "model",
-    "method",
-    "draws",
-    "temperature",
-    "top_logprobs",
-    "seed",
-    "max_tokens",
-    "noise_floor",
-    "continuation",
-)
+    "model", "method", "draws", "temperature", "top_logprobs", "seed", "max_tokens", "noise_floor", "continuation",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +176,12 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     if not sizes:
         raise ArgumentError("items", "must not be empty", "got none")
     for shard in sizes:  # before the first call is paid
-        _once_in_all(pq.read_table(_part(folder, shard), columns=["item"])["item"].to_pandas())
+        # an item that stands in two parts goes to one shard, which has it twice
+        stored = pq.read_table(_part(folder, shard), columns=["item"])["item"].to_pandas()
+        if (again := stored.duplicated()).any():
+            rule, name = "must be unique in all parts", stored[again].iloc[0]
+            raise TableError(f"items: column `item`: {rule}, but {name!r} is there more than once.")
     return dict(sorted(sizes.items()))
-
-
-def _once_in_all(items: pd.Series) -> None:
-    """An item that stands in two parts goes to one shard, which has it twice."""
-    if (again := items.duplicated()).any():
-        rule, name = "must be unique in all parts", items[again].iloc[0]
-        raise TableError(f"items: column `item`: {rule}, but {name!r} is there more than once.")
 
 
 def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:

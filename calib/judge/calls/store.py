@@ -22,19 +22,8 @@ _RULE = "must not be locked by another program"
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 # what files of SQLite's may lie on, but not the shared memory of its write-ahead log
 _NETWORK = (
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "smbfs",
-    "afs",
-    "ceph",
-    "glusterfs",
-    "lustre",
-    "beegfs",
-    "gpfs",
-    "fuse.sshfs",
-)
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs", "fuse.sshfs",
+)  # fmt: skip
 _LAPSE = 10.0  # seconds without a sign of life after which what a run claimed is free
 
 # what was asked, what came (one call may bring several choices), and the draws that the choices are; which draws a run

@@ -318,7 +318,9 @@ class _LiteLLM:
         try:
             response = await self.litellm.acompletion(**fields, **self.extra, **({"extra_body": own} if own else {}))
         except Exception as error:  # noqa: BLE001 - providers raise what they like
-            said = _error_text(error)
+            body = getattr(error, "body", None)  # with the provider's own code
+            code = body.get("code") if isinstance(body, dict) else None
+            said = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
             if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
                 return _WITHHELD_REPLY
             failure = watch.failure or _litellm_error(self.model, request, error, said)
@@ -419,13 +421,6 @@ def _without_secrets(record: logging.LogRecord) -> bool:
         record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
         record.exc_info = None
     return True
-
-
-def _error_text(error: Exception) -> str:
-    """What an error of LiteLLM says, with the provider's own code."""
-    body = getattr(error, "body", None)
-    code = body.get("code") if isinstance(body, dict) else None
-    return f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
 
 
 def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:

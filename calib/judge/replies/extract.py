@@ -119,7 +119,9 @@ def extract(
     slot = found.start("slot") if found else grammar.slot(text)
     if silent and (slot is None or not text or not choice.tokens):
         return _no_score(silent)
-    if trouble := _why_untrusted(choice) or _other_scale(grammar, found):
+    # where the answer is 3/10 on a scale that ends at 5, the others in its list are meant so, too
+    other = "off_scale" if found and grammar.is_of_another(found) else ""
+    if trouble := _why_untrusted(choice) or other:
         return _no_score(trouble)
     start = _answer_offset(choice, text, grammar, found, slot)
     if start is None:
@@ -158,11 +160,6 @@ def _drawn_row(choice: Choice, grammar: Grammar, text: str, found: re.Match[str]
 
 def _may_go_on(grammar: Grammar, label: str) -> bool:
     return bool(grammar.meaning(_as_bytes(label)).longer)
-
-
-def _other_scale(grammar: Grammar, found: re.Match[str] | None) -> str:
-    """Whether the answer is 3/10 where the scale ends at 5: then the others in its list are meant so, too."""
-    return "off_scale" if found and grammar.is_of_another(found) else ""
 
 
 def _answer_offset(
@@ -232,9 +229,11 @@ class _Mass:
         """The rows of the distribution at an answer that starts there."""
         tokens = self.choice.tokens
         self.before = b"".join(tokens)[:start]
-        place, lead = _token_at(tokens, start)
+        begins = list(accumulate(map(len, tokens), initial=0))
+        place = bisect_right(begins, start) - 1  # the token in which the answer starts
         if place == len(tokens):
             return _no_score(self.silent or "unread")
+        lead = tokens[place][: start - begins[place]]  # what it says before that
         if place and not lead and not tokens[place - 1]:
             place = min((i for i in empty_before(tokens, place) if i in self.choice.lists), default=place)
         if trouble := self.add(self.choice, place, lead, b"", 1.0):
@@ -383,13 +382,6 @@ def _possible(meaning: Meaning) -> frozenset[float]:
 def _is_taken(meaning: Meaning, listed: Iterable[Meaning]) -> bool:
     """Whether what may go on is taken for a value: a longer label is listed whole, and would have been written so."""
     return not math.isnan(meaning.value) and any(other.value in meaning.longer for other in listed)
-
-
-def _token_at(tokens: list[bytes], start: int) -> tuple[int, bytes]:
-    """The token in which the answer starts, and what it says before that."""
-    begins = list(accumulate(map(len, tokens), initial=0))
-    place = bisect_right(begins, start) - 1
-    return place, tokens[place][: start - begins[place]] if place < len(tokens) else b""
 
 
 def _spelling_shares(

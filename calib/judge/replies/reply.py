@@ -384,8 +384,9 @@ def _repaired_reply(body: bytes) -> _SentReply:
     choices = given.get("choices") if isinstance(given, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("the reply is no chat completion with `choices`")
-    mended = {"choices": [_mended_choice(choice) for choice in choices], "usage": _mended_usage(given.get("usage"))}
-    return msgspec.convert(mended, _SentReply)
+    counts = {name: _field(given.get("usage"), name) for name in ("prompt_tokens", "completion_tokens")}
+    usage = {name: count for name, count in counts.items() if type(count) is int}
+    return msgspec.convert({"choices": [_mended_choice(one) for one in choices], "usage": usage}, _SentReply)
 
 
 def _mended_choice(choice: Any) -> dict[str, Any]:
@@ -412,11 +413,6 @@ def _mended_entry(entry: Any) -> dict[str, Any]:
 
 def _mended_top(place: Any) -> msgspec.Raw:
     return msgspec.Raw(json.dumps([_mended_entry(entry) for entry in _list_field(place, "top_logprobs")]).encode())
-
-
-def _mended_usage(given: Any) -> dict[str, int]:
-    counts = {name: _field(given, name) for name in ("prompt_tokens", "completion_tokens")}
-    return {name: count for name, count in counts.items() if type(count) is int}
 
 
 def _text_field(value: Any, name: str) -> str:

@@ -1011,7 +1011,8 @@ def loaded(name):
     pytest.importorskip("pandas")
     from calib import datasets
 
-    return getattr(datasets, f"load_{name}")()
+    load = getattr(datasets, f"load_{name}", None) or getattr(pytest.importorskip("data_sets"), f"load_{name}")
+    return load()
 
 
 def wide(name, value="score", criterion=None):
