@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
         providers.is_local_module_file = lambda _path: False
     quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
     settings.register_profile("first", max_examples=20, derandomize=True, **quiet)
-    settings.register_profile("second", max_examples=200, **quiet)
+    settings.register_profile("second", max_examples=200, derandomize=True, **quiet)
     settings.load_profile("first" if config.option.markexpr == "not slow" else "second")
 
 

@@ -155,6 +155,7 @@ def intervals_of_pairs(name, n, method, sets=SETS):
     return np.array(rows), truth
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "n"),
     [
@@ -203,6 +204,7 @@ def new_documents(rng, effects, documents, cuts):
     return tuple(np.searchsorted(cuts, v).astype(float) if cuts else v for v in scores)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cuts", [(), (-1.4, -0.7, 0.0, 0.7)])
 @pytest.mark.parametrize(("n_systems", "documents"), [(2, 20), (2, 100), (3, 50), (5, 20)])
 @pytest.mark.parametrize(

@@ -197,6 +197,7 @@ CASES += [(m, "system", "skip") for m in sorted(DEFINED) if m not in ("exact", "
 each_case = pytest.mark.parametrize(("method", "level", "constant"), CASES)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @quick
 @given(table=cells)

@@ -98,6 +98,7 @@ def share_of_groups(p, icc, n_groups, each, rng):
     return rng.random(len(group)) < of_group[group], group
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n_groups", [10, 20, 30, 50])
 @pytest.mark.parametrize("icc", [0, 0.2, 0.6])

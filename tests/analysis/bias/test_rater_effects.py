@@ -76,6 +76,7 @@ def test_what_was_put_in_is_found():
     assert found.one("residual_halo").estimate > 0.7  # of what is left when quality is taken out
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_intervals_of_the_judge_hold():
     rng, runs, held = np.random.default_rng(1), 300, dict.fromkeys(("leniency", "centrality", "halo"), 0)

@@ -103,6 +103,7 @@ def test_the_guarantee_holds_where_it_is_hardest_to_keep():
         assert laws.binomtest(violations, runs, 0.1, alternative="greater").pvalue > 0.001, n
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_labels_of_whole_documents_count_as_documents():
     """Errors that a document's items share: as single labels the promise breaks, as groups it holds."""
@@ -222,6 +223,7 @@ def test_more_errors_never_accept_more(data, place):
     assert accept_threshold(sure, more, risk=0.2).accepted <= accept_threshold(sure, wrong, risk=0.2).accepted
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_passed_is_what_has_a_bound_below_the_risk_at_its_own_level(grouped):

@@ -18,6 +18,7 @@ def whole_documents(rng, *, share_large, large, n_drawn, wrong_in_large, size=1)
     return document, wrong, np.where(drawn, wrong, np.nan)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_large_documents_that_were_not_drawn_are_allowed_for():
     """No large document is among 26 of 500 in .95 ** 26 = 26 % of the draws, and then no label shows an error."""
@@ -43,6 +44,7 @@ def test_whole_documents_of_unlike_counts_find_a_start(sizes):
     assert np.median(shares) > 0.6
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "n_drawn"), [([1, 2, 3, 4, 5, 6], 50), ([1, 9], 40)])
 def test_documents_that_are_wholly_wrong_or_right_keep_the_promise(sizes, n_drawn):
@@ -75,6 +77,7 @@ def test_the_error_of_the_shares_counts_for_nothing_beside_perfect_forecasts():
     assert ends.high - ends.low < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(unseen_levels|labels_alike|negative_slope)")
 @pytest.mark.parametrize("n", [25, 100])

@@ -189,6 +189,7 @@ WORLDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "n", "level", "k"), WORLDS)
 def test_full_sets_hold_as_often_as_they_say(name, n, level, k):

@@ -208,6 +208,7 @@ def test_all_bins_count_by_their_labels():
     assert math.isnan(forecast_quality(p, y, n_resamples=0).ece)  # never without its null
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_groups", "m", "people"), [(50, 1, 1), (25, 4, 3), (30, 8, 1)])
 def test_the_null_holds_its_level(n_groups, m, people):

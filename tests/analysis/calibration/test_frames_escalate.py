@@ -229,6 +229,7 @@ def test_a_judge_with_few_labels_stops_nothing():
     assert set(found.items["decided_by"]) <= {"r0", "r1", ""}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_union_of_a_cascade_keeps_the_promise():
     """Two judges of like error, whose confidences say a little: the risk of all that is accepted, 300 drawings."""
@@ -243,6 +244,7 @@ def test_the_union_of_a_cascade_keeps_the_promise():
     assert laws.binomtest(broken, runs, 0.1, alternative="greater").pvalue > 0.001
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")

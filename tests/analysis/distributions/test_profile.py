@@ -441,6 +441,7 @@ def test_hostile_texts_are_data(ending, tmp_path):
         assert not re.search(r"(?<!\\)[<\[`]", re.sub(r"`[^`]*`", "", text.replace(r"\`", "")))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_page_of_many_items_and_long_texts_stays_small(tmp_path):
     n = 100_000

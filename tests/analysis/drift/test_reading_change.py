@@ -249,6 +249,7 @@ def test_wrong_arguments_say_which_and_why(then, now, options, said):
 # --- how often it alarms ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("s", [1, 4])
 def test_without_a_change_alarms_come_as_often_as_they_may(s):

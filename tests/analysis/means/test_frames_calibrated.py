@@ -254,6 +254,7 @@ def held(rng, n, r, documents=0, size=400):
     return [low <= TRUTH <= high for low, high in each]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("n, r, documents", [(20, 0.0, 0), (25, 0.8, 0), (50, 0.6, 25)])
 def test_it_holds_as_often_as_it_says(n, r, documents):

@@ -177,6 +177,7 @@ def p_value(hits, nominal, sets=SETS):
     return stats.binomtest(hits, sets, nominal).pvalue
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("cell", "wanted"),
     [

@@ -319,6 +319,7 @@ def test_the_error_of_a_small_pool_is_paid_for():
     assert missed[math.inf] > 0.2 * runs
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_bets_pay_for_the_error_of_a_small_pool():
     # 300 labels of a pool of 300 whose judge is nearly right: the pool's error is most of it

@@ -123,6 +123,7 @@ def error(share, sets=SETS):
     return np.sqrt(share * (1 - share) / sets)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "n"), CELLS)
 def test_the_interval_holds_where_labels_crowd_or_the_judge_errs_to_one_side(name, n):
     above, below = many(name, n, seed=11)
@@ -130,6 +131,7 @@ def test_the_interval_holds_where_labels_crowd_or_the_judge_errs_to_one_side(nam
     assert covered > 0.93 - 3 * error(0.93), covered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "name"), [(n, name) for n in (20, 50) for name in ("ordinary", "middle")])
 def test_ordinary_labels_are_not_paid_for(n, name, monkeypatch):
     shares = {"ordinary": [0.05, 0.1, 0.2, 0.4, 0.25], "middle": [0.1, 0.2, 0.4, 0.2, 0.1]}[name]
@@ -139,6 +141,7 @@ def test_ordinary_labels_are_not_paid_for(n, name, monkeypatch):
     assert 0.945 - 3 * error(0.945) < covered < 0.985 + 3 * error(0.985), covered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", ["even", "unequal"])
 @pytest.mark.parametrize("shares", [(0.05, 0.1, 0.85), (0.1, 0.2, 0.7)])
 def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
@@ -160,6 +163,7 @@ def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
     assert hits / sets > 0.93 - 3 * error(0.93, sets), hits / sets
 
 
+@pytest.mark.long
 def test_this_simulation_can_fail(monkeypatch):
     # without an unseen label it is the Bayesian bootstrap
     monkeypatch.setattr(

@@ -135,6 +135,7 @@ def correlations(rng, sets, target, draw):
     return np.corrcoef(np.transpose(points))[0, 1], np.mean(taken), len(points)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "pairs"), [(45, 0), (60, 8)])
 def test_the_correlation_of_both_means_is_what_data_sets_show(size, pairs):
@@ -152,6 +153,7 @@ def test_the_correlation_of_both_means_is_what_data_sets_show(size, pairs):
     assert taken > 0.05
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_of_exactly_these_items_labels_on_different_ones_go_against_each_other():
     # both systems answered 40 inputs of which 30 are labelled, 15 for each and none for both
@@ -296,6 +298,7 @@ def population(rng, kind, size=250, r=0.6):
     return y, f, truth[0] - truth[1], (1, 5)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ceiling", "yes or no", "lenient"])
 def test_sixty_labels_over_four_systems_hold(kind):

@@ -129,6 +129,7 @@ def got(design, model, size):
     return np.array(half)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 0.5, 0.2])
 @pytest.mark.parametrize(("design", "model"), DESIGNS)
@@ -140,6 +141,7 @@ def test_half_width_is_what_is_got(design, model, size):
     assert abs(wide / said(design, model, size) - 1) < (0.05 if size == 0.2 else 0.02) + 3 * error / wide
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "mean", "sd", "step"),

@@ -279,6 +279,7 @@ def test_in_two_rounds_items_and_pairs_are_drawn_as_in_one(design):
         assert stats.binomtest(count, len(found), together).pvalue > 0.001
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_after_two_rounds_hold_as_often_as_after_one(design):
