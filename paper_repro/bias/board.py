@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,12 @@ from calib.stats import CalibWarning, bradley_terry
 
 JOURNALS = ("Biometrika", "Comm Statist", "JASA", "JRSS-B")
 CITED = np.array([[714, 730, 498, 221], [33, 425, 68, 17], [320, 813, 1072, 142], [284, 276, 325, 188]])  # by citing
+
+
+def _side(board: Any, systems: list[str]) -> tuple[Any, Any]:
+    """Strengths of these systems and their covariance."""
+    at = [board.system.index(name) for name in systems]
+    return board.strength[at], board.covariance[np.ix_(at, at)]
 
 
 def values() -> pd.DataFrame:
@@ -52,7 +59,8 @@ def _summeval() -> Iterator[tuple[str, str, str, float]]:
         yield "SummEval relevance", name, "mean standard error", float(found.std_error.mean())
         yield "SummEval relevance", name, "systems that may be first", float((found.rank_low == 1).sum())
         if name != "people on all":
-            agreed = board_agreement(board.one(), truth.one())
+            shared = [system for system in found.system if system in truth.one().system]
+            agreed = board_agreement(*_side(found, shared), *_side(truth.one(), shared))
             for figure in ("kendall", "separability", "agreement_with_confidence", "brier"):
                 yield "SummEval relevance", name, figure, getattr(agreed, figure).estimate
     yield "SummEval relevance", "judge on all, people on 30", "lambda", boards["judge on all, people on 30"].lam

@@ -29,7 +29,7 @@ from pandas.testing import assert_frame_equal
 import calib
 from calib.judge.calls import (
     client as client_module,
-    pace,
+    client as pace,
     round as round_module,
     run as run_module,
     store as store_module,
