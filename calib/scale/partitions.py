@@ -17,7 +17,7 @@ from calib.core.progress import progress
 from calib.table import TableError, read_frame
 
 Given = TypeVar("Given", bound=tuple[Any, ...])
-Worked = TypeVar("Made")
+Worked = TypeVar("Worked")
 
 _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
@@ -136,7 +136,7 @@ def workers_of(executor: Any) -> int | None:
 
 
 Load = Callable[[], pd.DataFrame]
-Made = TypeVar("Made")
+Made = TypeVar("Worked")
 
 
 def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
