@@ -64,15 +64,14 @@ _elsewhere = {name for name in _names if name.startswith("load_")} - {"load_plan
 __all__ = [name for name in _names if name not in _elsewhere]
 
 # what is rare is public, but not what someone who looks for a start should find
-_RARE = set(
-    """
-    alternative_annotator_test ArgumentError Baseline Calibration compare conclusions forecast_quality
-    from_jsonl gate_plan GateFailed GateInconclusive JudgeError Labels length_controlled load_planted
-    LogprobsError pair_items pairwise_agreement Partitions position_bias profile prompt_mean rater_effects
-    read_log Scale score_sets temperature_curve to_batch to_deepeval_metric to_inspect_scorer to_opik_metric
-    transport_test variance_components Verdict write_steps write_variants
-    """.split()
-)
+_RARE = {
+    *("alternative_annotator_test", "ArgumentError", "Baseline", "Calibration", "compare", "conclusions"),
+    *("forecast_quality", "from_jsonl", "gate_plan", "GateFailed", "GateInconclusive", "JudgeError", "Labels"),
+    *("length_controlled", "load_planted", "LogprobsError", "pair_items", "pairwise_agreement", "Partitions"),
+    *("position_bias", "profile", "prompt_mean", "rater_effects", "read_log", "Scale", "score_sets"),
+    *("temperature_curve", "to_batch", "to_deepeval_metric", "to_inspect_scorer", "to_opik_metric", "transport_test"),
+    *("variance_components", "Verdict", "write_steps", "write_variants"),
+}
 
 
 # a function that is sent to another process may name `calib`, whose class knows no way of its own

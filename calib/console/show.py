@@ -117,7 +117,7 @@ def write(frame: pd.DataFrame, out: Path | None) -> None:
         typer.echo(f"wrote {len(frame)} rows to {shown_text(calib.table.write(frame, out, for_spreadsheets=True))}")
 
 
-# --- several processes for the parts of a folder, as the command line asks for them -----------------------------------
+# --- several processes for the parts of a folder ----------------------------------------------------------------------
 
 
 @contextmanager

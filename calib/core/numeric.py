@@ -108,7 +108,7 @@ def adjusted(p_values: ArrayLike, correction: str) -> Floats:
     return np.asarray(np.minimum(out, 1.0))
 
 
-# --- items that belong together: the independent units of a sample, and sums over each --------------------------------
+# --- items that belong together ---------------------------------------------------------------------------------------
 
 
 def units_of(groups: Labels | None, used: NDArray[np.bool_]) -> Codes:

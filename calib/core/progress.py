@@ -66,7 +66,7 @@ def rare_collections() -> Iterator[None]:
         _interval.leave()
 
 
-# --- work that is told to stop: by Ctrl-C, SIGTERM or SIGHUP it ends in order, so that what was paid for---------------
+# --- work that is told to stop ----------------------------------------------------------------------------------------
 
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -145,7 +145,7 @@ def stoppable() -> Iterator[Stop]:
             signal.signal(number, handlers[number])
 
 
-# --- A bar for what takes longer than two seconds, where somebody watches: in a terminal or a notebook ----------------
+# --- A bar for what takes longer than two seconds ---------------------------------------------------------------------
 
 
 Step = TypeVar("Step")

@@ -39,7 +39,7 @@ class PrintableError(Exception):
         return printable(super().__str__())
 
 
-# --- packages that only some uses of calib need: each comes with an extra of the installation -------------------------
+# --- packages that only some uses of calib need -----------------------------------------------------------------------
 
 
 class MissingPackageError(PrintableError, ImportError):

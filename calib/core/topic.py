@@ -81,7 +81,7 @@ def above(module: str, name: str) -> Any:
     return getattr(import_module(f"calib.{module}"), name)
 
 
-# --- A face that loads its names on first use, from the stub beside it ------------------------------------------------
+# --- A face that loads its names on first use -------------------------------------------------------------------------
 
 
 def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -97,7 +97,7 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     return checked_tables("alpaca_eval", items, ratings.assign(method="given", scale="0..1", shown_first=""))
 
 
-# --- rewardBench 2: eight scores of each response, by five judges under up to seven prompts ---------------------------
+# --- rewardBench 2 ----------------------------------------------------------------------------------------------------
 
 
 COMPOSO_PROMPTS = ("base", "criteria", "cal-low", "cal-high", "cal-both", "cal-cross", "combined")

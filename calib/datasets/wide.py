@@ -147,7 +147,7 @@ def _columns(name: str, path: str) -> pd.DataFrame:
     return frame.rename(columns=ids)
 
 
-# --- summEval, judged by GPT-3.5 in five formats of the prompt, and by other models in one ----------------------------
+# --- summEval ---------------------------------------------------------------------------------------------------------
 
 
 LLM_SUMMEVAL_PROMPTS = ("rts", "altrts", "mcq", "altmcq", "stareval")

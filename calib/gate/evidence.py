@@ -192,7 +192,7 @@ def _sequence(y: Any, f: Any, pool: Any, bounds: Any, line: float, asked: AskedO
     return {"estimate": float(found.estimate[-1]), "interval": ends, "p_below": p_below}
 
 
-# --- the outcomes of a gate's checks, which hang together, and what would decide the open ones ------------------------
+# --- the outcomes of a gate's checks ----------------------------------------------------------------------------------
 
 
 def settled(builds: Sequence[Build], found: Sequence[Found], error: float) -> list[tuple[dict[str, Any], GateCheck]]:
@@ -244,7 +244,7 @@ def _labels_to_decide(check_: GateCheck, found: Found) -> float:
     return float(more) if more <= len(found.f) else np.inf
 
 
-# --- outputs that a build left as they were: their labels carry over, and their difference is 0 -----------------------
+# --- outputs that a build left as they were ---------------------------------------------------------------------------
 
 
 CHANGED, UNCHANGED = "changed", "unchanged"
@@ -327,7 +327,7 @@ def _chance_alike(values: pd.Series, n: int) -> float:
     return float((shares**2).sum() ** n) if n else 1.0
 
 
-# --- the share of outputs that a build changed, as a sample shows it --------------------------------------------------
+# --- the share of outputs that a build changed ------------------------------------------------------------------------
 
 
 def share_reach(share: float, n: int, confidence_level: float) -> float:

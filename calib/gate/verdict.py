@@ -123,7 +123,7 @@ class Verdict:
         return str(above("gate.verdict", "as_html")(self))
 
 
-# --- A verdict in the forms that a build takes: text, Markdown, annotations, outputs of a job, JUnit, JS---------------
+# --- A verdict in the forms that a build takes ------------------------------------------------------------------------
 
 
 _MOST = 10  # annotations of a kind that a step of GitHub's shows

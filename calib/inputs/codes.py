@@ -113,7 +113,7 @@ def n_summaries(ids: Sequence[object]) -> int:
     return last if 2 * last < len(names) else 0
 
 
-# --- words that people rate in: what each stands for where nobody says it ---------------------------------------------
+# --- words that people rate in ----------------------------------------------------------------------------------------
 
 
 # cells that hold no value; an id may well be called so, a score is not

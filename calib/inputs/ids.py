@@ -86,7 +86,7 @@ def chosen_ids(found: Sequence[Seen]) -> list[str]:
     return list(pair)
 
 
-# --- the scale of labels and of scores: as it was said, as the tables have it, or as the values suggest ---------------
+# --- the scale of labels and of scores --------------------------------------------------------------------------------
 
 
 _WINS = "0|0.5|1"

@@ -88,7 +88,7 @@ class Intake:
     apart: tuple[str, ...] = ()  # notes on judges on a scale of their own, for verbs that need them on that of people
 
 
-# --- what the names of columns say: whose scores, of which criterion, of which system or person -----------------------
+# --- what the names of columns say ------------------------------------------------------------------------------------
 
 
 _HUMAN = frozenset((

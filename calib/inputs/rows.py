@@ -169,7 +169,7 @@ def common_words(found: Sequence[Seen]) -> str:
     return "|".join(told.values()) if order and not any("|" in word or "=" in word for word in words) else ""
 
 
-# --- preferences of one of two as win rates: of the first of two systems, or of each of several -----------------------
+# --- preferences of one of two as win rates ---------------------------------------------------------------------------
 
 
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")

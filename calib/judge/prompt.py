@@ -372,7 +372,7 @@ _STEPS_ASK = (
 )
 
 
-# --- the built-in criteria: the four dimensions of SummEval (Fabbri et al. 2021), in our own words ---------------
+# --- the built-in criteria --------------------------------------------------------------------------------------------
 
 _BUILT_IN: dict[str, tuple[str, tuple[str, ...]]] = {
     "coherence": (

@@ -102,7 +102,7 @@ def label_line(scale: Scale, first: str, second: str) -> str:
     return f"Labels: {', '.join(told)}."
 
 
-# --- how a prompt is worded: its parts, the ways to lay them out, and rewordings by a judge. Text alone,---------------
+# --- how a prompt is worded -------------------------------------------------------------------------------------------
 
 
 STEPS_HEADING = "How to proceed:"

@@ -94,7 +94,7 @@ def _file(name: str) -> str:
     return resources.files("calib.labelling").joinpath(name).read_text(encoding="utf-8")
 
 
-# --- what people are asked: criteria, scales, texts, and which of these each annotator sees in which ord---------------
+# --- what people are asked --------------------------------------------------------------------------------------------
 
 
 # a row of what people answered, in every file that comes back: a table of ratings, and what else a page knows

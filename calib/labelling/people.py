@@ -49,7 +49,7 @@ def all_alike(answers: pd.DataFrame) -> list[str]:
     """A sentence on each annotator whose labels are all the same."""
     notes = []
     for (rater, criterion), labels in answers.groupby(["rater", "criterion"], sort=False)["score"]:
-        if labels.count() >= _FEW and labels.nunique() == 1:
+        if labels.count() >= _FEW and labels.min() == labels.max():
             value = short(labels.dropna().iloc[0])
             told = f"all {labels.count()} labels are {value}, which says nothing about agreement"
             notes.append(f"{str(rater)!r} on {criterion}: {told}.")
@@ -152,7 +152,7 @@ def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
     return total / labels, [f"{told} and count as ten times it in the seconds per label."] * bool(long.any())
 
 
-# --- answers of several files as one table: of one page, each question answered once by each annotator ----------------
+# --- answers of several files as one table ----------------------------------------------------------------------------
 
 
 _KEY = ["item", "criterion", "rater"]

@@ -305,7 +305,7 @@ def _turned(item: str, pool: Pool, drawn: Drawn) -> tuple[str, ...]:
     return texts
 
 
-# --- who is asked what, in which order: drawn by seed, page and annotator, the same on every machine ------------------
+# --- who is asked what ------------------------------------------------------------------------------------------------
 
 
 _LONGEST = 40  # characters of a name in that of a file

@@ -231,7 +231,7 @@ def _guideline(given: str | Path | None) -> str:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 
 
-# --- labels that are there already: what a page of a later round leaves out -----------------------------------------
+# --- labels that are there already ------------------------------------------------------------------------------------
 
 
 def _still_to_label(

@@ -81,7 +81,7 @@ def _paragraph(text: str) -> str:
     return re.sub(r"^(\d*)([#+\-.)])", r"\1\\\2", markdown_text(text))
 
 
-# --- results -> one Markdown or HTML file, each number with its signature ---------------------------------------------
+# --- results -> one Markdown or HTML file -----------------------------------------------------------------------------
 
 
 _THINGS = (Results, Result, pd.DataFrame, str)

@@ -69,7 +69,7 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return both.drop(columns=[name for name in both if str(name).endswith(" again")])
 
 
-# --- A drawing -> two pictures of text and lines: one for screens and paper, one that a phone shows unsh---------------
+# --- A drawing -> two pictures of text and lines ----------------------------------------------------------------------
 
 
 _WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
@@ -141,7 +141,7 @@ def _tidy(tag: str) -> str:
     return re.sub(r"#[0-9a-f]{6}\b(?=[;\"])", lambda found: _OF_THE_PAGE.get(found[0], found[0]), short)
 
 
-# --- results -> the sections of a report: what they say, their table, their pictures, their signatures ----------------
+# --- results -> the sections of a report ------------------------------------------------------------------------------
 
 
 Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str

@@ -132,11 +132,10 @@ def workers_of(executor: Any) -> int | None:
     return said if isinstance(said, int) and said > 0 else None
 
 
-# --- A table in parts: a folder of Parquet files, a pyarrow dataset, a dask DataFrame, or frames one aft---------------
+# --- A table in parts -------------------------------------------------------------------------------------------------
 
 
 Load = Callable[[], pd.DataFrame]
-Made = TypeVar("Worked")
 
 
 def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
@@ -202,7 +201,7 @@ class Partitions:
         """Whether the parts can be gone through more than once."""
         return isinstance(self.loads, Sequence)
 
-    def each(self, work: Callable[..., Made], *given: Any, what: str) -> Iterator[Made]:
+    def each(self, work: Callable[..., Worked], *given: Any, what: str) -> Iterator[Worked]:
         """What `work(number, load, *given)` makes of each part, in their order; ``load()`` is the frame.
 
         Of partitions among the given, cut by the same items, it gets what loads the part beside.
@@ -244,7 +243,7 @@ class Partitions:
         return f"Partitions({self.name})"
 
 
-def _in_part(work: Callable[..., Made], number: int, *given: Any) -> Made:
+def _in_part(work: Callable[..., Worked], number: int, *given: Any) -> Worked:
     """Of what a part breaks, rows are counted within it."""
     try:
         return work(number, *given)

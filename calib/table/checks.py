@@ -331,7 +331,7 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
         raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")
 
 
-# --- rows that are alike, by numbers: a groupby that makes no text of a category --------------------------------------
+# --- rows that are alike ----------------------------------------------------------------------------------------------
 
 
 def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:

@@ -253,7 +253,7 @@ def with_warnings(result: Kept, said: Sequence[str]) -> Kept:
     return replace(result, warnings=(*said, *result.warnings))  # type: ignore[type-var]
 
 
-# --- A judge's scores beside the label of each person, as values of people's scale: what a calibration l---------------
+# --- A judge's scores beside the label of each person -----------------------------------------------------------------
 
 
 MOST_VALUES = 25  # values of a scale whose labels are counted one by one

@@ -192,7 +192,7 @@ def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])
 
 
-# --- several judges beside each other: what each is called, and what is known of the items of all ---------------------
+# --- several judges beside each other ---------------------------------------------------------------------------------
 
 
 def all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:

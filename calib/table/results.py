@@ -322,7 +322,7 @@ def words(label: dict[str, Any]) -> str:
     return ", ".join([*shown, f"temperature {temperature:g}"] if tempered else shown)
 
 
-# --- how one asks for some of several results: by a value of their labels ---------------------------------------------
+# --- how one asks for some of several results -------------------------------------------------------------------------
 
 
 _LISTED, _LONGEST = 12, 60  # values that a message names, and characters of each

@@ -141,7 +141,7 @@ def each_once(labels: Tags, results: Sequence[Any], said: Said) -> list[str]:
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]
 
 
-# --- what `calib.report` returns: the text of a report, and the file that has it --------------------------------------
+# --- what `calib ------------------------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 8_000_000  # characters: a longer page would make a notebook that does not open
@@ -194,7 +194,7 @@ class Report:
         return None if self._is_page else self.text
 
 
-# --- A part of a report that a topic makes of its own: beside the table that each result has --------------------------
+# --- A part of a report that a topic makes of its own -----------------------------------------------------------------
 
 
 class Block(NamedTuple):

@@ -67,7 +67,7 @@ def _each(rules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from ({**rules, "coefficient": one} for one in dict.fromkeys(named))
 
 
-# --- agreement of two raters at three levels, with an interval that knows the design ----------------------------------
+# --- agreement of two raters at three levels --------------------------------------------------------------------------
 
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"

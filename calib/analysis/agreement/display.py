@@ -163,7 +163,7 @@ def told_once(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=[*twice, *(name for name in other if frame[name].equals(frame["estimate"]))])
 
 
-# --- agreement, drawn: rows with intervals, pairs, groups, cells, ties; differences and orders of judges---------------
+# --- agreement --------------------------------------------------------------------------------------------------------
 
 
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}

@@ -243,7 +243,7 @@ def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
         return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
 
 
-# --- people as raters: how far they agree, and what that leaves for a judge -------------------------------------------
+# --- people as raters -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
     return Interval(float(max(low, 0.0)), float(min(high, 1.0)))
 
 
-# --- soft pairwise accuracy: do two raters agree on how sure one may be that one system beats another -----------------
+# --- soft pairwise accuracy -------------------------------------------------------------------------------------------
 
 
 _FLIPS = 1000

@@ -72,7 +72,7 @@ def flag(texts: pd.Series, name: str) -> Floats:
     return np.array(found, dtype=float)
 
 
-# --- what may move a judge: the columns and texts of its items as numbers, one for each claim -------------------------
+# --- what may move a judge --------------------------------------------------------------------------------------------
 
 
 MOST_LEVELS = 60  # of a column whose values are held against each other

@@ -66,7 +66,7 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
     return out
 
 
-# --- what a score of forecasts is made of: miscalibration, discrimination, and the uncertainty of the la---------------
+# --- what a score of forecasts is made of -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -399,7 +399,7 @@ def _text_of(value: Any) -> str:
     return "" if str(value) == "nan" else str(value)
 
 
-# --- calibration drawn: the map, reliability of forecasts, sets, what may be accepted at which risk -------------------
+# --- calibration drawn ------------------------------------------------------------------------------------------------
 
 
 _ROOM = 0.08

@@ -159,7 +159,7 @@ def _kept_of(label: dict[str, Any], found: CalibrationMap) -> tuple[pd.DataFrame
     return own, pd.DataFrame(known | theirs)
 
 
-# --- what sets of labels need of tables: cells, how the labels were drawn, one label of each document -----------------
+# --- what sets of labels need of tables -------------------------------------------------------------------------------
 
 
 Rng = np.random.Generator | int | None

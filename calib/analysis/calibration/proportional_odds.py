@@ -69,7 +69,7 @@ class Arrow(NamedTuple):
         return np.asarray(self.head - np.swapaxes(self.side, -1, -2) @ (self.side / self.own[..., None]))
 
 
-# --- proportional odds fitted to tables of counts, many at once: the engine of calibration, its folds an---------------
+# --- proportional odds fitted to tables of counts ---------------------------------------------------------------------
 
 
 _STEPS, _SHORTER, _LONGEST = 200, 30, 4.0  # Newton's steps and halvings of one at most; the longest, in log-odds

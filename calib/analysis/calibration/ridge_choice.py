@@ -130,7 +130,7 @@ def losses_of(p: Floats, place: Codes) -> tuple[Floats, Floats]:
     return log, np.asarray(np.mean((np.cumsum(p, axis=1)[:, :-1] - reached) ** 2, axis=1))
 
 
-# --- how sure an unpenalised ordered logit is: statsmodels' covariance, clustered by documents where the---------------
+# --- how sure an unpenalised ordered logit is -------------------------------------------------------------------------
 
 
 def covariance_of(x: Floats, place: Codes, thresholds: Floats, slopes: Floats, unit: Codes | None) -> Floats:

@@ -167,7 +167,7 @@ def _cut(text: Any, most: int) -> str:
     return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
 
 
-# --- A judge's own page, drawn: how it uses its scale beside people, and how sure it is -------------------------------
+# --- A judge's own page -----------------------------------------------------------------------------------------------
 
 
 _Label = Mapping[str, Any]

@@ -1,7 +1,8 @@
 """Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
 All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
-captured mass speaks (`expectation_bounds` says what the rest could change). A single distribution has a number
+captured mass speaks (`expectation_bounds` says what the rest could change).
+A single distribution has a number
 (what `[()]` makes of an array), several have an array."""
 
 from __future__ import annotations
@@ -325,7 +326,7 @@ def ascending(p: Floats, levels: ArrayLike) -> Floats:
     return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
 
 
-# --- entropy from few draws: mended, and what a smaller number of them would have given -------------------------------
+# --- entropy from few draws -------------------------------------------------------------------------------------------
 
 
 CORRECTIONS = ("miller-madow", "none")

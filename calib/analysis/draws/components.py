@@ -186,7 +186,7 @@ def share(ratio: float) -> float:
     return 1 - 1 / (1 + ratio)
 
 
-# --- how much a judge's draws vary within an item, and between items --------------------------------------------------
+# --- how much a judge's draws vary within an item ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def _reference(result: Convergence) -> str:
     return "the exact expectation" if result.reference == "exact" else "the mean of all draws"
 
 
-# --- draws, drawn: what N of them give, and the share of the possible precision that they recover ---------------------
+# --- draws ------------------------------------------------------------------------------------------------------------
 
 
 def convergence(

@@ -134,7 +134,7 @@ def drift_notes(results: Results[ReadingChange]) -> list[str]:
     return [_NO_VERDICT] * bool(len(results))
 
 
-# --- drift, drawn: items as they were read then and now, those that changed most at the top ---------------------------
+# --- drift ------------------------------------------------------------------------------------------------------------
 
 
 _ABOVE_LEGEND = 22.5  # points: of one line

@@ -86,7 +86,7 @@ def _drawn(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Gene
     return out
 
 
-# --- whether a judge reads the same items as it did: a test that knows the judge's own noise, and how fa---------------
+# --- whether a judge reads the same items as it did -------------------------------------------------------------------
 
 
 _LEAST = 2  # readings of an item then: of fewer its noise is not known

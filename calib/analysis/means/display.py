@@ -174,7 +174,7 @@ def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
 
 
-# --- means, drawn: intervals of several estimators side by side, differences of systems -------------------------------
+# --- means ------------------------------------------------------------------------------------------------------------
 
 
 _ALONE = "judge alone (not an interval for the human mean)"

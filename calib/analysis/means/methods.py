@@ -238,7 +238,7 @@ def with_silent_judge(data: Gold) -> Gold:
     return replace(data, f=np.zeros_like(data.f), rest=rest, scores_rest=loose, sets=sets)
 
 
-# --- labels that are corrected by what the judge gets wrong on them, and the weight of PPI++ ---------------------
+# --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
 
 
 def _lam_without_each(data: Gold) -> Floats:

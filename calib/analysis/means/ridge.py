@@ -107,7 +107,7 @@ def misjudged(slope: Floats, mean: Floats, lowest: Floats, highest: Floats) -> t
     return np.maximum(under, over), -np.minimum(under, over)
 
 
-# --- gold-corrected means: the judge's mean over all items, less its error on the labelled ones, with a ---------------
+# --- gold-corrected means ---------------------------------------------------------------------------------------------
 
 
 _DUST = 1e-13  # of a number, what rounding may leave

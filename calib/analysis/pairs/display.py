@@ -157,7 +157,7 @@ def board_fact(results: Results[BradleyTerry]) -> str:
     return f"{visible(results[0].system[0], 30)} first" + (f", {tops[0]} may be" if tops[0] > 1 else "")
 
 
-# --- pairs, drawn: what the order does to verdicts, agreement with people, win rates at equal length ------------------
+# --- pairs ------------------------------------------------------------------------------------------------------------
 
 
 _MOVES = {  # what a pair does when its order is turned, and its colour

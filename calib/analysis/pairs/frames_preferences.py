@@ -97,7 +97,7 @@ def _refuse_no_shares(frame: pd.DataFrame, argument: str) -> None:
         raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
 
 
-# --- battles of systems: verdicts on pairs as they are, or scores of outputs to one prompt, each against---------------
+# --- battles of systems -----------------------------------------------------------------------------------------------
 
 
 BATTLE = ("group", *SYSTEMS)
@@ -134,7 +134,7 @@ def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> p
     return found.assign(item=ids)
 
 
-# --- pairs of systems' outputs, for a judge that says which of two is better ------------------------------------------
+# --- pairs of systems' outputs ----------------------------------------------------------------------------------------
 
 
 _BETWEEN = " vs "
@@ -257,7 +257,7 @@ def _same(first: pd.Series, second: pd.Series) -> bool:
     return bool(((first == second) | (first.isna() & second.isna())).all())
 
 
-# --- which of two is better: tables of scores, ratings in both orders and files of one's own, all in one---------------
+# --- which of two is better -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -115,7 +115,7 @@ def few_groups(unit: Codes | None) -> tuple[str, ...]:
     return (text.format(n, _LEAST_GROUPS),) if 0 < n < _LEAST_GROUPS else ()
 
 
-# --- whether a judge of pairs favours the place: what is shown first, or what is shown second -------------------------
+# --- whether a judge of pairs favours the place -----------------------------------------------------------------------
 
 
 _LOW_CONSISTENCY = 0.5

@@ -155,7 +155,7 @@ def budget_plan(
     r"""The cheapest labels, items, prompts and draws for an interval, or the best for a budget.
 
     The pilot's correlation is taken to endless prompts and draws by the reliability of its own score, and from there to
-    any other size by `judge_correlation`. The half-width is what `ppi_mean` (or, without a judge, `mean_interval`) gives
+    any other size by `judge_correlation`. The half-width is what `ppi_mean` (without a judge, `mean_interval`) gives
     on the average at its default, as in `labels_needed`: with :math:`\rho = \rho(P, K)`, n of M items labelled,
 
     .. math:: V = \frac{\sigma^2 (1 - \rho^2)}{n} \Big(1 + \frac{1 - n/M}{n - 3} + h_n\Big)
@@ -176,8 +176,8 @@ def budget_plan(
         Standard deviation of the labels; with 1 half-widths are in standard deviations.
     item, item_prompt, draw : float or None
         Variance components of the judge's replies, as `g_study` gives them. A shared effect of the prompt cancels. None
-        for what the pilot cannot tell: `item_prompt` after one prompt, `draw` after one draw under each. Nothing is then
-        said about more of these, and their noise counts as the items' own. Both None: the score as it is.
+        for what the pilot cannot tell: `item_prompt` after one prompt, `draw` after one draw under each. Nothing is
+        then said about more of these, and their noise counts as the items' own. Both None: the score as it is.
     n_gold, n_items, prompts, draws : int
         The pilot: labels, items with a judge score (labelled ones included), prompts and draws under each;
         ``draws=inf`` for exact token probabilities. Default: nothing is there yet, and `rho` is taken as it is.
@@ -467,8 +467,8 @@ def _warnings(rho: float, uncapped: float, unknown: list[str]) -> tuple[str, ...
         texts.append("one_draw: from one draw under each prompt it is not known what more draws would do.")
     if uncapped > 1:
         texts.append(
-            f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: the "
-            "pilot's is too high by chance, or its replies are more reliable than the components say."
+            f"capped: with endless prompts and draws the correlation would be {short(uncapped)}, and is taken as 1: "
+            "the pilot's is too high by chance, or its replies are more reliable than the components say."
         )
     if rho <= 0:
         texts.append(f"no_correlation: a correlation of {short(rho)} in the pilot is planned with as 0.")

@@ -118,7 +118,7 @@ def _spread(values: Floats, chance: Floats) -> Spread:
     return Spread(np.array(np.pi / 2 * size**2 / square), np.sqrt(np.maximum(scatter, 0.0)), np.array(fourth))
 
 
-# --- how wide the interval of a corrected mean will be: the law of `ppi_mean`, applied to ideal scores ----------------
+# --- how wide the interval of a corrected mean will be ----------------------------------------------------------------
 
 
 _NODES, _WEIGHTS = ((side + shift) / 2 for side, shift in zip(np.polynomial.legendre.leggauss(20), (1, 0), strict=True))

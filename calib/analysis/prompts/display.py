@@ -34,7 +34,7 @@ def prompts_fact(results: Results[PromptMean]) -> str:
     return f"the means under the prompts span {number_span([result.range for result in results])} points"
 
 
-# --- prompts, drawn: where the variance comes from, what other designs would give, the mean under each p---------------
+# --- prompts ----------------------------------------------------------------------------------------------------------
 
 
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well

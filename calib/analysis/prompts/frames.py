@@ -99,7 +99,7 @@ def _cells(rows: pd.DataFrame, *, judges: bool) -> tuple[list[Any], Any, Any]:
     return [pd.Index(names[0]), *([str(name) for name in each] for each in names[1:])], x, variance
 
 
-# --- prompts on tables: how far they move scores, and results with the choice of the prompt inside --------------------
+# --- prompts on tables ------------------------------------------------------------------------------------------------
 
 
 _KEY = tuple(name for name in Who._fields if name != "prompt")

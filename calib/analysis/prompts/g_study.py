@@ -155,7 +155,7 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
-# --- how far prompts, draws and judges move a score: variance components ----------------------------------------------
+# --- how far prompts --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

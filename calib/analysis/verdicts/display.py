@@ -99,7 +99,7 @@ def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
 
 
-# --- verdicts, drawn: the confusion table with its rates, and the ROC curve -------------------------------------------
+# --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
 _SHOWN = ("tpr", "tnr", "precision", "npv", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")

@@ -65,7 +65,8 @@ def pass_fail(
     Returns
     -------
     Results
-        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
+        Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
+        (labels of items that the judge did not score) and `n_unread`.
 
     Raises
     ------

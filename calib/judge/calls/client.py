@@ -148,7 +148,7 @@ class Pace:
         return start - now
 
 
-# --- one call: paid for within the limit, made as often as it takes, and its reply kept before anything ---------------
+# --- one call ---------------------------------------------------------------------------------------------------------
 
 
 Done = TypeVar("Done")

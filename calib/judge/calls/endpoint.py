@@ -167,7 +167,7 @@ class _Unpacking:
         return self._stream.eof or not self._begun
 
 
-# --- what calls cost: tokens always, money where the price is known ---------------------------------------------------
+# --- what calls cost --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

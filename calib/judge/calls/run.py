@@ -125,7 +125,7 @@ def _is_in_loop() -> bool:
     return True
 
 
-# --- the calls of a run: which are to be made, made, kept, and read as they come --------------------------------------
+# --- the calls of a run -----------------------------------------------------------------------------------------------
 
 
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
