@@ -3,7 +3,8 @@
 All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
 captured mass speaks (`expectation_bounds` says what the rest could change).
 A single distribution has a number
-(what `[()]` makes of an array), several have an array."""
+(what `[()]` makes of an array), several have an array.
+"""
 
 from __future__ import annotations
 
