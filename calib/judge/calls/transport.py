@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import json
 import logging
 import os
 import re
@@ -321,6 +322,8 @@ class _LiteLLM:
             body = getattr(error, "body", None)  # with the provider's own code
             code = body.get("code") if isinstance(body, dict) else None
             said = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
+            if watch.error_text not in said:  # what is no whole JSON the client leaves out of its message
+                said = f"{said} {watch.error_text}"
             if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
                 return _WITHHELD_REPLY
             failure = watch.failure or _litellm_error(self.model, request, error, said)
@@ -352,6 +355,7 @@ class _Watch:
 
     def __init__(self, most: int) -> None:
         self.most, self.failure = most, cast("JudgeError | None", None)
+        self.error_text = ""  # of a body that is not JSON: the server's own words, or the beginning of a long reply
 
     async def read(self, response: httpx.Response) -> httpx.Response:
         """The same response with its body unpacked."""
@@ -365,6 +369,11 @@ class _Watch:
         except JudgeError as failure:
             self.failure = failure  # LiteLLM makes another error of it
             raise
+        if status != 200:
+            try:
+                json.loads(body)
+            except ValueError:
+                self.error_text = body.decode("utf-8", "replace")
         kept = [(name, value) for name, value in headers.multi_items() if name not in _FRAMING]
         return httpx.Response(status, headers=kept, content=body, request=response.request)
 
