@@ -715,7 +715,8 @@ def one_line(err, words):
     ("command", "words"),
     [
         ("agree nowhere.csv {human}", "there is no file 'nowhere.csv'"),
-        ("agree {folder} {human}", "must be a folder of Parquet files, but"),
+        ("agree {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
+        ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
         ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
         ("agree {scores} {human} --level word", "--level must be one of 'item', 'group', 'system', but got 'word'."),
         ("agree {scores} {human} --method word", "--method must be one of"),

@@ -230,7 +230,7 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
         ("scores", (), "these are scores"),
         ("items", (), "column `criterion` is missing"),
         ("sampled", ("--items", "none.csv"), "none.csv"),
-        ("sampled", ("--gold", "none.csv"), "none.csv"),
+        ("sampled", ("--gold", "none.csv"), "No such option: --gold"),
         ("sampled", ("--out", "g.txt"), "'--out'"),
     ],
 )
@@ -285,6 +285,13 @@ def test_plan_by_system_is_of_scores(run, files):
 
 
 @pytest.mark.slow
+def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files):
+    code, text, _ = run("plan", files["sampled"], files["gold"], *PRICES, "--half-width", 1e-9, "--max-items", 99)
+    assert code == 0
+    assert "+/- 1e-09 cannot be reached with 99 items: labels for all 99 items give +/- 0.1982" in " ".join(text.split())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -295,7 +302,6 @@ def test_plan_by_system_is_of_scores(run, files):
         ("sampled", PRICES, "--half-width or --budget"),
         ("sampled", (*PRICES, "--budget", 0), "--budget must be above 0"),
         ("sampled", (*PRICES, "--half-width", 0.1, "--max-items", 3), "--max-items must be"),
-        ("sampled", (*PRICES, "--half-width", 1e-9, "--max-items", 99), "--half-width"),
         ("pooled", (*PRICES, "--budget", 9, "--price-prompt", 3), "prompt"),
         ("pooled", (*PRICES, "--budget", 9, "--max-items", 3), "--max-items"),
         ("pooled", ("--max-items", 300), "--max-items"),
