@@ -593,6 +593,7 @@ def test_the_data_here_are_found():
 # --- pairs ------------------------------------------------------------------------------------------------------
 
 
+@needs_data
 def test_llmbar_has_both_orders_and_a_winner_for_each_pair():
     items, ratings = datasets.load_llmbar()
     assert (len(items), len(ratings)) == (419, 419 * 9)
@@ -604,6 +605,7 @@ def test_llmbar_has_both_orders_and_a_winner_for_each_pair():
     assert (judged["status"] == "unread").sum() == 5
 
 
+@needs_data
 def test_alpaca_eval_is_in_terms_of_the_model():
     items, ratings = datasets.load_alpaca_eval()
     assert (len(items), len(ratings)) == (805, 805)
