@@ -9,11 +9,12 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def litellm() -> object:
-    """The import takes seconds: once for all tests of a module."""
+def litellm(request: pytest.FixtureRequest) -> None:
+    """The import takes seconds: once for all tests of a module, and only where one of those that run is about it."""
     from calib.judge.calls.transport import _quiet_litellm
 
-    return _quiet_litellm()
+    if any(item.path == request.path and "litellm" in item.name for item in request.session.items):
+        _quiet_litellm()
 
 
 @pytest.fixture
