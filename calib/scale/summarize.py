@@ -15,7 +15,7 @@ from calib.core.check import as_typed, choice
 from calib.core.text import printable
 from calib.scale.partitions import Load, Partitions, is_partitioned, items_hashed, refuse_shared, together
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
-from calib.table.scores import asked_in, summarized, warn_of_one_order
+from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
 
 def summarize(
@@ -111,7 +111,7 @@ def summarized_parts(
     ratings: Partitions, items: Any, pool: str | None, out: str | Path | None
 ) -> tuple[Any, tuple[int, int]]:
     """Scores of all parts, as one table or in a folder; and of how many pairs one order alone could be read."""
-    asked = None if pool is None else _asked_in_all(ratings)
+    asked = None if pool is None else _conditions_in_all(ratings)
     if items is not None:
         # of one table the texts stay behind
         items = Partitions(items) if is_partitioned(items) else check_items(items).filter([*_DESIGN])
@@ -137,16 +137,16 @@ def _summarized_part(number: int, load: Load, items: Any, pool: str | None, aske
     return _Part(None, mine, alone)
 
 
-def _asked_in_all(ratings: Partitions) -> pd.DataFrame:
+def _conditions_in_all(ratings: Partitions) -> pd.DataFrame:
     """The raters and prompts of all parts, without which a mean over them would be of those of one part."""
     if not ratings.again:
         rule = "needs the raters of all parts first: give a folder or a list"
         raise TableArgumentError("pool", rule, "got an iterator, which can be gone through once")
-    return pd.concat([*ratings.each(_asked_in_part, what="parts looked at")], ignore_index=True).drop_duplicates()
+    return pd.concat([*ratings.each(_conditions_in_part, what="parts looked at")], ignore_index=True).drop_duplicates()
 
 
-def _asked_in_part(_number: int, load: Load) -> pd.DataFrame:
-    return asked_in(check_ratings(load()))
+def _conditions_in_part(_number: int, load: Load) -> pd.DataFrame:
+    return conditions_in(check_ratings(load()))
 
 
 @contextmanager
