@@ -21,7 +21,7 @@ from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
-from calib.table.validate import LITTLE, STANDS, Checked, Who, said_of_mass
+from calib.table.validate import LITTLE, STANDS, Checked, Who, warned_of_mass
 
 _ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
 _AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
@@ -77,7 +77,7 @@ def condensed(
     found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
-    return said_of_mass(replace(found, n_items=n_items)), repeat
+    return warned_of_mass(replace(found, n_items=n_items)), repeat
 
 
 def _refuse_some_with(halves: Sequence[_Half]) -> None:

@@ -61,8 +61,8 @@ def labels_of(texts: Any) -> pd.Categorical:
     ['b', 'a', 'b']
     Categories (2, object): ['a', 'b']
     """
-    codes, found = pd.factorize(texts)
-    return _in_order(codes, found.tolist())
+    codes, distinct = pd.factorize(texts)
+    return _in_order(codes, distinct.tolist())
 
 
 def _in_order(codes: Any, names: list[str]) -> pd.Categorical:
@@ -81,17 +81,18 @@ def _ends_of_lines(data: bytes) -> tuple[int, int, int] | None:
     begin = data.find(b"\n") + 1
     if not begin or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or _MARK in data:
         return None
-    if b'"' in data:
-        return _ends_of_quoted(data)
-    if begin == len(data):
-        return None
-    return begin, data.count(b"\n", begin) + (not data.endswith(b"\n")), data.count(b",", begin)
-
-
-def _ends_of_quoted(data: bytes) -> tuple[int, int, int] | None:
+    if b'"' not in data:
+        n_lines = data.count(b"\n", begin) + (not data.endswith(b"\n"))
+        return None if begin == len(data) else (begin, n_lines, data.count(b",", begin))
     signs = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
     quotes = np.flatnonzero(signs == ord('"'))
-    if len(quotes) % 2 or not _around_cells(signs, quotes):
+    if len(quotes) % 2:
+        return None
+    # each quote opens or closes a cell, or is one of two that stand for one
+    beside = np.isin(np.arange(256), [ord(sign) for sign in ',\r\n"'])
+    opened, closed = quotes[::2], quotes[1::2]
+    before = np.where(opened > 0, signs[opened - 1], ord("\n"))
+    if not (beside[before].all() and beside[signs[closed + 1]].all()):
         return None
     places = (np.flatnonzero(signs == ord(sign)) for sign in "\n,")
     # what has an odd number of quotes before it stands within them
@@ -100,15 +101,6 @@ def _ends_of_quoted(data: bytes) -> tuple[int, int, int] | None:
     if len(lines) < 2 or (each != each[0]).any():
         return None
     return int(lines[0]) + 1, len(lines) - 1, len(commas) - int(each[0])
-
-
-def _around_cells(signs: Any, quotes: Any) -> bool:
-    """Whether each quote opens or closes a cell, or is one of two that stand for one."""
-    beside = np.zeros(256, dtype=bool)
-    beside[[ord(sign) for sign in ',\r\n"']] = True
-    opened, closed = quotes[::2], quotes[1::2]
-    before = np.where(opened > 0, signs[opened - 1], ord("\n"))
-    return bool(beside[before].all() and beside[signs[closed + 1]].all())
 
 
 # --- jsonl ------------------------------------------------------------------------------------------------------

@@ -87,19 +87,19 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
             return pd.read_parquet(path)
     # a byte order mark is how spreadsheets sign their csv files
     data = path.read_bytes().removeprefix("\ufeff".encode())
-    found = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
-    if found is None:
+    columns = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
+    if columns is None:
         with of_form(path, "UTF-8"):
             text = data.decode("utf-8", errors="surrogatepass")
             if ending == ".jsonl":
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
-        found = _cells_in(text, path)
+        columns = _cells_in(text, path)
     if ending == ".csv":
         if b"'" in data:
-            found = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in found.items()}
+            columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
         texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
-        found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
-    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
+        columns = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in columns.items()}
+    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in columns.items()], axis=1)
 
 
 def _cells_in(text: str, path: Path) -> Columns:
@@ -296,12 +296,11 @@ def _all_rows(text: str) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    kept = [column if _has_texts(column) else column.infer_objects() for _, column in frame.items()]
-    return pd.concat(kept, axis=1) if kept else frame
-
-
-def _has_texts(column: pd.Series) -> bool:
-    return any(issubclass(kind, str) for kind in set(map(type, column)))
+    columns = [
+        column if any(issubclass(kind, str) for kind in set(map(type, column))) else column.infer_objects()
+        for _, column in frame.items()
+    ]
+    return pd.concat(columns, axis=1) if columns else frame
 
 
 def guessed(cells: list[str]) -> list[Any]:
@@ -314,8 +313,13 @@ def guessed(cells: list[str]) -> list[Any]:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
-        lists = all(isinstance(value, list) for value in values)
-        if lists if kind is from_json else _as_written(values, cells) and _whole(values):
+        if kind is from_json:
+            fit = all(isinstance(value, list) for value in values)
+        else:  # a gap makes floats of whole numbers, and long ids would not stay what they are
+            gap = any(value != value for value in values)  # noqa: PLR0124 - NaN
+            long = gap and any(isinstance(value, int) and abs(value) > 2**53 for value in values)
+            fit = not long and _as_written(values, cells)
+        if fit:
             return values
     return cells
 
@@ -331,12 +335,6 @@ def _as_written(values: list[Any], cells: list[str]) -> bool:
         return False
     text = ",".join(compress(cells, plain))
     return msgspec.json.encode(list(compress(values, plain))) == f"[{text}]".encode()
-
-
-def _whole(values: list[Any]) -> bool:
-    """Whether whole numbers stay what they are beside a gap, which makes floats of them: long ids would not."""
-    gap = any(value != value for value in values)  # noqa: PLR0124 - NaN
-    return not gap or all(abs(value) <= 2**53 for value in values if isinstance(value, int))
 
 
 def _cell(value: Any) -> str:

@@ -203,8 +203,9 @@ def _disagreement_lines(disagreements: pd.DataFrame) -> list[str]:
 
 def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    sides = [str.ljust if word in _WORDS else str.rjust for word in heads]
-    return ["  ".join(map(lambda side, *cell: side(*cell), sides, row, widths)).rstrip() for row in [heads, *rows]]
+    sides = ["<" if word in _WORDS else ">" for word in heads]
+    lines = ([f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)] for row in [heads, *rows])
+    return ["  ".join(line).rstrip() for line in lines]
 
 
 def _as_html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
