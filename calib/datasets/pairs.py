@@ -33,15 +33,15 @@ def load_llmbar() -> Tables:
     Zeng et al. (2024), Evaluating Large Language Models at Evaluating Instruction Following, ICLR, arXiv:2310.07641.
     """
     records = {subset: read_json("llmbar", _llmbar_path(subset, "dataset.json")) for subset in _SUBSETS}
-    for subset, found in records.items():
-        expect("llmbar", f"pairs in {subset}", len(found), _SUBSETS[subset])
+    for subset, pairs in records.items():
+        expect("llmbar", f"pairs in {subset}", len(pairs), _SUBSETS[subset])
     items = pd.DataFrame(
         {"item": f"{subset}-{number}", "source": one["input"], "subset": subset}
         | {"output_a": one["output_1"], "output_b": one["output_2"]}
-        for subset, found in records.items()
-        for number, one in enumerate(found)
+        for subset, pairs in records.items()
+        for number, one in enumerate(pairs)
     )
-    gold = [_WON[str(one["label"])] for found in records.values() for one in found]
+    gold = [_WON[str(one["label"])] for pairs in records.values() for one in pairs]
     people = pd.DataFrame({"item": items["item"], "rater": "gold", "method": "human", "score": gold, "shown_first": ""})
     judged = pd.DataFrame(row for judge in _JUDGES for prompt in _PROMPTS for row in _llmbar_verdicts(judge, prompt))
     ratings = pd.concat([people.assign(prompt="", status="ok", draw=0), judged], ignore_index=True)
@@ -54,18 +54,14 @@ def _llmbar_path(subset: str, file: str) -> str:
 
 def _llmbar_verdicts(judge: str, prompt: str) -> Iterator[dict[str, Any]]:
     for subset, n in _SUBSETS.items():
-        found = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
-        expect("llmbar", f"verdicts on {subset}", len(found), n)
-        for number, one in enumerate(found):
-            yield from _both_orders_of(one, {"item": f"{subset}-{number}", "rater": judge, "prompt": prompt})
-
-
-def _both_orders_of(record: Record, who: Record) -> Iterable[dict[str, Any]]:
-    (verdicts,) = record["results"]
-    for draw, (order, first) in enumerate(_ORDERS.items()):
-        score = _WON.get(str(verdicts[order]["winner"]))
-        told = {"score": score, "status": "unread" if score is None else "ok", "shown_first": first}
-        yield who | told | {"method": "sample", "draw": draw}
+        pairs = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
+        expect("llmbar", f"verdicts on {subset}", len(pairs), n)
+        for number, pair in enumerate(pairs):
+            (verdicts,) = pair["results"]
+            for draw, (order, first) in enumerate(_ORDERS.items()):
+                score = _WON.get(str(verdicts[order]["winner"]))
+                row = {"item": f"{subset}-{number}", "rater": judge, "prompt": prompt, "method": "sample", "draw": draw}
+                yield row | {"score": score, "status": "unread" if score is None else "ok", "shown_first": first}
 
 
 def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
