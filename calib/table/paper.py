@@ -110,8 +110,8 @@ class PaperTable:
         \end{tabular}
         \end{table}
         """
-        said = caption or latex_text(self.note)
-        lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{said}}}"] * bool(said)]
+        text = caption or latex_text(self.note)
+        lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{text}}}"] * bool(text)]
         lines += [rf"\label{{{label}}}"] * bool(label)
         lines += [rf"\begin{{tabular}}{{{'l' * len(self.names)}{'r' * len(self.heads)}}}", r"\toprule"]
         body = [_latex_row(map(latex_text, line)) for line in self._lines]
@@ -137,12 +137,12 @@ class PaperTable:
     def _levels(self) -> list[list[Span]]:
         """The heads of each level; equal ones side by side are one, at the last level each is its own."""
         depth = max(map(len, self.heads), default=1)
-        found = []
+        levels = []
         for level in range(depth):
             keys = [(head[: level + 1], place if level + 1 == depth else 0) for place, head in enumerate(self.heads)]
             runs = [list(run) for _, run in groupby(range(len(keys)), keys.__getitem__)]
-            found.append([Span(self.heads[run[0]][level], run[0], len(run)) for run in runs])
-        return found
+            levels.append([Span(self.heads[run[0]][level], run[0], len(run)) for run in runs])
+        return levels
 
     def __str__(self) -> str:
         """As wide as it is: names to the left, numbers to the right."""
@@ -155,14 +155,14 @@ class PaperTable:
             lack = len(visible(span.word)) - sum(widths[place : place + span.width]) - 2 * (span.width - 1)
             widths[place + span.width - 1] += max(lack, 0)
         left = sum(widths[:first]) + 2 * first
-        above = [" " * left + "  ".join(self._above(span, widths[first:]) for span in level) for level in upper]
-        body = ["  ".join(map(_aligned, line, widths, [k < first for k in range(len(line))])) for line in shown]
+        above = []
+        for level in upper:
+            rooms = [sum(widths[first + s.start : first + s.start + s.width]) + 2 * (s.width - 1) for s in level]
+            heads = [visible(span.word).ljust(room) for span, room in zip(level, rooms, strict=True)]
+            above.append(" " * left + "  ".join(heads))
+        sides = [str.ljust if place < first else str.rjust for place in range(len(widths))]
+        body = ["  ".join(s(t, w) for s, t, w in zip(sides, line, widths, strict=True)) for line in shown]
         return "\n".join([*map(str.rstrip, [*above, *body]), *["", visible(self.note)] * bool(self.note)])
-
-    @staticmethod
-    def _above(span: Span, widths: Sequence[int]) -> str:
-        room = sum(widths[span.start : span.start + span.width]) + 2 * (span.width - 1)
-        return visible(span.word).ljust(room)
 
     def _repr_html_(self) -> str:
         *upper, last = self._levels
@@ -191,10 +191,6 @@ def latex_text(text: str) -> str:
 
 def _latex_row(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
-
-
-def _aligned(text: str, width: int, left: bool) -> str:
-    return text.ljust(width) if left else text.rjust(width)
 
 
 def _html_row(tag: str, cells: Sequence[str], names: int) -> str:
