@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterator
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -62,10 +61,7 @@ def labels_of(texts: Any) -> pd.Categorical:
     Categories (2, object): ['a', 'b']
     """
     codes, distinct = pd.factorize(texts)
-    return _in_order(codes, distinct.tolist())
-
-
-def _in_order(codes: Any, names: list[str]) -> pd.Categorical:
+    names = distinct.tolist()
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), dtype=np.intp)
     place[order] = np.arange(len(names))
@@ -120,19 +116,35 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
     >>> jsonl_columns(b'{"item": "a"}\n{"score": 3}\n') is None
     True
     """
+    texts: dict[str, str] = {}
     try:
         first = msgspec.json.decode(data[: data.find(b"\n") + 1 or len(data)])
         if not isinstance(first, dict) or not first:
             return None
-        columns = [_Column(label=name in labels) for name in first]
+        parts, kinds = {name: list[Any]() for name in first}, {name: set[type]() for name in first}
         for rows in _rows_by_piece(data, [*first]):
-            for place, column in enumerate(columns):
-                column.extend(list(map(attrgetter(f"f{place}"), rows)))
-        if any(column.is_deep for column in columns):
-            return None
+            for name, values in zip(first, zip(*map(msgspec.structs.astuple, rows), strict=True), strict=True):
+                here = set(map(type, values))
+                kinds[name] |= here
+                # a text that comes again is kept once
+                again = here == {str} and 2 * len(set(values)) <= len(values)
+                kept = map(texts.setdefault, values, values) if again else values
+                parts[name].append(np.fromiter(kept, float if here == {float} else object, len(rows)))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return {name: column.values() for name, column in zip(first, columns, strict=True)}
+    columns = {}
+    for name in first:
+        nested = not kinds[name].isdisjoint((list, dict))
+        # labels that are no texts are told apart by who takes them one by one
+        if name in labels and kinds[name] != {str} or nested and max(map(depth_of, parts[name])) > DEEPEST:
+            return None
+        whole = np.concatenate(parts[name])
+        if name in labels:
+            whole = labels_of(whole)
+        elif whole.dtype == object and str not in kinds[name]:
+            whole = pd.Series(whole, dtype=object).infer_objects().to_numpy()
+        columns[name] = whole
+    return columns
 
 
 def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
@@ -153,52 +165,6 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         yield rows
 
 
-class _Column:
-    """The values of a column, piece by piece; a text that comes again is kept once."""
-
-    def __init__(self, *, label: bool) -> None:
-        self._label, self._n = label, 0
-        self._parts: list[Any] = []
-        self._kinds: set[type] = set()
-        self._texts: dict[str, str] = {}
-        self._codes = _Codes()
-
-    def extend(self, values: list[Any]) -> None:
-        kinds = set(map(type, values))
-        self._kinds |= kinds
-        self._n += len(values)
-        if self._label and self._kinds == {str}:
-            self._parts.append(np.fromiter(map(self._codes.__getitem__, values), np.int64, len(values)))
-            return
-        if self._label:
-            raise ValueError("labels that are no texts are told apart by who takes them one by one")
-        # a column of texts that hardly come again gains nothing by being looked up
-        if kinds == {str} and 2 * len(self._texts) <= self._n:
-            values = list(map(self._texts.setdefault, values, values))
-        self._parts.append(np.fromiter(values, float if kinds == {float} else object, len(values)))
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether it is nested deeper than values may be, standing where an object of a line would."""
-        nested = not self._kinds.isdisjoint((list, dict))
-        return nested and max(depth_of(part.tolist()) for part in self._parts) > DEEPEST
-
-    def values(self) -> Any:
-        whole = np.concatenate(self._parts)
-        if self._label:
-            return _in_order(whole, [*self._codes])
-        numbers = whole.dtype == object and str not in self._kinds
-        return pd.Series(whole, dtype=object).infer_objects().to_numpy() if numbers else whole
-
-
-class _Codes(dict[str, int]):
-    """Texts, numbered as they come."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self)
-        return number
-
-
 def depth_of(value: Any) -> int:
     """How many lists and objects of JSON are within each other.
 
@@ -207,7 +173,7 @@ def depth_of(value: Any) -> int:
     >>> depth_of([{"a": [1]}, 2])
     3
     """
-    depth, level = 0, [value]
+    depth, level = 0, [value.tolist() if isinstance(value, np.ndarray) else value]
     while level := [one for one in level if isinstance(one, list | dict)]:
         depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
     return depth
