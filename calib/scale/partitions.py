@@ -23,34 +23,6 @@ _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
 
 
-def in_order(
-    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, what: str, *, total: int | None = None
-) -> Iterator[Worked]:
-    """What the work makes of each part, in the order of the parts, so that sums of it are the same whoever worked.
-
-    Parameters
-    ----------
-    work : callable
-        Of an importable module, as it may run in another process.
-    parts : iterable of tuple
-        The arguments of each call.
-    executor : Executor, dask Client or None
-        None works here, one part after the other.
-    what : str
-        As a progress bar says it.
-
-    Examples
-    --------
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     list(in_order(pow, [(2, 3), (3, 2)], pool, "powers"))
-    [8, 9]
-    """
-    most = _AHEAD * (workers_of(executor) or _WORKERS)
-    made = starmap(work, parts) if executor is None else _results(work, parts, executor, most, in_order=True)
-    yield from progress(made, what, total=total)
-
-
 def as_done(
     work: Callable[..., Worked], parts: Iterable[Args], executor: Any, workers: int, what: str, *, total: int
 ) -> Iterator[Worked]:
@@ -206,7 +178,13 @@ class Partitions:
             (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(args)))
             for number, load in enumerate(self.loads)
         )
-        return in_order(partial(_in_part, work), parts, self.executor, what, total=len(self) if self.again else None)
+        # in the order of the parts, so that sums of it are the same whoever worked
+        if self.executor is None:
+            answers = starmap(partial(_in_part, work), parts)
+        else:
+            most = _AHEAD * (workers_of(self.executor) or _WORKERS)
+            answers = _results(partial(_in_part, work), parts, self.executor, most, in_order=True)
+        return progress(answers, what, total=len(self) if self.again else None)
 
     def _cut_alike(self, other: Partitions) -> Any:
         if self.again and other.again and len(self) == len(other):

@@ -134,9 +134,9 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
         return None
     columns = {}
     for name in first:
-        nested = not kinds[name].isdisjoint((list, dict))
-        # labels that are no texts are told apart by who takes them one by one
-        if name in labels and kinds[name] != {str} or nested and max(map(depth_of, parts[name])) > DEEPEST:
+        if name in labels and kinds[name] != {str}:
+            return None  # they are told apart by who takes them one by one
+        if kinds[name] & {list, dict} and max(depth_of(part.tolist()) for part in parts[name]) > DEEPEST:
             return None
         whole = np.concatenate(parts[name])
         if name in labels:
@@ -173,7 +173,7 @@ def depth_of(value: Any) -> int:
     >>> depth_of([{"a": [1]}, 2])
     3
     """
-    depth, level = 0, [value.tolist() if isinstance(value, np.ndarray) else value]
+    depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, list | dict)]:
         depth, level = depth + 1, [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
     return depth

@@ -116,8 +116,14 @@ def fit(ax: Axes) -> Axes:
 
 def is_narrow(ax: Axes) -> bool:
     """Whether the figure is as narrow as a phone: names then stand above their rows."""
+    return _points(ax)[0] < 72 * _NARROW
+
+
+def _points(ax: Axes) -> tuple[float, float]:
+    """Width and height of the figure."""
     figure = ax.get_figure(root=True)
-    return figure is not None and figure.get_figwidth() < _NARROW
+    assert figure is not None
+    return 72 * figure.get_figwidth(), 72 * figure.get_figheight()
 
 
 def wrapped(words: str, points: float, size: float = 10.0) -> str:
@@ -128,9 +134,7 @@ def wrapped(words: str, points: float, size: float = 10.0) -> str:
 
 def wrap_words(ax: Axes) -> None:
     """Names of axes and words of the legend on as many lines as the figure's size makes of them."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    width, height = (72 * inches for inches in (figure.get_figwidth(), figure.get_figheight()))
+    width, height = _points(ax)
     beside = [len(tick.get_text()) for tick in ax.get_yticklabels() if tick.get_horizontalalignment() != "left"]
     ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30 - 5.5 * max(beside, default=0)))
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
@@ -190,10 +194,8 @@ def log_ticks(ax: Axes, values: Sequence[int]) -> None:
 
 def say_title(ax: Axes, title: str, fact: str = "") -> None:
     """What all results of a plot share, and what is seen in it, on as many lines as the figure's width makes of it."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
     text = ": ".join(filter(None, (title, plain_text(fact, 200))))
-    ax.set_title(wrapped(text, 72 * figure.get_figwidth() - 40), loc="left", fontsize="medium")
+    ax.set_title(wrapped(text, _points(ax)[0] - 40), loc="left", fontsize="medium")
 
 
 def handle(words: str, **look: Any) -> Line2D:

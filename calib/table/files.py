@@ -27,7 +27,6 @@ from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
-_LOOK = 1000  # cells that tell whether those of a column come again and again
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
@@ -98,7 +97,7 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
         if b"'" in data:
             columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
         texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
-        columns = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in columns.items()}
+        columns = {name: texts_of.get(name, _guessed_array)(cells) for name, cells in columns.items()}
     return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in columns.items()], axis=1)
 
 
@@ -119,14 +118,9 @@ def _cells_in(text: str, path: Path) -> Columns:
     return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
 
 
-def _guessed_column(cells: Any) -> Any:
-    """Cells as numbers or lists, or as they are; where few are unlike, each is looked at once."""
-    few = 2 * len(set(cells[:_LOOK].tolist())) <= len(cells[:_LOOK])
-    place, distinct = pd.factorize(cells) if few else (slice(None), cells)
-    values = guessed(distinct.tolist())
-    if few and values and isinstance(values[-1], list):
-        return _objects(guessed(cells.tolist()), len(cells))  # each cell has a list of its own
-    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()[place]
+def _guessed_array(cells: Any) -> Any:
+    values = guessed(cells.tolist())
+    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()
 
 
 def _objects(values: Iterable[Any], n: int) -> Any:
