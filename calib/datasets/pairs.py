@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -43,17 +43,8 @@ def load_llmbar() -> Tables:
     )
     gold = [_WON[str(one["label"])] for pairs in records.values() for one in pairs]
     people = pd.DataFrame({"item": items["item"], "rater": "gold", "method": "human", "score": gold, "shown_first": ""})
-    judged = pd.DataFrame(row for judge in _JUDGES for prompt in _PROMPTS for row in _llmbar_verdicts(judge, prompt))
-    ratings = pd.concat([people.assign(prompt="", status="ok", draw=0), judged], ignore_index=True)
-    return checked_tables("llmbar", items, ratings.assign(criterion="instruction following", scale="0|1"))
-
-
-def _llmbar_path(subset: str, file: str) -> str:
-    return f"Dataset/LLMBar/{'' if subset == 'Natural' else 'Adversarial/'}{subset}/{file}"
-
-
-def _llmbar_verdicts(judge: str, prompt: str) -> Iterator[dict[str, Any]]:
-    for subset, n in _SUBSETS.items():
+    rows = []
+    for judge, prompt, (subset, n) in product(_JUDGES, _PROMPTS, _SUBSETS.items()):
         pairs = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
         expect("llmbar", f"verdicts on {subset}", len(pairs), n)
         for number, pair in enumerate(pairs):
@@ -61,7 +52,15 @@ def _llmbar_verdicts(judge: str, prompt: str) -> Iterator[dict[str, Any]]:
             for draw, (order, first) in enumerate(_ORDERS.items()):
                 score = _WON.get(str(verdicts[order]["winner"]))
                 row = {"item": f"{subset}-{number}", "rater": judge, "prompt": prompt, "method": "sample", "draw": draw}
-                yield row | {"score": score, "status": "unread" if score is None else "ok", "shown_first": first}
+                status = "unread" if score is None else "ok"
+                rows.append(row | {"score": score, "status": status, "shown_first": first})
+    people = people.assign(prompt="", status="ok", draw=0)
+    ratings = pd.concat([people, pd.DataFrame(rows)], ignore_index=True)
+    return checked_tables("llmbar", items, ratings.assign(criterion="instruction following", scale="0|1"))
+
+
+def _llmbar_path(subset: str, file: str) -> str:
+    return f"Dataset/LLMBar/{'' if subset == 'Natural' else 'Adversarial/'}{subset}/{file}"
 
 
 def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:

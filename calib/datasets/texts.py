@@ -448,12 +448,12 @@ def read_summary_reply(reply: str, prompt: str, reading: str) -> tuple[float, st
     """
     text = reply.strip().lower()
     if prompt.endswith("mcq"):
-        found = text.translate(str.maketrans("abcde", "12345")) if len(text) == 1 else ""
+        number = text.translate(str.maketrans("abcde", "12345")) if len(text) == 1 else ""
     else:
         patterns = (rf"{_ANY}\s*stars?\b",) if prompt == "stareval" else _SCORES[reading]
         match = next(filter(None, (re.search(pattern, text, re.DOTALL) for pattern in patterns)), None)
-        found = match[1] if match else ""
-    if not found:
+        number = match[1] if match else ""
+    if not number:
         return float("nan"), "unread"
-    score = float(_WORDS.get(found, found))
+    score = float(_WORDS.get(number, number))
     return (score, "ok") if 1 <= score <= 5 else (float("nan"), "off_scale")

@@ -63,11 +63,6 @@ def summarize(
     UserWarning
         If pairs were judged in both orders, and of some only one order could be read.
 
-    Raises
-    ------
-    TableError
-        If a table breaks its schema, or `items` lacks an item of the ratings; if an item stands in two parts.
-
     References
     ----------
     Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.

@@ -127,17 +127,12 @@ def has_replies(frame: pd.DataFrame) -> bool:
 
 @_once("ratings")
 def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
-    """A checked copy of a table of ratings, with defaults where columns are absent.
+    """A checked copy of a table of ratings, with defaults where columns are absent but `shown_first` and `reply`.
 
     Parameters
     ----------
     frame : DataFrame
         With `item`, `criterion`, `rater`, `score` at least.
-
-    Returns
-    -------
-    DataFrame
-        All columns but `shown_first` and `reply`, which stay only where they came.
 
     Examples
     --------

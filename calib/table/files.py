@@ -96,8 +96,12 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
     if ending == ".csv":
         if b"'" in data:
             columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
-        texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
-        columns = {name: texts_of.get(name, _guessed_array)(cells) for name, cells in columns.items()}
+        for name, cells in columns.items():
+            if name in labels:
+                columns[name] = labels_of(cells)
+            elif name not in texts:
+                values = _objects(guessed(cells.tolist()), len(cells))
+                columns[name] = pd.Series(values, dtype=object).infer_objects().to_numpy()
     return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in columns.items()], axis=1)
 
 
@@ -116,11 +120,6 @@ def _cells_in(text: str, path: Path) -> Columns:
         if len(row) != len(names):
             raise TableError(f"{path}: row {number}: must have {len(names)} cells, but got {len(row)}.")
     return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
-
-
-def _guessed_array(cells: Any) -> Any:
-    values = guessed(cells.tolist())
-    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()
 
 
 def _objects(values: Iterable[Any], n: int) -> Any:
@@ -163,8 +162,12 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
             return path
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             if ending == ".jsonl":
-                heads = [f"{json.dumps(str(name), ensure_ascii=False)}: " for name in frame.columns]
-                columns = [_written(frame.iloc[:, k], partial(_json_cell, head)) for k, head in enumerate(heads)]
+                text = partial(json.dumps, ensure_ascii=False)
+                heads = [f"{text(str(name))}: " for name in frame.columns]
+                columns = [
+                    _written(frame.iloc[:, place], lambda value, head=head: head + text(value))
+                    for place, head in enumerate(heads)
+                ]
                 file.writelines(f"{{{', '.join(row)}}}\n" for row in _rows_of(columns, len(frame)))
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
@@ -359,10 +362,6 @@ def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
     """A table without columns has its rows, too."""
     return zip(*columns, strict=True) if columns else [()] * n
-
-
-def _json_cell(head: str, value: Any) -> str:
-    return head + json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

@@ -120,8 +120,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
-    cell, whose, order = _cells_of(table, reply, owner)
-    counted = _counted(cell, whose, mass > 0)
+    cell, whose, order, counted = _cells_of(table, reply, owner, mass > 0)
     share = (weight / np.where(mass > 0, mass, 1.0)[reply]) * counted[reply]
     shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
     low, high = _bounds(table, reply, owner, counted)
@@ -156,24 +155,23 @@ def _all_used(labels: pd.Series) -> bool:
     return bool(used.all()) and names.is_monotonic_increasing
 
 
-def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
-    """The cell of each reply (its key, and of a pair which output was first); of each cell the key and the order."""
+def _cells_of(table: pd.DataFrame, reply: Any, owner: Any, read: Any) -> tuple[Any, Any, Any, Any]:
+    """The cell of each reply (its key, and of a pair which output was first); of each cell its key and the order.
+
+    And what each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same.
+    """
     if "shown_first" not in table:
-        return owner, np.arange(owner.max(initial=-1) + 1), np.array("")
+        return owner, np.arange(owner.max(initial=-1) + 1), np.array(""), read * 1.0
     first = table["shown_first"].astype(object).groupby(reply).first()
     cells = pd.DataFrame({"whose": owner, "first": first.to_numpy()})
     distinct = cells.drop_duplicates().sort_values(["whose", "first"])
     cell = cells.merge(distinct.assign(cell=np.arange(len(distinct))), how="left")["cell"].to_numpy()
-    return cell, distinct["whose"].to_numpy(), distinct["first"].to_numpy()
-
-
-def _counted(cell: Any, whose: Any, read: Any) -> Any:
-    """What each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same."""
+    whose = distinct["whose"].to_numpy()
     n = np.maximum(np.bincount(cell, read), 1.0)
     all_orders = np.ones(whose.max(initial=-1) + 1)
     np.multiply.at(all_orders, whose, n)  # whole numbers: sums of them are exact, and a tie stays one
     alone = np.bincount(whose)[whose] == 1
-    return read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
+    return cell, whose, distinct["first"].to_numpy(), read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
 
 
 def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
