@@ -155,13 +155,10 @@ def merged(others: pd.DataFrame) -> pd.DataFrame:
     least = np.empty(len(begins), dtype=np.intp)
     least[number[order]] = order  # the last that is written has the least mass
     rows = others.iloc[begins].reset_index(drop=True)
-    by_name = np.argsort(others["item"].to_numpy(object), kind="stable")[::-1]
-    first = np.empty(len(begins), dtype=np.intp)
-    first[number[by_name]] = by_name
     stands = dict(zip(STANDS, (whole.n, whole.squares, whole.low, whole.high), strict=True))
     beside = {name: others[name].to_numpy()[least] for name in ("mass", "like")}
     score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
-    ids = others["item"].to_numpy(object)[first] + _AND_MORE
+    ids = others["item"].astype(object).groupby(number).min().to_numpy() + _AND_MORE  # in the order of the first one
     return rows.assign(item=ids, score=score, **stands, **beside).drop(columns=["_read", "_little"])
 
 

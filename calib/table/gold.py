@@ -45,11 +45,11 @@ def mean_of_people(people: Checked) -> Checked:
     several = [len([*slices(rows)]) > 1 and set(rows["method"]) == {"human"} for rows in parts]
     if not any(several):
         return people
-    one = [
-        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(dict.fromkeys(_texts(rows), object))
+    pooled = [
+        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(_plain_texts(rows))
         for rows, many in zip(parts, several, strict=True)
     ]
-    return Checked(check_scores(pd.concat(one, ignore_index=True)), "scores", people.argument)
+    return Checked(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
 
 
 def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) -> pd.DataFrame:
-    plain = rows.astype(dict.fromkeys(["item", "rater", *_texts(rows)], object))
+    plain = rows.astype({"item": object, "rater": object} | _plain_texts(rows))
     criterion, raters = plain["criterion"].iloc[0], plain["rater"].unique()
     scale = _scale_of_all(criterion, plain, argument, people=people)
     # each rater's own mean first, then that of the raters
@@ -81,8 +81,8 @@ def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) ->
     return beside.assign(**means, **unknown, **counts, **one, temperature=math.nan).reset_index()
 
 
-def _texts(rows: pd.DataFrame) -> list[str]:
-    return [name for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)]
+def _plain_texts(rows: pd.DataFrame) -> dict[str, Any]:
+    return {name: object for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)}
 
 
 def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: bool) -> str:

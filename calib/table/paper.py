@@ -147,9 +147,9 @@ class PaperTable:
     def __str__(self) -> str:
         """As wide as it is: names to the left, numbers to the right."""
         *upper, last = self._levels
-        first, lines = len(self.names), [[*self.names, *(span.word for span in last)], *self._lines]
-        shown = [[visible(text) for text in line] for line in lines]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        first, heads = len(self.names), [*self.names, *(span.word for span in last)]
+        lines = [[visible(text) for text in line] for line in [heads, *self._lines]]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for span in (span for level in upper for span in level):
             place = first + span.start
             lack = len(visible(span.word)) - sum(widths[place : place + span.width]) - 2 * (span.width - 1)
@@ -158,10 +158,10 @@ class PaperTable:
         above = []
         for level in upper:
             rooms = [sum(widths[first + s.start : first + s.start + s.width]) + 2 * (s.width - 1) for s in level]
-            heads = [visible(span.word).ljust(room) for span, room in zip(level, rooms, strict=True)]
-            above.append(" " * left + "  ".join(heads))
+            words = [visible(span.word).ljust(room) for span, room in zip(level, rooms, strict=True)]
+            above.append(" " * left + "  ".join(words))
         sides = [str.ljust if place < first else str.rjust for place in range(len(widths))]
-        body = ["  ".join(s(t, w) for s, t, w in zip(sides, line, widths, strict=True)) for line in shown]
+        body = ["  ".join(s(t, w) for s, t, w in zip(sides, line, widths, strict=True)) for line in lines]
         return "\n".join([*map(str.rstrip, [*above, *body]), *["", visible(self.note)] * bool(self.note)])
 
     def _repr_html_(self) -> str:

@@ -239,7 +239,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
     mean = np.divide(total, read, out=np.full(len(read), np.nan), where=read > 0)
     loose = ok & table["low"].notna().to_numpy() & table["high"].notna().to_numpy()
     sure = np.where(ok & ~loose, weight, 0.0)
-    known, sums = np.bincount(reply, sure), np.bincount(reply, sure * score)
+    certain, sums = np.bincount(reply, sure), np.bincount(reply, sure * score)
     unclear = (loose | table["status"].isin(["ambiguous", "unseen"]).to_numpy()) & (read > 0)[reply]
     owners, pieces = reply[unclear], weight[unclear]
     ends = []
@@ -247,7 +247,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
         end = table[name].to_numpy()[unclear]
         order = np.lexsort((sign * end, owners))
         whose, mass, total = owners[order], pieces[order], (pieces * end)[order]
-        reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
+        reached = (sums[whose] + _running(total, whose)) / (certain[whose] + _running(mass, whose))
         best = sign * mean
         np.minimum.at(best, whose, sign * reached)
         ends.append(_mean_by(owner, sign * best, counted))

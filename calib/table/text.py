@@ -77,8 +77,8 @@ def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
 
 def plain_text(text: object, most: int = 40) -> str:
     """A label that matplotlib takes as it stands: no formula, and no leading underscore, which would hide it."""
-    shown = visible(text, most).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    line = visible(text, most).replace("$", r"\$")
+    return f" {line}" if line.startswith("_") else line
 
 
 def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
