@@ -179,6 +179,7 @@ class Partitions:
             for number, load in enumerate(self.loads)
         )
         # in the order of the parts, so that sums of it are the same whoever worked
+        answers: Iterator[Worked]
         if self.executor is None:
             answers = starmap(partial(_in_part, work), parts)
         else:

@@ -39,9 +39,10 @@ def is_checked(frame: pd.DataFrame, table: str) -> bool:
     (True, False)
     """
     before = _CHECKED.get(id(frame))
-    if before is None or before.frame() is not frame or before.table != table:
+    if before is None or before.table != table:
         return False
-    plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
+    same = before.frame() is frame
+    plain = same and isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
     return plain and before.held == _held(frame, table)
 
 

@@ -162,12 +162,8 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
             return path
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             if ending == ".jsonl":
-                text = partial(json.dumps, ensure_ascii=False)
-                heads = [f"{text(str(name))}: " for name in frame.columns]
-                columns = [
-                    _written(frame.iloc[:, place], lambda value, head=head: head + text(value))
-                    for place, head in enumerate(heads)
-                ]
+                heads = [f"{json.dumps(str(name), ensure_ascii=False)}: " for name in frame.columns]
+                columns = [_written(frame.iloc[:, k], partial(_json_cell, head)) for k, head in enumerate(heads)]
                 file.writelines(f"{{{', '.join(row)}}}\n" for row in _rows_of(columns, len(frame)))
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
@@ -362,6 +358,10 @@ def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
     """A table without columns has its rows, too."""
     return zip(*columns, strict=True) if columns else [()] * n
+
+
+def _json_cell(head: str, value: Any) -> str:
+    return head + json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:
