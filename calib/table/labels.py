@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from calib.core.result import short
-from calib.table.paper import NO_FORMULAS
+from calib.table.paper import NO_FORMULAS, PaperTable, html_table
 from calib.table.text import visible
 
 if TYPE_CHECKING:
     from calib.table.results import Results
 
 _SHOWN, _WIDEST, _LONGEST = 5, 24, 60  # disagreements; characters of a name, of a comment
-_WORDS = ("annotator", "criterion", "flags")  # columns that are read from the left
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -136,7 +135,7 @@ class Labels:
         common = f"{self.overlap:,} item{'s' * (self.overlap != 1)} in common" if people > 1 else ""
         return ", ".join(filter(None, [f"{labels} of {of} by {by}", common]))
 
-    def _sections(self) -> Iterator[tuple[str, list[str], tuple[list[str], list[list[str]]] | None]]:
+    def _sections(self) -> Iterator[tuple[str, list[str], PaperTable | None]]:
         """Each part of the report: its head, its sentences, its table."""
         yield f"{self._counts} (page {self.page})", [], _annotator_table(self.annotators)
         if self.reliability is not None:
@@ -161,7 +160,7 @@ class Labels:
         lines: list[str] = []
         for head, sentences, table in self._sections():
             lines += ["", visible(head)] if lines else [visible(head)]
-            lines += [] if table is None else _as_text(*table)
+            lines += [] if table is None else [str(table)]
             lines += [f"- {visible(text)}" for text in sentences]
         return "\n".join(lines)
 
@@ -169,24 +168,20 @@ class Labels:
         parts = [f"<div {NO_FORMULAS}>"]
         for head, sentences, table in self._sections():
             parts.append(f"<p><b>{_html(head)}</b></p>")
-            parts += [] if table is None else [_as_html(*table)]
+            parts += [] if table is None else [html_table(table)]
             parts += [f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in sentences)}</ul>"] * bool(sentences)
         all_of_it = "all of it: `.annotators`, `.disagreements`, `.ratings`; pooled: `.gold`"
         return "\n".join([*parts, f"<p><small>{_html(all_of_it)}</small></p>", "</div>"])
 
 
-def _annotator_table(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of the table of annotators."""
-    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "mean"]
-    rows = []
+def _annotator_table(annotators: pd.DataFrame) -> PaperTable:
+    names, heads = ("annotator", "criterion"), ("labels", "cannot say", "seconds", "mean")
+    rows, cells = [], []
     for row in annotators.to_dict("records"):
-        numbers = [row["n_labels"], row["n_cannot_say"], _number(row["seconds"]), _number(row["mean"])]
-        rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, numbers)])
-    return heads, rows
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3g}"
+        seconds, mean = ("" if math.isnan(row[name]) else f"{row[name]:.3g}" for name in ("seconds", "mean"))
+        rows.append((visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST)))
+        cells.append((str(row["n_labels"]), str(row["n_cannot_say"]), seconds, mean))
+    return PaperTable(names, tuple((head,) for head in heads), tuple(rows), tuple(cells))
 
 
 def _disagreement_lines(disagreements: pd.DataFrame) -> list[str]:
@@ -199,22 +194,6 @@ def _disagreement_lines(disagreements: pd.DataFrame) -> list[str]:
         lines.append(f"{visible(row['item'], _LONGEST)}, {visible(row['criterion'], _WIDEST)}: {gave}{comments}")
     more = len(disagreements) - _SHOWN
     return [*lines, *[f"... and {more:,} more: `.disagreements`"] * (more > 0)]
-
-
-def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    sides = ["<" if word in _WORDS else ">" for word in heads]
-    lines = ([f"{c:{side}{w}}" for c, side, w in zip(row, sides, widths, strict=True)] for row in [heads, *rows])
-    return ["  ".join(line).rstrip() for line in lines]
-
-
-def _as_html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    sides = ["left" if word in _WORDS else "right" for word in heads]
-    lines = []
-    for tag, row in [("th", heads), *(("td", row) for row in rows)]:
-        cells = [f'<{tag} style="text-align: {s}">{escape(cell)}</{tag}>' for s, cell in zip(sides, row, strict=True)]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody></table>"
 
 
 def _html(text: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 import pandas as pd
@@ -165,14 +165,20 @@ class PaperTable:
         return "\n".join([*map(str.rstrip, [*above, *body]), *["", visible(self.note)] * bool(self.note)])
 
     def _repr_html_(self) -> str:
-        *upper, last = self._levels
-        empty = f'<th colspan="{len(self.names)}"></th>'
-        heads = [empty + "".join(_html_cell("th", s.word, "center", s.width) for s in level) for level in upper]
-        heads.append(_html_row("th", [*self.names, *(span.word for span in last)], len(self.names)))
-        body = [_html_row("td", line, len(self.names)) for line in self._lines]
-        parts = [f"<tr>{row}</tr>" for row in heads], [f"<tr>{row}</tr>" for row in body]
-        table = f"<table><thead>{''.join(parts[0])}</thead><tbody>{''.join(parts[1])}</tbody></table>"
-        return f"<div {NO_FORMULAS}>{table}<p><small>{escape(visible(self.note))}</small></p></div>"
+        return f"<div {NO_FORMULAS}>{html_table(self)}<p><small>{escape(visible(self.note))}</small></p></div>"
+
+
+def html_table(table: PaperTable) -> str:
+    """The table alone, without what all of its numbers share."""
+    *upper, last = table._levels  # noqa: SLF001 - of one family
+    sides = [*["left"] * len(table.names), *["right"] * len(table.heads)]
+    empty = f'<th colspan="{len(table.names)}"></th>'
+    heads = [empty + "".join(_html_cell("th", s.word, "center", s.width) for s in level) for level in upper]
+    words = [*table.names, *(span.word for span in last)]
+    heads.append("".join(_html_cell("th", word, side) for word, side in zip(words, sides, strict=True)))
+    body = ["".join(map(_html_cell, repeat("td"), line, sides)) for line in table._lines]  # noqa: SLF001
+    parts = ["".join(f"<tr>{row}</tr>" for row in rows) for rows in (heads, body)]
+    return f"<table><thead>{parts[0]}</thead><tbody>{parts[1]}</tbody></table>"
 
 
 def latex_text(text: str) -> str:
@@ -191,10 +197,6 @@ def latex_text(text: str) -> str:
 
 def _latex_row(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
-
-
-def _html_row(tag: str, cells: Sequence[str], names: int) -> str:
-    return "".join(_html_cell(tag, text, "left" if k < names else "right") for k, text in enumerate(cells))
 
 
 def _html_cell(tag: str, text: str, side: str, width: int = 1) -> str:
