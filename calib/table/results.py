@@ -15,7 +15,7 @@ from calib.core.result import Result, short
 from calib.core.text import printable
 from calib.core.topic import above, shown, topic_of, words_of
 from calib.table.paper import PaperTable
-from calib.table.text import Report, Tags, each_once, telling, told_apart, visible
+from calib.table.text import Report, Tags, each_once, names_in, telling, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -326,9 +326,9 @@ def label_with(labels: Tags, value: Any) -> str:
     'rater'
     """
     places: dict[str, tuple[int, ...]] = {}
-    for name in _names(labels):
-        if those := tuple(place for place, label in enumerate(labels) if name in label and label[name] == value):
-            places[name] = those
+    for name in names_in(labels):
+        if rows := tuple(place for place, label in enumerate(labels) if name in label and label[name] == value):
+            places[name] = rows
     if not places:
         raise LabelError(f"no label is {value!r}; there are {_there(labels)}")
     if len(set(places.values())) > 1:
@@ -359,19 +359,12 @@ def way_to_one(labels: Tags) -> str:
     return f"[{', '.join(map(repr, named.values()))}]"
 
 
-def _names(labels: Tags) -> list[str]:
-    return list(dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")))
-
-
 def _there(labels: Tags) -> str:
     """The values of each label, the first few."""
     parts = []
-    for name in _names(labels):
-        values = list(
-            dict.fromkeys(
-                visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY
-            )
-        )
+    for name in names_in(labels):
+        texts = (visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY)
+        values = list(dict.fromkeys(texts))
         more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
         parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
     return "; ".join(parts) or "no labels"

@@ -64,11 +64,16 @@ def telling(labels: Tags) -> list[str]:
     ['criterion']
     """
     names: list[str] = []
-    for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
+    for name in names_in(labels):
         before, after = ({place_of(label, some) for label in labels} for some in (names, [*names, name]))
         if len(after) > len(before):
             names.append(name)
     return names
+
+
+def names_in(labels: Tags) -> list[str]:
+    """The names of labels, without those of counts."""
+    return list(dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")))
 
 
 def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
