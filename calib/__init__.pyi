@@ -48,17 +48,15 @@ from .datasets.pairs import (
     load_llmbar as load_llmbar,
 )
 from .datasets.planted import load_planted as load_planted
-from .datasets.records import (
-    load_summeval as load_summeval,
-    load_summeval_judges as load_summeval_judges,
-    load_topical_chat as load_topical_chat,
-    load_unieval as load_unieval,
-)
-from .datasets.wide import (
+from .datasets.texts import (
     load_hanna as load_hanna,
     load_llm_rubric as load_llm_rubric,
     load_llm_summeval as load_llm_summeval,
+    load_summeval as load_summeval,
+    load_summeval_judges as load_summeval_judges,
+    load_topical_chat as load_topical_chat,
     load_triviaqa_judges as load_triviaqa_judges,
+    load_unieval as load_unieval,
 )
 from .gate.baseline import Baseline as Baseline
 from .gate.gate import gate as gate, gate_plan as gate_plan

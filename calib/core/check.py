@@ -116,9 +116,9 @@ def same_length(**arrays: Any) -> None:
         ...
     calib.core.check.ArgumentError: `y` must have the length of `x` (3), but got 2.
     """
-    given = {name: len(value) for name, value in arrays.items() if value is not None}
-    first, length = next(iter(given.items()))
-    for name, other in given.items():
+    lengths = {name: len(value) for name, value in arrays.items() if value is not None}
+    first, length = next(iter(lengths.items()))
+    for name, other in lengths.items():
         if other != length:
             raise ArgumentError(name, f"must have the length of {{0}} ({length})", f"got {other}", mentions=(first,))
 
@@ -210,7 +210,7 @@ _KINDS: dict[Any, tuple[Callable[[Any], bool], str, str]] = {
 }
 
 
-def as_typed(function: Any, given: Mapping[str, Any]) -> None:
+def as_typed(function: Any, arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that are not what the signature says: the first line of a public function.
 
     Only of numbers, texts, truth values, paths, and sequences and mappings of these.
@@ -225,7 +225,7 @@ def as_typed(function: Any, given: Mapping[str, Any]) -> None:
     calib.core.check.ArgumentError: `sizes` must be whole numbers or None, but got [1, 'x'].
     """
     typed = _typed_arguments(function)
-    for name, value in given.items():
+    for name, value in arguments.items():
         parts = typed.get(name, (Any,))
         kinds = [_kind(part) for part in parts if part is not str or Path not in parts]
         if None in kinds or any(test(value) for test, _ in filter(None, kinds)):

@@ -209,8 +209,8 @@ def _approximate(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
 def _settled(form: _Form, values: Floats, sure: float, never: float) -> Floats:
     """The values, but what is `sure` where no factor is above 0 and what is `never` where none is below."""
     low, high = form.ends()
-    known = form.error == 0
-    return np.where(known & (high <= 0), sure, np.where(known & (low >= 0), never, values))
+    exact = form.error == 0
+    return np.where(exact & (high <= 0), sure, np.where(exact & (low >= 0), never, values))
 
 
 def _probability(form: _Form, s: Floats) -> Floats:

@@ -95,8 +95,8 @@ def adjusted(p_values: ArrayLike, correction: str) -> Floats:
     (array([0.03, 0.06, 0.06]), array([0.03, 0.04, 0.04]))
     """
     p = np.asarray(p_values, dtype=float)
-    out, known = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
+    out, finite = np.full(len(p), np.nan), np.flatnonzero(np.isfinite(p))
+    order = finite[np.argsort(p[finite], kind="stable")]
     m = len(order)
     if correction == "holm":
         out[order] = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))

@@ -19,28 +19,10 @@ if TYPE_CHECKING:
 _RARELY = 10_000  # container objects more than at the last collection; Python's own default is 700
 
 
-class _Interval:
-    """The interval of collections, which all threads share: the first block in and the last one out change it."""
+class _Blocks:
+    """The blocks that all threads share: the first one in and the last one out change the interval of collections."""
 
-    def __init__(self) -> None:
-        self.lock, self.blocks, self.before = threading.Lock(), 0, (0, 0, 0)
-
-    def enter(self) -> None:
-        with self.lock:
-            self.blocks += 1
-            if self.blocks == 1:
-                self.before = gc.get_threshold()
-                if 0 < self.before[0] < _RARELY:
-                    gc.set_threshold(_RARELY, *self.before[1:])
-
-    def leave(self) -> None:
-        with self.lock:
-            self.blocks -= 1
-            if not self.blocks and gc.get_threshold()[0] == _RARELY:
-                gc.set_threshold(*self.before)
-
-
-_interval = _Interval()
+    lock, number, before = threading.Lock(), 0, (0, 0, 0)
 
 
 @contextmanager
@@ -59,11 +41,19 @@ def rare_collections() -> Iterator[None]:
     >>> gc.get_threshold() == before
     True
     """
-    _interval.enter()
+    with _Blocks.lock:
+        _Blocks.number += 1
+        if _Blocks.number == 1:
+            _Blocks.before = gc.get_threshold()
+            if 0 < _Blocks.before[0] < _RARELY:
+                gc.set_threshold(_RARELY, *_Blocks.before[1:])
     try:
         yield
     finally:
-        _interval.leave()
+        with _Blocks.lock:
+            _Blocks.number -= 1
+            if not _Blocks.number and gc.get_threshold()[0] == _RARELY:
+                gc.set_threshold(*_Blocks.before)
 
 
 # --- work that is told to stop ----------------------------------------------------------------------------------------
@@ -170,14 +160,14 @@ def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> I
     if not is_watched():
         yield from steps
         return
-    known = len(steps) if total is None and isinstance(steps, Sized) else total
+    total = len(steps) if total is None and isinstance(steps, Sized) else total
     start, bar = monotonic(), None
     try:
         for done, step in enumerate(steps):
             if bar is not None:
                 bar.update()
             elif done and monotonic() - start > _SILENT:
-                bar = _bar(what, known, done, monotonic() - start)
+                bar = _bar(what, total, done, monotonic() - start)
             yield step
     finally:
         if bar is not None:

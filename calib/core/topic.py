@@ -29,9 +29,7 @@ class Shown:
     assumptions: str = ""  # results -> what must be true for the intervals to hold
     blocks: str = ""  # results -> further parts of their section, each a `calib.table.text.Block`
     main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
-    light: str = (
-        ""  # label, result -> where its interval lies: a word and a sentence; None where it answers no question
-    )
+    light: str = ""  # label, result -> where its interval lies, a word and a sentence; None: it answers no question
     interval_of: str = ""  # the attribute that has the interval, where it is not the result itself
     repeats: tuple[str, ...] = ()  # labels that the sentences of the result name themselves
 
@@ -96,13 +94,13 @@ def attach(face: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         ...
     AttributeError: module 'calib.stats' has no attribute 'short'
     """
-    found = homes(face, file)
-    names = sorted(found)
+    modules = homes(face, file)
+    names = sorted(modules)
 
     def load(name: str) -> Any:
-        if name not in found:
+        if name not in modules:
             raise AttributeError(f"module {face!r} has no attribute {name!r}")
-        value = getattr(import_module(found[name]), name)
+        value = getattr(import_module(modules[name]), name)
         setattr(sys.modules[face], name, value)  # the next use finds it there
         return value
 
@@ -119,9 +117,9 @@ def homes(face: str, file: str) -> dict[str, str]:
     'calib.analysis.means.frames'
     """
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-    lines = [line for line in stub.body if isinstance(line, ast.ImportFrom)]
     return {
         alias.name: f"{face}.{line.module or alias.name}" if line.level else str(line.module)
-        for line in lines
+        for line in stub.body
+        if isinstance(line, ast.ImportFrom)
         for alias in line.names
     }

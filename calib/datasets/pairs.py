@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -33,39 +33,34 @@ def load_llmbar() -> Tables:
     Zeng et al. (2024), Evaluating Large Language Models at Evaluating Instruction Following, ICLR, arXiv:2310.07641.
     """
     records = {subset: read_json("llmbar", _llmbar_path(subset, "dataset.json")) for subset in _SUBSETS}
-    for subset, found in records.items():
-        expect("llmbar", f"pairs in {subset}", len(found), _SUBSETS[subset])
+    for subset, pairs in records.items():
+        expect("llmbar", f"pairs in {subset}", len(pairs), _SUBSETS[subset])
     items = pd.DataFrame(
         {"item": f"{subset}-{number}", "source": one["input"], "subset": subset}
         | {"output_a": one["output_1"], "output_b": one["output_2"]}
-        for subset, found in records.items()
-        for number, one in enumerate(found)
+        for subset, pairs in records.items()
+        for number, one in enumerate(pairs)
     )
-    gold = [_WON[str(one["label"])] for found in records.values() for one in found]
+    gold = [_WON[str(one["label"])] for pairs in records.values() for one in pairs]
     people = pd.DataFrame({"item": items["item"], "rater": "gold", "method": "human", "score": gold, "shown_first": ""})
-    judged = pd.DataFrame(row for judge in _JUDGES for prompt in _PROMPTS for row in _llmbar_verdicts(judge, prompt))
-    ratings = pd.concat([people.assign(prompt="", status="ok", draw=0), judged], ignore_index=True)
+    rows = []
+    for judge, prompt, (subset, n) in product(_JUDGES, _PROMPTS, _SUBSETS.items()):
+        pairs = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
+        expect("llmbar", f"verdicts on {subset}", len(pairs), n)
+        for number, pair in enumerate(pairs):
+            (verdicts,) = pair["results"]
+            for draw, (order, first) in enumerate(_ORDERS.items()):
+                score = _WON.get(str(verdicts[order]["winner"]))
+                row = {"item": f"{subset}-{number}", "rater": judge, "prompt": prompt, "method": "sample", "draw": draw}
+                status = "unread" if score is None else "ok"
+                rows.append(row | {"score": score, "status": status, "shown_first": first})
+    people = people.assign(prompt="", status="ok", draw=0)
+    ratings = pd.concat([people, pd.DataFrame(rows)], ignore_index=True)
     return checked_tables("llmbar", items, ratings.assign(criterion="instruction following", scale="0|1"))
 
 
 def _llmbar_path(subset: str, file: str) -> str:
     return f"Dataset/LLMBar/{'' if subset == 'Natural' else 'Adversarial/'}{subset}/{file}"
-
-
-def _llmbar_verdicts(judge: str, prompt: str) -> Iterator[dict[str, Any]]:
-    for subset, n in _SUBSETS.items():
-        found = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
-        expect("llmbar", f"verdicts on {subset}", len(found), n)
-        for number, one in enumerate(found):
-            yield from _both_orders_of(one, {"item": f"{subset}-{number}", "rater": judge, "prompt": prompt})
-
-
-def _both_orders_of(record: Record, who: Record) -> Iterable[dict[str, Any]]:
-    (verdicts,) = record["results"]
-    for draw, (order, first) in enumerate(_ORDERS.items()):
-        score = _WON.get(str(verdicts[order]["winner"]))
-        told = {"score": score, "status": "unread" if score is None else "ok", "shown_first": first}
-        yield who | told | {"method": "sample", "draw": draw}
 
 
 def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:

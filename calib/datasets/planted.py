@@ -15,9 +15,11 @@ import re
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
-from itertools import combinations, count, permutations
+from itertools import combinations, count, permutations, product
 from statistics import NormalDist
 from typing import TypedDict
+
+import pandas as pd
 
 from calib.datasets.registry import Tables, checked_tables
 
@@ -31,7 +33,7 @@ _SPILL = 0.15  # loss per severity step on each of the other criteria
 _TOP = 4.7  # latent quality of a faithful summary
 _BIASES = {"simulated-1": -0.25, "simulated-2": 0.0, "simulated-3": 0.2}
 _NOISE = 0.45
-_NUMBER = re.compile(r"\d+")
+_NUMBER, _PLAIN_WORD = re.compile(r"\d+"), re.compile(r"(?!not\b)[a-z]{3,}[.,;]?")
 _SLIPS = (
     {"a": "", "an": "", "the": "", "its": "it's", "he": "him", "she": "her", "they": "them", "who": "which"}
     | {"was": "were", "were": "was", "is": "are", "are": "is", "has": "have", "have": "has", "had": "haved"}
@@ -77,8 +79,8 @@ def spoil_coherence(text: Text, severity: int) -> str:
     return " ".join(text["sentences"][index] for index in order)
 
 
-def _other_number(number: int, taken: set[int]) -> int:
-    """Return a number of similar size that is not taken."""
+def _other_number(number: int, used: set[int]) -> int:
+    """Return a number of similar size that is not used yet."""
     if number < 20:  # upwards, so that nothing becomes zero or a singular
         step = 2 if number < 10 else 3
     elif number < 32:  # downwards: it may be a day of the month
@@ -87,17 +89,17 @@ def _other_number(number: int, taken: set[int]) -> int:
         step = -6
     else:
         step = -round(number / 5)
-    return next(other for k in count(1) if (other := number + k * step) not in taken)
+    return next(other for k in count(1) if (other := number + k * step) not in used)
 
 
 def _number_changes(text: Text) -> dict[str, str]:
     """Return a wrong value for each number of the summary, in the order of the summary."""
-    taken = {int(number) for number in _NUMBER.findall(text["source"])}
+    used = {int(number) for number in _NUMBER.findall(text["source"])}
     changes: dict[str, str] = {}
     for number in _NUMBER.findall(" ".join(text["sentences"])):
         if number not in changes:
-            changes[number] = str(_other_number(int(number), taken))
-            taken.add(int(changes[number]))
+            changes[number] = str(_other_number(int(number), used))
+            used.add(int(changes[number]))
     return changes
 
 
@@ -134,19 +136,14 @@ def _spoil_word(word: str) -> str:
     return word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
 
 
-def _spoilable(word: str) -> bool:
-    """Tell whether a word is in small letters and not very short."""
-    # Not "not": doubled, it might be read as a change of the facts.
-    return bool(re.fullmatch(r"(?!not\b)[a-z]{3,}[.,;]?", word)) or word in _SLIPS
-
-
 def spoil_fluency(text: Text, severity: int) -> str:
     """Return the summary with broken grammar and spelling; what is not in small letters is left alone.
 
     About 12, 25, 45 percent of the words are hit; those of a lower severity are among them.
     """
     words = " ".join(text["sentences"]).split()
-    plain = [index for index, word in enumerate(words) if _spoilable(word)]
+    # in small letters and not very short; not "not": doubled, it might be read as a change of the facts
+    plain = [place for place, word in enumerate(words) if word in _SLIPS or _PLAIN_WORD.fullmatch(word)]
     # Multiples of a Fibonacci number modulo the next but one fall evenly over the text.
     ranked = sorted(range(len(plain)), key=lambda rank: rank * 233 % 610)
     for rank in ranked[: round(_SPOILED[severity] * len(words))]:
@@ -179,26 +176,14 @@ def ladder(text: Text) -> list[tuple[str, int, str]]:
     return [clean, *spoiled]
 
 
-def _ratings(item: str, defect: str, severity: int) -> list[dict[str, object]]:
-    """Return the simulated ratings of one item: quality, the rater's bias and normal noise, rounded to 1..5."""
-    rows: list[dict[str, object]] = []
-    for criterion in CRITERIA:
-        quality = _TOP - (_DROP[severity] if criterion == defect else _SPILL * severity)
-        for rater, bias in _BIASES.items():
-            noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(item, criterion, rater) + 0.5) / 2**64)
-            score = min(5, max(1, round(quality + bias + noise)))
-            rows.append({"item": item, "criterion": criterion, "rater": rater, "score": score})
-    return rows
-
-
 @cache
 def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """Return the items (24 texts x 13 outputs) and their SIMULATED human ratings (x 4 criteria x 3 raters).
 
-    No person rated the outputs.  The latent quality is 4.7, less 1.2, 2.2 or 3.3
-    (severity 1, 2, 3) on the criterion that the defect is aimed at and less 0.15 x severity on the other three.  Each
-    of the three raters has a fixed bias (-0.25, 0, 0.2) and independent normal noise (standard deviation 0.45) in
-    each rating; the sum is rounded and clipped to 1..5.
+    No person rated the outputs. The latent quality is 4.7, less 1.2, 2.2 or 3.3 (severity 1, 2, 3) on the criterion
+    that the defect is aimed at and less 0.15 x severity on the other three. Each of the three raters has a fixed bias
+    (-0.25, 0, 0.2) and independent normal noise (standard deviation 0.45) in each rating; the sum is rounded and
+    clipped to 1..5.
     """
     items: list[dict[str, object]] = []
     ratings: list[dict[str, object]] = []
@@ -209,7 +194,11 @@ def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
             name = f"{text['id']}/{system}"
             row = {"item": name, "output": output, "system": system, "defect": defect, "severity": severity}
             items.append({**row, **shared})
-            ratings.extend(_ratings(name, defect, severity))
+            for criterion, (rater, bias) in product(CRITERIA, _BIASES.items()):
+                quality = _TOP - (_DROP[severity] if criterion == defect else _SPILL * severity)
+                noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(name, criterion, rater) + 0.5) / 2**64)
+                score = min(5, max(1, round(quality + bias + noise)))
+                ratings.append({"item": name, "criterion": criterion, "rater": rater, "score": score})
     return items, ratings
 
 
@@ -229,5 +218,4 @@ def load_planted() -> Tables:
     ['simulated-1', 'simulated-2', 'simulated-3']
     """
     items, ratings = planted_rows()
-    given = [{**row, "method": "human", "scale": "1|2|3|4|5"} for row in ratings]
-    return checked_tables("planted", items, given)
+    return checked_tables("planted", items, pd.DataFrame(ratings).assign(method="human", scale="1|2|3|4|5"))

@@ -40,11 +40,8 @@ def registered_sets() -> dict[str, Record]:
 def available() -> pd.DataFrame:
     """What sets there are, and where their files would come from.
 
-    Returns
-    -------
-    DataFrame
-        One row per set: `set`, `loader`, `title`, `licence`, `citation`, and `where`:
-        ``package`` (part of calib), ``CALIB_DATA``, ``cache`` or ``download`` (not here yet).
+    One row per set: `set`, `loader`, `title`, `licence`, `citation`, and `where`: ``package`` (part of calib),
+    ``CALIB_DATA``, ``cache`` or ``download`` (not here yet).
 
     Examples
     --------
@@ -52,12 +49,10 @@ def available() -> pd.DataFrame:
     >>> frame.loc[frame["set"] == "planted", ["loader", "where"]].values.tolist()
     [['load_planted', 'package']]
     """
-    shown = ("loader", "title", "licence", "citation")
+    keys = ("loader", "title", "licence", "citation")
     return pd.DataFrame(
-        [
-            {"set": name, **{key: entry[key] for key in shown}, "where": where_from(name)}
-            for name, entry in registered_sets().items()
-        ]
+        {"set": name, **{key: entry[key] for key in keys}, "where": where_from(name)}
+        for name, entry in registered_sets().items()
     )
 
 
@@ -76,18 +71,17 @@ def where_from(name: str) -> str:
 def checked_tables(name: str, items: Any, ratings: Any, /, **counts: int) -> Tables:
     """Both tables, checked, with the counts that the set is known to have: of the registry, and those given."""
     items, ratings = table.check_items(pd.DataFrame(items)), table.check_ratings(pd.DataFrame(ratings))
-    columns = {"groups": "group", "systems": "system"}
-    found = {"items": len(items), "ratings": len(ratings)}
-    found |= {what: items[column].nunique() for what, column in columns.items() if column in items}
+    numbers = {"items": len(items), "ratings": len(ratings)}
+    numbers |= {f"{column}s": items[column].nunique() for column in ("group", "system") if column in items}
     for what, number in {**registered_sets()[name].get("counts", {}), **counts}.items():
-        expect(name, what, found[what], number)
+        expect(name, what, numbers[what], number)
     return items, ratings
 
 
-def expect(name: str, what: str, found: int, wanted: int) -> None:
+def expect(name: str, what: str, number: int, wanted: int) -> None:
     """Refuse files that hold another number of something."""
-    if found != wanted:
-        raise DatasetError(f"{name}: must have {wanted} {what}, but the files have {found}.")
+    if number != wanted:
+        raise DatasetError(f"{name}: must have {wanted} {what}, but the files have {number}.")
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -111,11 +105,11 @@ def read_file(name: str, path: str) -> bytes:
     if own is None:
         return _downloaded(name, file)
     content = own.read_bytes()
-    found, known = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
-    if found != known and git_blob(content) != file.get("git_blob"):
+    sha256, wanted = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
+    if sha256 != wanted and git_blob(content) != file.get("git_blob"):
         raise DatasetError(
             f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
-            f"be {known}, but is {found}. Replace it, or take it away to have it downloaded."
+            f"be {wanted}, but is {sha256}. Replace it, or take it away to have it downloaded."
         )
     return content
 
@@ -147,10 +141,10 @@ def _downloaded(name: str, file: Record) -> bytes:
 
     entry, path = registered_sets()[name], _cache_path(name, file)
     url = f"{HOST}/{entry['repository']}/{entry['commit']}/{file['path']}"
-    known = f"sha256:{file['sha256']}" if "sha256" in file else None
+    sha256 = f"sha256:{file['sha256']}" if "sha256" in file else None
     try:
         downloader = pooch.HTTPDownloader(progressbar=True)
-        pooch.retrieve(url, known, fname=path.name, path=path.parent, downloader=downloader)
+        pooch.retrieve(url, sha256, fname=path.name, path=path.parent, downloader=downloader)
         return _of_git_blob(path, file.get("git_blob"))
     except (OSError, ValueError) as error:  # no connection, no such page; another hash
         raise DatasetError(
@@ -159,12 +153,12 @@ def _downloaded(name: str, file: Record) -> bytes:
         ) from None
 
 
-def _of_git_blob(path: Path, known: str | None) -> bytes:
-    """The content of a file; one with another git blob id than the known one is not kept."""
+def _of_git_blob(path: Path, wanted: str | None) -> bytes:
+    """The content of a file; one with another git blob id than the wanted one is not kept."""
     content = path.read_bytes()
-    if known not in (None, found := git_blob(content)):
+    if wanted not in (None, blob := git_blob(content)):
         path.unlink()
-        raise ValueError(f"its git blob id must be {known}, but is {found}")
+        raise ValueError(f"its git blob id must be {wanted}, but is {blob}")
     return content
 
 

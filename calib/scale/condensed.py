@@ -21,7 +21,7 @@ from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
-from calib.table.validate import LITTLE, STANDS, Checked, Who, said_of_mass
+from calib.table.validate import LITTLE, STANDS, Checked, Who, warned_of_mass
 
 _ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
 _AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
@@ -52,7 +52,11 @@ def condensed(
     halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
     if not halves:
         raise TableError("scores: must come in one part at least, but there is none.")
-    _refuse_some_with(halves)
+    for name in ("group", "system"):  # of one table the rows of a part without such a column would lack it
+        some = [number for number, half in enumerate(halves) if len(half.items)]
+        lack = [number for number in some if name not in halves[number].rows]
+        if 0 < len(lack) < len(some):
+            raise TableError(f"scores: column `{name}` must be in all parts or in none, but part {lack[0]} lacks it.")
     items, shared = [half.items for half in halves], [half.shared for half in halves]
     halves = [half._replace(items=None, shared=None) for half in halves]  # the largest part of what came
     refuse_shared(items, lambda k: _scores_of(parts.part(k))[0]["item"], "scores")
@@ -74,19 +78,10 @@ def condensed(
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
-    found = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    scores = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
-    return said_of_mass(replace(found, n_items=n_items)), repeat
-
-
-def _refuse_some_with(halves: Sequence[_Half]) -> None:
-    """Of one table the rows of a part without such a column would lack it."""
-    for name in ("group", "system"):
-        some = [number for number, half in enumerate(halves) if len(half.items)]
-        lack = [number for number in some if name not in halves[number].rows]
-        if 0 < len(lack) < len(some):
-            raise TableError(f"scores: column `{name}` must be in all parts or in none, but part {lack[0]} lacks it.")
+    return warned_of_mass(replace(scores, n_items=n_items)), repeat
 
 
 def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
@@ -128,28 +123,24 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     marked = scores.assign(_read=read, _little=read & (scores["mass"] < LITTLE))
     alike = [name for name in dict.fromkeys([*_ALIKE, *keys, "_read", "_little"]) if name in marked]
     number, begins = first_places(marked, alike)
-    found = Moments.from_chunks([(scores["score"].fillna(0.0).to_numpy(), number)], n_systems=max(len(begins), 1))
+    chunks = [(scores["score"].fillna(0.0).to_numpy(), number)] if len(begins) else []
+    moments = Moments.from_chunks(chunks, n_systems=max(len(begins), 1))
     rows = marked.iloc[begins].reset_index(drop=True)
     rows = rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
-    known = [*alike, "mass", *(name for name in ("inclusion",) if name in rows)]
-    moments = found if len(begins) else Moments.from_chunks([], n_systems=1)
     sides = (moments.n, moments.squares, moments.low, moments.high)
     stands = {name: values[: len(begins)] for name, values in zip(STANDS, sides, strict=True)}
     mean = np.where(rows["_read"].astype(bool), moments.mean[: len(begins)], np.nan)
     first = np.full(len(begins), len(scores["item"].cat.categories))
     np.minimum.at(first, number, scores["item"].cat.codes.to_numpy())
-    names = scores["item"].cat.categories.to_numpy(object)[first]
-    return rows[known].assign(item=names, score=mean, **stands, **_least(marked, number, len(begins)))
-
-
-def _least(marked: pd.DataFrame, number: Any, n: int) -> dict[str, Any]:
-    """The least mass of those with little, and whose that is; of the others none is known."""
-    mass, item = np.full(n, np.nan), np.full(n, "", dtype=object)
+    items = scores["item"].cat.categories.to_numpy(object)[first]
+    # the least mass of those with little, and whose that is; of the others none is known
+    mass, like = np.full(len(begins), np.nan), np.full(len(begins), "", dtype=object)
     little = np.flatnonzero(marked["_little"].to_numpy())
     order = little[np.argsort(marked["mass"].to_numpy()[little], kind="stable")[::-1]]
     mass[number[order]] = marked["mass"].to_numpy()[order]
-    item[number[order]] = marked["item"].astype(object).to_numpy()[order]
-    return {"mass": mass, "like": item}
+    like[number[order]] = marked["item"].astype(object).to_numpy()[order]
+    columns = [*alike, *(name for name in ("inclusion",) if name in rows)]
+    return rows[columns].assign(item=items, score=mean, mass=mass, like=like, **stands)
 
 
 def merged(others: pd.DataFrame) -> pd.DataFrame:
@@ -164,13 +155,10 @@ def merged(others: pd.DataFrame) -> pd.DataFrame:
     least = np.empty(len(begins), dtype=np.intp)
     least[number[order]] = order  # the last that is written has the least mass
     rows = others.iloc[begins].reset_index(drop=True)
-    by_name = np.argsort(others["item"].to_numpy(object), kind="stable")[::-1]
-    first = np.empty(len(begins), dtype=np.intp)
-    first[number[by_name]] = by_name
     stands = dict(zip(STANDS, (whole.n, whole.squares, whole.low, whole.high), strict=True))
     beside = {name: others[name].to_numpy()[least] for name in ("mass", "like")}
     score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
-    ids = others["item"].to_numpy(object)[first] + _AND_MORE
+    ids = others["item"].astype(object).groupby(number).min().to_numpy() + _AND_MORE  # in the order of the first one
     return rows.assign(item=ids, score=score, **stands, **beside).drop(columns=["_read", "_little"])
 
 
@@ -195,10 +183,10 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
     return whole
 
 
-def _any_shared(found: list[Any]) -> bool:
-    if any(one is True for one in found):
+def _any_shared(groups: list[Any]) -> bool:
+    if any(one is True for one in groups):
         return True
-    everything = np.concatenate(found)
-    found.clear()
+    everything = np.concatenate(groups)
+    groups.clear()
     everything.sort()
     return bool((everything[1:] == everything[:-1]).any())

@@ -16,43 +16,15 @@ from calib.core.check import ArgumentError
 from calib.core.progress import progress
 from calib.table import TableError, read_frame
 
-Given = TypeVar("Given", bound=tuple[Any, ...])
+Args = TypeVar("Args", bound=tuple[Any, ...])
 Worked = TypeVar("Worked")
 
 _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
 
 
-def in_order(
-    work: Callable[..., Worked], parts: Iterable[Given], executor: Any, what: str, *, total: int | None = None
-) -> Iterator[Worked]:
-    """What the work makes of each part, in the order of the parts, so that sums of it are the same whoever worked.
-
-    Parameters
-    ----------
-    work : callable
-        Of an importable module, as it may run in another process.
-    parts : iterable of tuple
-        The arguments of each call.
-    executor : Executor, dask Client or None
-        None works here, one part after the other.
-    what : str
-        As a progress bar says it.
-
-    Examples
-    --------
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     list(in_order(pow, [(2, 3), (3, 2)], pool, "powers"))
-    [8, 9]
-    """
-    most = _AHEAD * (workers_of(executor) or _WORKERS)
-    made = starmap(work, parts) if executor is None else _results(work, parts, executor, most, in_order=True)
-    yield from progress(made, what, total=total)
-
-
 def as_done(
-    work: Callable[..., Worked], parts: Iterable[Given], executor: Any, workers: int, what: str, *, total: int
+    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, workers: int, what: str, *, total: int
 ) -> Iterator[Worked]:
     """What the work makes of each part as it is done, never of more parts at once than there are workers.
 
@@ -70,7 +42,7 @@ def as_done(
 
 
 def _results(
-    work: Callable[..., Worked], parts: Iterable[Given], executor: Any, most: int, *, in_order: bool
+    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
 ) -> Iterator[Worked]:
     """So many under way as there is use for: what is handed out may hold whole frames."""
     pool, left, under_way = pool_of(executor), iter(parts), list[Any]()
@@ -128,8 +100,8 @@ def workers_of(executor: Any) -> int | None:
         return 1
     if hasattr(executor, "nthreads") and hasattr(executor, "get_executor"):  # a dask client
         return sum(executor.nthreads().values()) or None
-    said = getattr(executor, "_max_workers", None)  # as the pools of the standard library and of mpi4py have it
-    return said if isinstance(said, int) and said > 0 else None
+    most = getattr(executor, "_max_workers", None)  # as the pools of the standard library and of mpi4py have it
+    return most if isinstance(most, int) and most > 0 else None
 
 
 # --- A table in parts -------------------------------------------------------------------------------------------------
@@ -146,11 +118,6 @@ def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
         if field.name not in schema.names:
             schema = schema.append(field)
     return fragment.to_table(schema=schema, use_threads=False).to_pandas()
-
-
-def _computed(part: Any) -> pd.DataFrame:
-    """A partition of dask, worked out where it is needed."""
-    return part.compute(scheduler="synchronous")
 
 
 def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
@@ -201,17 +168,24 @@ class Partitions:
         """Whether the parts can be gone through more than once."""
         return isinstance(self.loads, Sequence)
 
-    def each(self, work: Callable[..., Worked], *given: Any, what: str) -> Iterator[Worked]:
-        """What `work(number, load, *given)` makes of each part, in their order; ``load()`` is the frame.
+    def each(self, work: Callable[..., Worked], *args: Any, what: str) -> Iterator[Worked]:
+        """What `work(number, load, *args)` makes of each part, in their order; ``load()`` is the frame.
 
-        Of partitions among the given, cut by the same items, it gets what loads the part beside.
+        Of partitions among the arguments, cut by the same items, it gets what loads the part beside.
         """
-        beside = {place: self._cut_alike(other) for place, other in enumerate(given) if isinstance(other, Partitions)}
+        beside = {place: self._cut_alike(other) for place, other in enumerate(args) if isinstance(other, Partitions)}
         parts = (
-            (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(given)))
+            (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(args)))
             for number, load in enumerate(self.loads)
         )
-        return in_order(partial(_in_part, work), parts, self.executor, what, total=len(self) if self.again else None)
+        # in the order of the parts, so that sums of it are the same whoever worked
+        answers: Iterator[Worked]
+        if self.executor is None:
+            answers = starmap(partial(_in_part, work), parts)
+        else:
+            most = _AHEAD * (workers_of(self.executor) or _WORKERS)
+            answers = _results(partial(_in_part, work), parts, self.executor, most, in_order=True)
+        return progress(answers, what, total=len(self) if self.again else None)
 
     def _cut_alike(self, other: Partitions) -> Any:
         if self.again and other.again and len(self) == len(other):
@@ -243,10 +217,10 @@ class Partitions:
         return f"Partitions({self.name})"
 
 
-def _in_part(work: Callable[..., Worked], number: int, *given: Any) -> Worked:
+def _in_part(work: Callable[..., Worked], number: int, *args: Any) -> Worked:
     """Of what a part breaks, rows are counted within it."""
     try:
-        return work(number, *given)
+        return work(number, *args)
     except TableError as error:
         error.add_note(f"This is said of part {number}.")
         raise
@@ -258,11 +232,11 @@ def _loads_of(parts: Any) -> tuple[Any, str]:
         files = _files_in(Path(parts))
         return [partial(read_frame, path) for path in files], f"{str(parts)!r}: {len(files)} files"
     if hasattr(parts, "get_fragments"):
-        found: list[Load] = [partial(_of_fragment, one, parts.schema) for one in parts.get_fragments()]
-        return found, f"dataset of {len(found)} files"
-    if hasattr(parts, "to_delayed"):
-        found = [partial(_computed, one) for one in parts.to_delayed()]
-        return found, f"dask DataFrame of {len(found)} parts"
+        loads: list[Load] = [partial(_of_fragment, one, parts.schema) for one in parts.get_fragments()]
+        return loads, f"dataset of {len(loads)} files"
+    if hasattr(parts, "to_delayed"):  # a part is worked out where it is needed
+        loads = [partial(one.compute, scheduler="synchronous") for one in parts.to_delayed()]
+        return loads, f"dask DataFrame of {len(loads)} parts"
     if isinstance(parts, list | tuple):
         return [_load_of(one) for one in parts], f"{len(parts)} frames"
     if isinstance(parts, Iterator):
@@ -378,5 +352,5 @@ parts 0 and 1.
         first, second = [k for k, part in enumerate(hashed) if number in part][:2]
         both = set(names(first).astype(str)) & set(names(second).astype(str))
         if both:  # else two names have one number by chance
-            given = f"{min(both)!r} is in parts {first} and {second}"
-            raise TableError(f"{table}: column `item`: all rows of an item must stand in one part, but {given}.")
+            places = f"{min(both)!r} is in parts {first} and {second}"
+            raise TableError(f"{table}: column `item`: all rows of an item must stand in one part, but {places}.")

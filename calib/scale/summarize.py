@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from calib.core.check import as_typed, choice
 from calib.core.text import printable
 from calib.scale.partitions import Load, Partitions, is_partitioned, items_hashed, refuse_shared, together
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
-from calib.table.scores import asked_in, summarized, warn_of_one_order
+from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
 
 def summarize(
@@ -63,11 +63,6 @@ def summarize(
     UserWarning
         If pairs were judged in both orders, and of some only one order could be read.
 
-    Raises
-    ------
-    TableError
-        If a table breaks its schema, or `items` lacks an item of the ratings; if an item stands in two parts.
-
     References
     ----------
     Liu et al. (2023), G-Eval, equation 1, arXiv:2303.16634.
@@ -86,8 +81,8 @@ def summarize(
     if is_partitioned(ratings):
         scores, alone = summarized_parts(Partitions(ratings, executor=executor), items, pool, out)
     else:
-        for name, given in (("out", out), ("executor", executor)):
-            if given is not None:
+        for name, option in (("out", out), ("executor", executor)):
+            if option is not None:
                 raise TableArgumentError(name, "goes with ratings in partitions", "they came as one table")
         scores, alone = summarized(ratings, items, pool)
     warn_of_one_order(alone)
@@ -99,54 +94,45 @@ def summarize(
 _DESIGN = ("item", "group", "system", "system_a", "system_b")
 
 
-class _Part(NamedTuple):
-    """What one part came to: its scores, or None where they are in a file; its items; orders as `summarized` counts."""
-
-    scores: pd.DataFrame | None
-    items: Any
-    alone: tuple[int, int]
-
-
 def summarized_parts(
     ratings: Partitions, items: Any, pool: str | None, out: str | Path | None
 ) -> tuple[Any, tuple[int, int]]:
     """Scores of all parts, as one table or in a folder; and of how many pairs one order alone could be read."""
-    asked = None if pool is None else _asked_in_all(ratings)
+    conditions = None
+    if pool is not None:  # a mean over the raters or prompts of one part would be another
+        if not ratings.again:
+            rule = "needs the raters of all parts first: give a folder or a list"
+            raise TableArgumentError("pool", rule, "got an iterator, which can be gone through once")
+        each = ratings.each(_conditions_in_part, what="parts looked at")
+        conditions = pd.concat([*each], ignore_index=True).drop_duplicates()
     if items is not None:
         # of one table the texts stay behind
         items = Partitions(items) if is_partitioned(items) else check_items(items).filter([*_DESIGN])
     with _folder(out) as folder:
-        parts = list(ratings.each(_summarized_part, items, pool, asked, folder, what="parts summarized"))
-        refuse_shared([part.items for part in parts], lambda k: ratings.part(k)["item"], "ratings")
-    alone = sum(part.alone[0] for part in parts), sum(part.alone[1] for part in parts)
+        parts = list(ratings.each(_summarized_part, items, pool, conditions, folder, what="parts summarized"))
+        refuse_shared([items for _, items, _ in parts], lambda k: ratings.part(k)["item"], "ratings")
+    counts = [alone for *_, alone in parts]
+    alone = sum(one for one, _ in counts), sum(both for _, both in counts)
     if out is not None:
         return Partitions(out), alone
-    return check_scores(together([part.scores for part in parts if part.scores is not None])), alone
+    return check_scores(together([scores for scores, *_ in parts if scores is not None])), alone
 
 
-def _summarized_part(number: int, load: Load, items: Any, pool: str | None, asked: Any, folder: Path | None) -> _Part:
-    """In whatever process: read, summarise, write; what goes back is small."""
+def _summarized_part(
+    number: int, load: Load, items: Any, pool: str | None, conditions: Any, folder: Path | None
+) -> tuple[pd.DataFrame | None, Any, tuple[int, int]]:
+    """In whatever process: scores (None where they are in a file), the items, orders as `summarized` counts them."""
     table = check_ratings(load())
     if items is not None:  # those that were rated here; what is missing, `summarized` says by name
         items = items() if callable(items) else items[items["item"].isin(table["item"].cat.categories)]
-    scores, alone = summarized(table, items, pool, asked)
-    mine = items_hashed(table["item"])
-    if folder is None:
-        return _Part(scores, mine, alone)
-    write(scores, folder / f"scores-{number:06d}.parquet")
-    return _Part(None, mine, alone)
+    scores, alone = summarized(table, items, pool, conditions)
+    if folder is not None:
+        write(scores, folder / f"scores-{number:06d}.parquet")
+    return scores if folder is None else None, items_hashed(table["item"]), alone
 
 
-def _asked_in_all(ratings: Partitions) -> pd.DataFrame:
-    """The raters and prompts of all parts, without which a mean over them would be of those of one part."""
-    if not ratings.again:
-        rule = "needs the raters of all parts first: give a folder or a list"
-        raise TableArgumentError("pool", rule, "got an iterator, which can be gone through once")
-    return pd.concat([*ratings.each(_asked_in_part, what="parts looked at")], ignore_index=True).drop_duplicates()
-
-
-def _asked_in_part(_number: int, load: Load) -> pd.DataFrame:
-    return asked_in(check_ratings(load()))
+def _conditions_in_part(_number: int, load: Load) -> pd.DataFrame:
+    return conditions_in(check_ratings(load()))
 
 
 @contextmanager
@@ -157,9 +143,9 @@ def _folder(out: str | Path | None) -> Iterator[Path | None]:
         return
     folder = Path(out)
     others = [path.name for path in folder.glob("*")] if folder.is_dir() else [folder.name] * folder.exists()
-    if strange := next((name for name in others if not name.startswith(("scores-", ".calib-"))), None):
+    if foreign := next((name for name in others if not name.startswith(("scores-", ".calib-"))), None):
         rule = "must be a new folder, or one that `summarize` wrote"
-        raise TableArgumentError("out", rule, f"{printable(str(folder))} holds {printable(strange)!r}")
+        raise TableArgumentError("out", rule, f"{printable(str(folder))} holds {printable(foreign)!r}")
     inside = folder / f".calib-{uuid.uuid4().hex}"
     inside.mkdir(parents=True)
     try:

@@ -13,52 +13,52 @@ import numpy as np
 import pandas as pd
 
 from calib.table.columns import labels_of
-from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, Column, TableError, parse_scale
+from calib.table.schema import METHODS, ORDERS, SCHEMAS, SCORE_KEY, STATUSES, TableError, parse_scale
 
 Check = Callable[[pd.DataFrame], pd.DataFrame]
 
 
-class _Known(NamedTuple):
-    """A checked frame: which table it is, and what its columns held then."""
+class _CheckedFrame(NamedTuple):
+    """Which table a checked frame is, and what its columns held then."""
 
     frame: weakref.ref[pd.DataFrame]
     table: str
     held: list[tuple[Any, ...]]
 
 
-_KNOWN: dict[int, _Known] = {}
+_CHECKED: dict[int, _CheckedFrame] = {}
 
 
-def known(frame: pd.DataFrame, table: str) -> bool:
+def is_checked(frame: pd.DataFrame, table: str) -> bool:
     """Whether a check returned this very frame, and nobody has written to it since.
 
     Examples
     --------
     >>> scores = check_scores(pd.DataFrame({"item": ["a"], "criterion": "fluency", "rater": "ann", "score": 3.0}))
-    >>> known(scores, "scores"), known(scores.head(), "scores")
+    >>> is_checked(scores, "scores"), is_checked(scores.head(), "scores")
     (True, False)
     """
-    found = _KNOWN.get(id(frame))
-    same = found is not None and found.frame() is frame and found.table == table
-    if not same:
+    before = _CHECKED.get(id(frame))
+    if before is None or before.table != table:
         return False
-    plain = isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
-    return plain and _KNOWN[id(frame)].held == _held(frame, table)
+    same = before.frame() is frame
+    plain = same and isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
+    return plain and before.held == _held(frame, table)
 
 
 def _held(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
     """What the columns of the schema hold, as check sums: a thirtieth of the work of looking at each value."""
-    found: list[tuple[Any, ...]] = []
+    sums: list[tuple[Any, ...]] = [(len(frame),)]
     for name in filter(SCHEMAS[table].__contains__, frame.columns):
         values = frame[name].array
         if isinstance(values, pd.Categorical):
             names = hash(tuple(values.categories.tolist()))
-            found.append((name, names, zlib.crc32(np.ascontiguousarray(values.codes).data)))
+            sums.append((name, names, zlib.crc32(np.ascontiguousarray(values.codes).data)))
         else:
             data = np.asarray(values)
             held = hash(tuple(data.tolist())) if data.dtype.hasobject else zlib.crc32(np.ascontiguousarray(data).data)
-            found.append((name, str(data.dtype), held))
-    return [*found, (len(frame),)]
+            sums.append((name, str(data.dtype), held))
+    return sums
 
 
 def _once(table: str) -> Callable[[Check], Check]:
@@ -67,10 +67,10 @@ def _once(table: str) -> Callable[[Check], Check]:
     def decorate(check: Check) -> Check:
         @functools.wraps(check)
         def checked(frame: pd.DataFrame) -> pd.DataFrame:
-            again = known(frame, table)
+            again = is_checked(frame, table)
             out = frame.copy() if again else check(frame)
-            held, key = _KNOWN[id(frame)].held if again else _held(out, table), id(out)
-            _KNOWN[key] = _Known(weakref.ref(out, lambda _: _KNOWN.pop(key, None)), table, held)
+            held, key = _CHECKED[id(frame)].held if again else _held(out, table), id(out)
+            _CHECKED[key] = _CheckedFrame(weakref.ref(out, lambda _: _CHECKED.pop(key, None)), table, held)
             return out
 
         return checked
@@ -128,17 +128,12 @@ def has_replies(frame: pd.DataFrame) -> bool:
 
 @_once("ratings")
 def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
-    """A checked copy of a table of ratings, with defaults where columns are absent.
+    """A checked copy of a table of ratings, with defaults where columns are absent but `shown_first` and `reply`.
 
     Parameters
     ----------
     frame : DataFrame
         With `item`, `criterion`, `rater`, `score` at least.
-
-    Returns
-    -------
-    DataFrame
-        All columns but `shown_first` and `reply`, which stay only where they came.
 
     Examples
     --------
@@ -155,8 +150,8 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         _member(out, "ratings", "shown_first", (*ORDERS, ""))
         if "draw" not in frame:  # the two orders of a pair are two replies
             out["draw"] = (out["shown_first"] == "b").astype("int64")
-        draw = [*SCORE_KEY, "run", "draw"]
-        again = out.drop_duplicates([*draw, "shown_first"]).duplicated(draw).reindex(out.index, fill_value=False)
+        of_draw = [*SCORE_KEY, "run", "draw"]
+        again = out.drop_duplicates([*of_draw, "shown_first"]).duplicated(of_draw).reindex(out.index, fill_value=False)
         _each(out, "ratings", "shown_first", ~again, "must be one within a draw (the two orders are two draws)")
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
@@ -180,7 +175,11 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     _on_scale(out, "ratings")
     key = (*SCORE_KEY, "run", "draw", "score")
     _unique(out.loc[read, list(key)], "ratings", key)
-    _whole_draws(out)
+    # the weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)
+    counted = out["weight"].where(out["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
+    draw, _ = first_places(out, (*SCORE_KEY, "run", "draw"))
+    total = pd.Series(np.bincount(draw, counted)[draw], index=out.index)
+    _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
     return out
 
 
@@ -207,14 +206,6 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def _whole_draws(ratings: pd.DataFrame) -> None:
-    """The weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)."""
-    counted = ratings["weight"].where(ratings["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
-    draw, _ = first_places(ratings, (*SCORE_KEY, "run", "draw"))
-    total = pd.Series(np.bincount(draw, counted)[draw], index=ratings.index)
-    _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
-
-
 CHECKS: dict[str, Check] = {"items": check_items, "ratings": check_ratings, "scores": check_scores}
 
 
@@ -235,22 +226,20 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
-        elif column.default is not None:
-            columns[name] = _default(column, plain.index)
+        elif column.default is None:
+            continue
+        elif column.kind in ("text", "label"):
+            names = pd.Index([column.default] if len(plain) else [], dtype=object)
+            texts = pd.Categorical.from_codes(np.zeros(len(plain), dtype=np.int8), categories=names)
+            columns[name] = pd.Series(texts if column.kind == "label" else texts.astype(object), index=plain.index)
+        else:
+            kind = "float64" if column.kind == "number" else "int64"
+            columns[name] = pd.Series(column.default, index=plain.index, dtype=kind)
     columns |= {name: plain[name] for name in plain if name not in columns}
     out = pd.DataFrame(columns, index=plain.index, copy=True)
     out.columns = pd.Index([*columns], dtype=frame.columns.dtype, name=frame.columns.name)
     out.attrs = deepcopy(frame.attrs)
     return out
-
-
-def _default(column: Column, index: pd.Index) -> pd.Series:
-    """What stands in all rows of a column that is not there."""
-    if column.kind in ("text", "label"):
-        names = pd.Index([column.default] if len(index) else [], dtype=object)
-        texts = pd.Categorical.from_codes(np.zeros(len(index), dtype=np.int8), categories=names)
-        return pd.Series(texts if column.kind == "label" else texts.astype(object), index=index)
-    return pd.Series(column.default, index=index, dtype="float64" if column.kind == "number" else "int64")
 
 
 def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
@@ -259,9 +248,9 @@ def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         numbers = values.astype(float)
     else:
-        given = values.astype(object)
-        numbers = pd.to_numeric(given.where(values.notna(), np.nan), errors="coerce").astype(float)
-        _refuse(values, table, name, numbers.notna() | values.isna() | (given == ""), "must be a number")
+        plain = values.astype(object)
+        numbers = pd.to_numeric(plain.where(values.notna(), np.nan), errors="coerce").astype(float)
+        _refuse(values, table, name, numbers.notna() | values.isna() | (plain == ""), "must be a number")
     if np.isinf(numbers.to_numpy()).any():
         _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
     if kind == "number":
@@ -281,23 +270,22 @@ def _texts(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
     plain = values if values.dtype == object else values.astype(object)
     if pd.api.types.infer_dtype(plain, skipna=False) != "string":
         _refuse(values, table, name, values.notna(), "must not be missing")
-        plain = pd.Series([_text(value) for value in values], index=values.index, dtype=object)
+        # 7.0, which a gap in the file made of an id 7, is 7 again
+        plain = pd.Series(
+            [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values],
+            index=values.index,
+            dtype=object,
+        )
     return plain if kind == "text" else pd.Series(labels_of(plain.to_numpy()), index=plain.index)
-
-
-def _text(value: Any) -> str:
-    """A value as text; 7.0, which a gap in the file made of an id 7, is 7 again."""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)
 
 
 def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str) -> None:
     if not good.all():
         row = int(np.argmin(good.to_numpy(dtype=bool)))
         value = values.iloc[row]
-        given = value.item() if hasattr(value, "item") else value
-        shown = "" if rule == "must not be missing" else f", but got {given!r}"
-        raise TableError(f"{table}: column `{name}`, row {row}: {rule}{shown}.")
+        value = value.item() if hasattr(value, "item") else value
+        got = "" if rule == "must not be missing" else f", but got {value!r}"
+        raise TableError(f"{table}: column `{name}`, row {row}: {rule}{got}.")
 
 
 def _each(frame: pd.DataFrame, table: str, name: str, good: pd.Series, rule: str) -> None:
@@ -326,9 +314,9 @@ def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:
         again = np.ones(len(frame), dtype=bool)
         again[begins] = False
         row = frame.index[again][0]
-        shown = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
+        whose = ", ".join(repr(str(frame[name][row])) for name in key if name in ("item", "criterion", "rater"))
         rule = "must be unique" if len(key) == 1 else f"must be unique over {', '.join(key)}"
-        raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {shown} was there before.")
+        raise TableError(f"{table}: column `{key[0]}`, row {row}: {rule}, but {whose} was there before.")
 
 
 # --- rows that are alike ----------------------------------------------------------------------------------------------
@@ -349,8 +337,8 @@ def first_places(table: pd.DataFrame, names: Sequence[str]) -> tuple[Any, Any]:
         if isinstance(values.dtype, pd.CategoricalDtype):
             codes, n = values.cat.codes.to_numpy(np.int64), len(values.cat.categories)
         else:
-            codes, found = pd.factorize(values.to_numpy(), use_na_sentinel=False)
-            n = len(found)
+            codes, distinct = pd.factorize(values.to_numpy(), use_na_sentinel=False)
+            n = len(distinct)
         if width * n >= 2**62:
             whole = pd.factorize(whole)[0]
             width = int(whole.max(initial=0)) + 1

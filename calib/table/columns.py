@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterator
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -61,11 +60,8 @@ def labels_of(texts: Any) -> pd.Categorical:
     ['b', 'a', 'b']
     Categories (2, object): ['a', 'b']
     """
-    codes, found = pd.factorize(texts)
-    return _in_order(codes, found.tolist())
-
-
-def _in_order(codes: Any, names: list[str]) -> pd.Categorical:
+    codes, distinct = pd.factorize(texts)
+    names = distinct.tolist()
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), dtype=np.intp)
     place[order] = np.arange(len(names))
@@ -81,17 +77,18 @@ def _ends_of_lines(data: bytes) -> tuple[int, int, int] | None:
     begin = data.find(b"\n") + 1
     if not begin or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or _MARK in data:
         return None
-    if b'"' in data:
-        return _ends_of_quoted(data)
-    if begin == len(data):
-        return None
-    return begin, data.count(b"\n", begin) + (not data.endswith(b"\n")), data.count(b",", begin)
-
-
-def _ends_of_quoted(data: bytes) -> tuple[int, int, int] | None:
+    if b'"' not in data:
+        n_lines = data.count(b"\n", begin) + (not data.endswith(b"\n"))
+        return None if begin == len(data) else (begin, n_lines, data.count(b",", begin))
     signs = np.frombuffer(data if data.endswith(b"\n") else data + b"\n", np.uint8)
     quotes = np.flatnonzero(signs == ord('"'))
-    if len(quotes) % 2 or not _around_cells(signs, quotes):
+    if len(quotes) % 2:
+        return None
+    # each quote opens or closes a cell, or is one of two that stand for one
+    beside = np.isin(np.arange(256), [ord(sign) for sign in ',\r\n"'])
+    opened, closed = quotes[::2], quotes[1::2]
+    before = np.where(opened > 0, signs[opened - 1], ord("\n"))
+    if not (beside[before].all() and beside[signs[closed + 1]].all()):
         return None
     places = (np.flatnonzero(signs == ord(sign)) for sign in "\n,")
     # what has an odd number of quotes before it stands within them
@@ -100,15 +97,6 @@ def _ends_of_quoted(data: bytes) -> tuple[int, int, int] | None:
     if len(lines) < 2 or (each != each[0]).any():
         return None
     return int(lines[0]) + 1, len(lines) - 1, len(commas) - int(each[0])
-
-
-def _around_cells(signs: Any, quotes: Any) -> bool:
-    """Whether each quote opens or closes a cell, or is one of two that stand for one."""
-    beside = np.zeros(256, dtype=bool)
-    beside[[ord(sign) for sign in ',\r\n"']] = True
-    opened, closed = quotes[::2], quotes[1::2]
-    before = np.where(opened > 0, signs[opened - 1], ord("\n"))
-    return bool(beside[before].all() and beside[signs[closed + 1]].all())
 
 
 # --- jsonl ------------------------------------------------------------------------------------------------------
@@ -128,19 +116,35 @@ def jsonl_columns(data: bytes, labels: Collection[str] = ()) -> Columns | None:
     >>> jsonl_columns(b'{"item": "a"}\n{"score": 3}\n') is None
     True
     """
+    texts: dict[str, str] = {}
     try:
         first = msgspec.json.decode(data[: data.find(b"\n") + 1 or len(data)])
         if not isinstance(first, dict) or not first:
             return None
-        columns = [_Column(label=name in labels) for name in first]
+        parts, kinds = {name: list[Any]() for name in first}, {name: set[type]() for name in first}
         for rows in _rows_by_piece(data, [*first]):
-            for place, column in enumerate(columns):
-                column.extend(list(map(attrgetter(f"f{place}"), rows)))
-        if any(column.is_deep for column in columns):
-            return None
+            for name, values in zip(first, zip(*map(msgspec.structs.astuple, rows), strict=True), strict=True):
+                here = set(map(type, values))
+                kinds[name] |= here
+                # a text that comes again is kept once
+                again = here == {str} and 2 * len(set(values)) <= len(values)
+                kept = map(texts.setdefault, values, values) if again else values
+                parts[name].append(np.fromiter(kept, float if here == {float} else object, len(rows)))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return {name: column.values() for name, column in zip(first, columns, strict=True)}
+    columns = {}
+    for name in first:
+        if name in labels and kinds[name] != {str}:
+            return None  # they are told apart by who takes them one by one
+        if kinds[name] & {list, dict} and max(depth_of(part.tolist()) for part in parts[name]) > DEEPEST:
+            return None
+        whole = np.concatenate(parts[name])
+        if name in labels:
+            whole = labels_of(whole)
+        elif whole.dtype == object and str not in kinds[name]:
+            whole = pd.Series(whole, dtype=object).infer_objects().to_numpy()
+        columns[name] = whole
+    return columns
 
 
 def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
@@ -159,52 +163,6 @@ def _rows_by_piece(data: bytes, names: list[str]) -> Iterator[list[Any]]:
         if not breaks == piece.count(b"\n") == len(rows) - 1 or piece[:1] + piece[-1:] != b"{}":
             raise ValueError("each line must be one object")
         yield rows
-
-
-class _Column:
-    """The values of a column, piece by piece; a text that comes again is kept once."""
-
-    def __init__(self, *, label: bool) -> None:
-        self._label, self._n = label, 0
-        self._parts: list[Any] = []
-        self._kinds: set[type] = set()
-        self._texts: dict[str, str] = {}
-        self._codes = _Codes()
-
-    def extend(self, values: list[Any]) -> None:
-        kinds = set(map(type, values))
-        self._kinds |= kinds
-        self._n += len(values)
-        if self._label and self._kinds == {str}:
-            self._parts.append(np.fromiter(map(self._codes.__getitem__, values), np.int64, len(values)))
-            return
-        if self._label:
-            raise ValueError("labels that are no texts are told apart by who takes them one by one")
-        # a column of texts that hardly come again gains nothing by being looked up
-        if kinds == {str} and 2 * len(self._texts) <= self._n:
-            values = list(map(self._texts.setdefault, values, values))
-        self._parts.append(np.fromiter(values, float if kinds == {float} else object, len(values)))
-
-    @property
-    def is_deep(self) -> bool:
-        """Whether it is nested deeper than values may be, standing where an object of a line would."""
-        nested = not self._kinds.isdisjoint((list, dict))
-        return nested and max(depth_of(part.tolist()) for part in self._parts) > DEEPEST
-
-    def values(self) -> Any:
-        whole = np.concatenate(self._parts)
-        if self._label:
-            return _in_order(whole, [*self._codes])
-        numbers = whole.dtype == object and str not in self._kinds
-        return pd.Series(whole, dtype=object).infer_objects().to_numpy() if numbers else whole
-
-
-class _Codes(dict[str, int]):
-    """Texts, numbered as they come."""
-
-    def __missing__(self, text: str) -> int:
-        self[text] = number = len(self)
-        return number
 
 
 def depth_of(value: Any) -> int:

@@ -62,17 +62,17 @@ class End(NamedTuple):
     confidence_level: float
 
 
-def single_pair(given: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
-    pairs = checked_pairs([given], kind)
+def single_pair(result: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
+    pairs = checked_pairs([result], kind)
     if len(pairs) > 1:
-        given = f"has {len(pairs)}; {{0}} gives one of them"
-        raise ArgumentError("result", "must hold one result", given, mentions=("select",))
+        several = f"has {len(pairs)}; {{0}} gives one of them"
+        raise ArgumentError("result", "must hold one result", several, mentions=("select",))
     return pairs[0]
 
 
-def checked_pairs(given: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
+def checked_pairs(results: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
     pairs: list[tuple[dict[str, Any], Any]] = []
-    for one in given:
+    for one in results:
         pairs += zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)]
     if not pairs:
         raise ArgumentError("results", "must hold one result at least", "is empty")
@@ -91,9 +91,9 @@ def axes_of(ax: Axes | None) -> Axes:
     return plt.subplots(figsize=(7, 4), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))[1]
 
 
-def finished(drawn: Axes, given: Axes | None) -> Axes:
+def finished(drawn: Axes, ax: Axes | None) -> Axes:
     """A plot with rows: in a figure of its own it gets the room it needs, in that of a user it is left alone."""
-    return drawn if given is not None else fit(drawn)
+    return drawn if ax is not None else fit(drawn)
 
 
 def fit(ax: Axes) -> Axes:
@@ -116,8 +116,14 @@ def fit(ax: Axes) -> Axes:
 
 def is_narrow(ax: Axes) -> bool:
     """Whether the figure is as narrow as a phone: names then stand above their rows."""
+    return _points(ax)[0] < 72 * _NARROW
+
+
+def _points(ax: Axes) -> tuple[float, float]:
+    """Width and height of the figure."""
     figure = ax.get_figure(root=True)
-    return figure is not None and figure.get_figwidth() < _NARROW
+    assert figure is not None
+    return 72 * figure.get_figwidth(), 72 * figure.get_figheight()
 
 
 def wrapped(words: str, points: float, size: float = 10.0) -> str:
@@ -128,9 +134,7 @@ def wrapped(words: str, points: float, size: float = 10.0) -> str:
 
 def wrap_words(ax: Axes) -> None:
     """Names of axes and words of the legend on as many lines as the figure's size makes of them."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    width, height = (72 * inches for inches in (figure.get_figwidth(), figure.get_figheight()))
+    width, height = _points(ax)
     beside = [len(tick.get_text()) for tick in ax.get_yticklabels() if tick.get_horizontalalignment() != "left"]
     ax.set_xlabel(wrapped(ax.get_xlabel(), width - 30 - 5.5 * max(beside, default=0)))
     ax.set_ylabel(wrapped(ax.get_ylabel(), 0.8 * height))
@@ -163,11 +167,11 @@ def rows_of(
     pitch: float = 0.0,
 ) -> Rows:
     """A row for what names each result; several series of one row lie side by side."""
-    told = list(names) or telling(facts) or [unnamed]
+    names = list(names) or telling(facts) or [unnamed]
     of = series or [""] * len(results)
-    marks = [Mark(place_of(fact, told), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
+    marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
-    return Rows(drawn, told, marks, lay_rows(drawn, marks, told, pitch or 0.6 * len(set(of)) + 0.4))
+    return Rows(drawn, names, marks, lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4))
 
 
 def draw_series(rows: Rows, styles: Mapping[str, Style]) -> None:
@@ -188,17 +192,10 @@ def log_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.set_xticks([], minor=True)
 
 
-def said(title: str, fact: str) -> str:
-    """What all results of a plot share, and what is seen in it."""
-    shown = plain_text(fact, 200)
-    return ": ".join(filter(None, (title, shown)))
-
-
 def say_title(ax: Axes, title: str, fact: str = "") -> None:
-    """On as many lines as the figure's width makes of it."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    ax.set_title(wrapped(said(title, fact), 72 * figure.get_figwidth() - 40), loc="left", fontsize="medium")
+    """What all results of a plot share, and what is seen in it, on as many lines as the figure's width makes of it."""
+    text = ": ".join(filter(None, (title, plain_text(fact, 200))))
+    ax.set_title(wrapped(text, _points(ax)[0] - 40), loc="left", fontsize="medium")
 
 
 def handle(words: str, **look: Any) -> Line2D:

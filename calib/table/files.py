@@ -27,7 +27,6 @@ from calib.table.checks import CHECKS
 from calib.table.columns import DEEPEST, Columns, csv_columns, depth_of, jsonl_columns, labels_of
 from calib.table.schema import SCHEMAS, TableArgumentError, TableError
 
-_LOOK = 1000  # cells that tell whether those of a column come again and again
 # what makes a formula of a cell, or steers what shows it; a number is neither
 _STEERING = r"(?:[\t\r\n\x1b]|[\s\x00-\x1f\u200b\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])"
 _STEERS, _QUOTED = re.compile(_STEERING), re.compile(f"'+{_STEERING}")
@@ -87,19 +86,23 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
             return pd.read_parquet(path)
     # a byte order mark is how spreadsheets sign their csv files
     data = path.read_bytes().removeprefix("\ufeff".encode())
-    found = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
-    if found is None:
+    columns = csv_columns(data) if ending == ".csv" else jsonl_columns(data, labels)
+    if columns is None:
         with of_form(path, "UTF-8"):
             text = data.decode("utf-8", errors="surrogatepass")
             if ending == ".jsonl":
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
-        found = _cells_in(text, path)
+        columns = _cells_in(text, path)
     if ending == ".csv":
         if b"'" in data:
-            found = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in found.items()}
-        texts_of = {name: labels_of if name in labels else np.asarray for name in texts}
-        found = {name: texts_of.get(name, _guessed_column)(cells) for name, cells in found.items()}
-    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in found.items()], axis=1)
+            columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
+        for name, cells in columns.items():
+            if name in labels:
+                columns[name] = labels_of(cells)
+            elif name not in texts:
+                values = _objects(guessed(cells.tolist()), len(cells))
+                columns[name] = pd.Series(values, dtype=object).infer_objects().to_numpy()
+    return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in columns.items()], axis=1)
 
 
 def _cells_in(text: str, path: Path) -> Columns:
@@ -117,16 +120,6 @@ def _cells_in(text: str, path: Path) -> Columns:
         if len(row) != len(names):
             raise TableError(f"{path}: row {number}: must have {len(names)} cells, but got {len(row)}.")
     return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
-
-
-def _guessed_column(cells: Any) -> Any:
-    """Cells as numbers or lists, or as they are; where few are unlike, each is looked at once."""
-    few = 2 * len(set(cells[:_LOOK].tolist())) <= len(cells[:_LOOK])
-    place, distinct = pd.factorize(cells) if few else (slice(None), cells)
-    values = guessed(distinct.tolist())
-    if few and values and isinstance(values[-1], list):
-        return _objects(guessed(cells.tolist()), len(cells))  # each cell has a list of its own
-    return pd.Series(_objects(values, len(values)), dtype=object).infer_objects().to_numpy()[place]
 
 
 def _objects(values: Iterable[Any], n: int) -> Any:
@@ -296,12 +289,11 @@ def _all_rows(text: str) -> list[list[str]]:
 def frame_of(values: Any) -> pd.DataFrame:
     """A frame whose texts stay Python strings and whose numbers are numbers."""
     frame = pd.DataFrame(values, dtype=object)
-    kept = [column if _has_texts(column) else column.infer_objects() for _, column in frame.items()]
-    return pd.concat(kept, axis=1) if kept else frame
-
-
-def _has_texts(column: pd.Series) -> bool:
-    return any(issubclass(kind, str) for kind in set(map(type, column)))
+    columns = [
+        column if any(issubclass(kind, str) for kind in set(map(type, column))) else column.infer_objects()
+        for _, column in frame.items()
+    ]
+    return pd.concat(columns, axis=1) if columns else frame
 
 
 def guessed(cells: list[str]) -> list[Any]:
@@ -314,8 +306,13 @@ def guessed(cells: list[str]) -> list[Any]:
             values = [math.nan if cell == "" else kind(cell) for cell in cells]
         except ValueError:
             continue
-        lists = all(isinstance(value, list) for value in values)
-        if lists if kind is from_json else _as_written(values, cells) and _whole(values):
+        if kind is from_json:
+            fit = all(isinstance(value, list) for value in values)
+        else:  # a gap makes floats of whole numbers, and long ids would not stay what they are
+            gap = any(value != value for value in values)  # noqa: PLR0124 - NaN
+            long = gap and any(isinstance(value, int) and abs(value) > 2**53 for value in values)
+            fit = not long and _as_written(values, cells)
+        if fit:
             return values
     return cells
 
@@ -331,12 +328,6 @@ def _as_written(values: list[Any], cells: list[str]) -> bool:
         return False
     text = ",".join(compress(cells, plain))
     return msgspec.json.encode(list(compress(values, plain))) == f"[{text}]".encode()
-
-
-def _whole(values: list[Any]) -> bool:
-    """Whether whole numbers stay what they are beside a gap, which makes floats of them: long ids would not."""
-    gap = any(value != value for value in values)  # noqa: PLR0124 - NaN
-    return not gap or all(abs(value) <= 2**53 for value in values if isinstance(value, int))
 
 
 def _cell(value: Any) -> str:

@@ -30,7 +30,8 @@ def mean_of_raters(scores: Checked) -> Checked:
     """
     if scores.frame.empty:
         raise TableArgumentError(scores.argument, "must have scores of a judge to be pooled", "has none but people's")
-    parts = [_mean_by_item(rows, scores.argument) for _, rows in _by_criterion(scores.frame)]
+    by = scores.frame.groupby("criterion", observed=True, sort=False)
+    parts = [_mean_by_item(rows, scores.argument) for _, rows in by]
     return Checked(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
 
 
@@ -40,15 +41,15 @@ def mean_of_people(people: Checked) -> Checked:
     Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
     of such labels is one for those who labelled, as items were dealt out to them by chance, not for people in general.
     """
-    parts = [rows for _, rows in _by_criterion(people.frame)]
+    parts = [rows for _, rows in people.frame.groupby("criterion", observed=True, sort=False)]
     several = [len([*slices(rows)]) > 1 and set(rows["method"]) == {"human"} for rows in parts]
     if not any(several):
         return people
-    one = [
-        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(dict.fromkeys(_texts(rows), object))
+    pooled = [
+        _mean_by_item(rows, people.argument, people=True) if many else rows.astype(_plain_texts(rows))
         for rows, many in zip(parts, several, strict=True)
     ]
-    return Checked(check_scores(pd.concat(one, ignore_index=True)), "scores", people.argument)
+    return Checked(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
 
 
 def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -58,48 +59,41 @@ def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
     return (text,) if lacking else ()
 
 
-def _by_criterion(frame: pd.DataFrame) -> Any:
-    return frame.groupby("criterion", observed=True, sort=False)
-
-
 def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) -> pd.DataFrame:
-    plain = rows.astype(dict.fromkeys(["item", "rater", *_texts(rows)], object))
+    plain = rows.astype({"item": object, "rater": object} | _plain_texts(rows))
     criterion, raters = plain["criterion"].iloc[0], plain["rater"].unique()
     scale = _scale_of_all(criterion, plain, argument, people=people)
     # each rater's own mean first, then that of the raters
     each = plain.groupby(["item", "rater"], sort=False)[list(_MEANS)].mean()
-    found = each.groupby("item", sort=False).agg("mean")
+    means = each.groupby("item", sort=False).agg("mean")
     read = each["score"].groupby("item", sort=False).count()
     by_item = plain.groupby("item", sort=False)
     beside = by_item[[name for name in plain if name not in {*_MEANS, "item", *Who._fields}]].first()
     called = "annotators" if people else "raters"
-    one = {name: _in_common(plain, name) for name in ("prompt", "method")}
+    # what all raters have in common, and else nothing; of methods "sample", as `summarize` has it
+    values = {name: plain[name].unique() for name in ("prompt", "method")}
+    one = {name: str(texts[0]) if len(texts) == 1 else "" for name, texts in values.items()}
+    one["method"] = one["method"] or "sample"
     one |= {"criterion": criterion, "rater": raters[0] if len(raters) == 1 else f"mean of {len(raters)} {called}"}
     counts = {"n": read, "n_unread": 0 if people else len(raters) - read, "scale": scale}
     counts |= {"n_cannot_say": by_item["n_cannot_say"].sum()} if "n_cannot_say" in plain else {}
     unknown = dict.fromkeys({"entropy", "sd", "mode", "var_within", "var_between"} & set(rows), math.nan)
-    return beside.assign(**found, **unknown, **counts, **one, temperature=math.nan).reset_index()
+    return beside.assign(**means, **unknown, **counts, **one, temperature=math.nan).reset_index()
 
 
-def _texts(rows: pd.DataFrame) -> list[str]:
-    return [name for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)]
-
-
-def _in_common(rows: pd.DataFrame, name: str) -> str:
-    """What all raters have in common, and else nothing; of methods "sample", as `summarize` has it."""
-    values = rows[name].unique()
-    return str(values[0]) if len(values) == 1 else {"method": "sample"}.get(name, "")
+def _plain_texts(rows: pd.DataFrame) -> dict[str, Any]:
+    return {name: object for name in rows if isinstance(rows[name].dtype, pd.CategoricalDtype)}
 
 
 def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: bool) -> str:
     """The scale that all raters are on; scores of different scales have no mean."""
     texts = rows["scale"].fillna("").astype(str)
-    known = {(scale.low, scale.high): text for text in sorted(texts.unique()) if (scale := parse_scale(text))}
-    if len(known) > 1:
-        _refuse(criterion, argument, f"are on {' and '.join(sorted(known.values()))}")
+    ends = {(scale.low, scale.high): text for text in sorted(texts.unique()) if (scale := parse_scale(text))}
+    if len(ends) > 1:
+        _refuse(criterion, argument, f"are on {' and '.join(sorted(ends.values()))}")
     # where one does not say its scale, its scores must look as if they were on that of the others
     reached = rows.dropna(subset=["score"]).groupby("rater", sort=False)["score"].agg(["min", "max"])
-    for (low, high), text in known.items():
+    for (low, high), text in ends.items():
         beyond = reached[(reached["min"] < low) | (reached["max"] > high)]
         if len(beyond):
             _refuse(criterion, argument, f"are on {text} and at {_spans(beyond)}")
@@ -107,7 +101,7 @@ def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: 
     # a person may have labelled a few bad items
     if not people and (texts == "").any() and tops.max() >= _UNLIKE * tops.min():
         _refuse(criterion, argument, f"do not all say theirs and are at {_spans(reached)}")
-    return next(iter(known.values()), "")
+    return next(iter(ends.values()), "")
 
 
 def _spans(reached: pd.DataFrame) -> str:
@@ -127,7 +121,7 @@ Kept = TypeVar("Kept", bound=Result)
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
 # columns that a judge's scores and people's have side by side
-_TAKEN = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
+_RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 
 
 def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
@@ -136,14 +130,13 @@ def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = (
     for criterion, rows in by_criterion(gold.frame):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
-            known = ", ".join(map(repr, raters))
-            people = " (people's have the method 'human', and are pooled)"
-            rule, given = "must have one rater per criterion", f"{criterion!r} has {known}; pool them first{people}"
-            raise TableArgumentError(gold.argument, rule, given)
-    asked = [name for name in columns if name is not None]
-    for name in _TAKEN.intersection(asked):
+            have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
+            people = "(people's have the method 'human', and are pooled)"
+            raise TableArgumentError(gold.argument, "must have one rater per criterion", f"{have} {people}")
+    names = [name for name in columns if name is not None]
+    for name in _RESERVED.intersection(names):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
-    yield from pairs_of(scores, gold, asked)
+    yield from pairs_of(scores, gold, names)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
@@ -151,28 +144,20 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
 
     `apart` lets the judge have a scale of its own, such as 0 to 1: the ends are then those of people's.
     """
-    sides = [_texts_in(judged[name]) for name in ("scale", "scale_y") if name in judged]
-    if apart and len(sides) > 1 and len({_ends_in(text) for text in set().union(*sides)} - {None}) > 1:
+    # to look for gaps among the different texts alone is a fraction of the work
+    sides = [pd.Series(judged[name].unique(), dtype=object) for name in ("scale", "scale_y") if name in judged]
+    texts = sorted({str(text) for side in sides for text in side.dropna()})
+    scales = [scale for text in texts if (scale := parse_scale(text))]
+    if apart and len(sides) > 1 and len({(scale.low, scale.high) for scale in scales}) > 1:
         theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
         return ends_of(theirs, label) | {"same_scale": False}
-    known = [scale for text in sorted(set().union(*sides)) if (scale := parse_scale(text))]
-    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in known})
+    named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
-    if not known:
+    if not scales:
         return {}
-    values = max((scale.values for scale in known), key=len)  # noqa: PD011 - of a scale, not of a Series
-    return {"bounds": (known[0].low, known[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
-
-
-def _texts_in(column: pd.Series) -> set[str]:
-    """The different texts; to look for gaps among these alone is a fraction of the work."""
-    return {str(text) for text in pd.Series(column.unique(), dtype=object).dropna()}
-
-
-def _ends_in(text: str) -> tuple[float, float] | None:
-    scale = parse_scale(text)
-    return None if scale is None else (scale.low, scale.high)
+    values = max((scale.values for scale in scales), key=len)  # noqa: PD011 - of a scale, not of a Series
+    return {"bounds": (scales[0].low, scales[0].high), "step": min(np.diff(values)) if len(values) > 1 else None}
 
 
 def parts_of(frame: pd.DataFrame, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -216,41 +201,39 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     fold, calibration = FOLDED
     if calibration not in part or part[calibration].isna().all():
         return 0, []
-    made = part[calibration].astype(object)
-    said = []
-    if len(made.unique()) > 1:
-        names = ", ".join(repr(str(name)) for name in made.dropna().unique()[:5])
-        rest = f", {items_in(part[made.isna()])} scores by none" if made.isna().any() else ""
-        said.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
+    maps = part[calibration].astype(object)
+    doubts = []
+    if len(maps.unique()) > 1:
+        names = ", ".join(repr(str(name)) for name in maps.dropna().unique()[:5])
+        rest = f", {items_in(part[maps.isna()])} scores by none" if maps.isna().any() else ""
+        doubts.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
-        return 0, [*said, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
-    held = _numbers(part[fold])
+        return 0, [*doubts, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
+    try:
+        folds = part[fold].astype(object).where(part[fold].notna(), np.nan).astype(float)
+    except (TypeError, ValueError):
+        raise TableError("column `fold`: must be the numbers that `apply` of a calibration wrote, or empty.") from None
     if groups is not None:
-        each = held.groupby(np.asarray(groups))
+        each = folds.groupby(np.asarray(groups))
         split = each.max() > each.min()
         if split.any():
             text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
             name = str(split.index[split][0])
-            said.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
-    number = int(held[part["y"].notna()].nunique())
+            doubts.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
+    number = int(folds[part["y"].notna()].nunique())
     if number == 1:
-        said.append("tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had")
-    return number, said
+        doubts.append(
+            "tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had"
+        )
+    return number, doubts
 
 
-def _numbers(fold: pd.Series) -> pd.Series:
-    try:
-        return fold.astype(object).where(fold.notna(), np.nan).astype(float)
-    except (TypeError, ValueError):
-        raise TableError("column `fold`: must be the numbers that `apply` of a calibration wrote, or empty.") from None
-
-
-def with_warnings(result: Kept, said: Sequence[str]) -> Kept:
+def with_warnings(result: Kept, doubts: Sequence[str]) -> Kept:
     """The result, with what was found before it was computed in front of its own warnings."""
-    if not said or not hasattr(result, "warnings"):
+    if not doubts or not hasattr(result, "warnings"):
         return result
-    return replace(result, warnings=(*said, *result.warnings))  # type: ignore[type-var]
+    return replace(result, warnings=(*doubts, *result.warnings))  # type: ignore[type-var]
 
 
 # --- A judge's scores beside the label of each person -----------------------------------------------------------------
@@ -286,48 +269,39 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
     for pair in gold_pairs(scores, people, columns):
         rows = people.frame[people.frame["criterion"] == pair.label["criterion"]]
         rows = rows[rows["score"].notna()].astype({"item": object, "rater": object})
-        levels = _levels(rows, pair, people.argument)
+        labels = rows["score"].to_numpy(dtype=float)
+        if not len(labels):
+            raise TableArgumentError(people.argument, "must have labels", f"all of {words(pair.label)} are missing")
+        levels = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
+        if not 1 < len(levels) <= MOST_VALUES:
+            rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
+            have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
+            raise TableArgumentError(people.argument, rule, have)
         judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
-        given = _given(rows, judged, levels)
+        given = _label_weights(rows, judged, levels)
         judged = judged.assign(y=_one_label(given, judged["y"], levels))
-        strangers = int((pair.frame["_merge"] == "right_only").sum())
+        n_unmatched = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
-        label = (
-            pair.label | {"against": f"{several} annotators"}
-            if (several := rows["rater"].nunique()) > 1
-            else pair.label
-        )
-        yield Labelled(label, judged, given, levels, scale, strangers, pair.warnings)
-
-
-def _levels(rows: pd.DataFrame, pair: Pair, argument: str) -> Floats:
-    """Values that people could give, of which there must be some and not very many."""
-    labels = rows["score"].to_numpy(dtype=float)
-    if not len(labels):
-        raise TableArgumentError(argument, "must have labels", f"all of {words(pair.label)} are missing")
-    values = values_of(labels, rows.get("scale", []), pair.frame.get("scale", []))
-    if not 1 < len(values) <= MOST_VALUES:
-        rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
-        given = f"has {len(values)} of {words(pair.label)}" + (f", {short(values[0])} to {short(values[-1])}")
-        raise TableArgumentError(argument, rule, given)
-    return values
+        n_raters = rows["rater"].nunique()
+        label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
+        yield Labelled(label, judged, given, levels, scale, n_unmatched, pair.warnings)
 
 
 def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
     """Of the scale that is written beside labels, of the judge's where it has their labels, else those between."""
+    whole = bool((labels == labels.round()).all())
     for texts in (own, judges):
-        known = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]
-        values = np.unique([value for scale in known for value in scale.values])  # noqa: PD011 - of a scale, not of a Series
+        scales = [scale for text in dict.fromkeys(map(str, pd.Series(texts).dropna())) if (scale := parse_scale(text))]
+        values = np.unique([value for scale in scales for value in scale.values])  # noqa: PD011 - of a scale, not of a Series
         if len(values) > 1 and values[0] <= labels.min() and labels.max() <= values[-1]:
             return np.asarray(values)
-        if texts is own and known and (labels == labels.round()).all() and known[0].high - known[0].low < MOST_VALUES:
-            return np.arange(known[0].low, known[0].high + 1)
-    whole = bool((labels == labels.round()).all())
+        if texts is own and scales and whole and scales[0].high - scales[0].low < MOST_VALUES:
+            return np.arange(scales[0].low, scales[0].high + 1)
     between = np.arange(labels.min(), labels.max() + 1) if whole and np.ptp(labels) < MOST_VALUES else labels
     return np.unique(between)
 
 
-def _given(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> pd.DataFrame:
+def _label_weights(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> pd.DataFrame:
     """Each label of a scored item, by whom, at the values of the scale."""
     place = pd.Series(judged.index, index=judged["item"]).reindex(rows["item"]).to_numpy(dtype=float)
     rows, place = rows[~np.isnan(place)], place[~np.isnan(place)].astype(int)
@@ -336,12 +310,14 @@ def _given(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> pd.DataF
     below = np.where(levels[above] == y, above, (above - 1).clip(0))
     share = np.where(above > below, (y - levels[below]) / np.maximum(levels[above] - levels[below], 1e-300), 1.0)
     weight = 1 / np.bincount(place, minlength=len(judged))[place]
-    both = {"row": np.tile(place, 2), "annotator": np.tile(rows["rater"].to_numpy(), 2)}
-    both |= {
-        "y": levels[np.concatenate([above, below])],
-        "weight": np.concatenate([share, 1 - share]) * np.tile(weight, 2),
-    }
-    frame = pd.DataFrame(both)
+    frame = pd.DataFrame(
+        {
+            "row": np.tile(place, 2),
+            "annotator": np.tile(rows["rater"].to_numpy(), 2),
+            "y": levels[np.concatenate([above, below])],
+            "weight": np.concatenate([share, 1 - share]) * np.tile(weight, 2),
+        }
+    )
     return frame[frame["weight"] > 0].sort_values("row", kind="stable", ignore_index=True)
 
 

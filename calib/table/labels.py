@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from calib.core.result import short
-from calib.table.paper import NO_FORMULAS
+from calib.table.paper import NO_FORMULAS, PaperTable, html_table
 from calib.table.text import visible
 
 if TYPE_CHECKING:
     from calib.table.results import Results
 
 _SHOWN, _WIDEST, _LONGEST = 5, 24, 60  # disagreements; characters of a name, of a comment
-_WORDS = ("annotator", "criterion", "flags")  # columns that are read from the left
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -136,21 +135,22 @@ class Labels:
         common = f"{self.overlap:,} item{'s' * (self.overlap != 1)} in common" if people > 1 else ""
         return ", ".join(filter(None, [f"{labels} of {of} by {by}", common]))
 
-    @property
-    def _median(self) -> float:
-        return float(self.ratings["seconds"].median())
-
-    def _sections(self) -> Iterator[tuple[str, list[str], tuple[list[str], list[list[str]]] | None]]:
+    def _sections(self) -> Iterator[tuple[str, list[str], PaperTable | None]]:
         """Each part of the report: its head, its sentences, its table."""
-        yield f"{self._counts} (page {self.page})", [], _annotators_told(self.annotators)
+        yield f"{self._counts} (page {self.page})", [], _annotator_table(self.annotators)
         if self.reliability is not None:
-            pairs = zip(self.reliability.labels, self.reliability, strict=True)
-            yield "How far they agree", [f"{label['criterion']}: {_agreed(result)}" for label, result in pairs], None
+            lines = []
+            for label, result in zip(self.reliability.labels, self.reliability, strict=True):
+                alpha = result.alpha  # few items in common want its interval
+                ends = f"[{short(alpha.interval.low)}, {short(alpha.interval.high)}]"
+                lines.append(f"{label['criterion']}: {result}; {100 * alpha.confidence_level:g} % CI of alpha {ends}")
+            yield "How far they agree", lines, None
         if math.isfinite(self.seconds_per_label):
-            price = f"{short(self.seconds_per_label)} s a label (median {short(self._median)} s an answer)"
+            median = short(float(self.ratings["seconds"].median()))
+            price = f"{short(self.seconds_per_label)} s a label (median {median} s an answer)"
             yield "What a label costs", [f"{price}: `.seconds_per_label`, the price that `plan` asks for."], None
         if len(self.disagreements):
-            yield f"To talk about ({len(self.disagreements):,} differ)", _told_apart(self.disagreements), None
+            yield f"To talk about ({len(self.disagreements):,} differ)", _disagreement_lines(self.disagreements), None
         if self.progress is not None:
             yield "How far it is", self.progress._lines, None  # noqa: SLF001 - of one family
         if self.notes:
@@ -158,43 +158,33 @@ class Labels:
 
     def __str__(self) -> str:
         lines: list[str] = []
-        for head, said, table in self._sections():
+        for head, sentences, table in self._sections():
             lines += ["", visible(head)] if lines else [visible(head)]
-            lines += [] if table is None else _as_text(*table)
-            lines += [f"- {visible(text)}" for text in said]
+            lines += [] if table is None else [str(table)]
+            lines += [f"- {visible(text)}" for text in sentences]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         parts = [f"<div {NO_FORMULAS}>"]
-        for head, said, table in self._sections():
+        for head, sentences, table in self._sections():
             parts.append(f"<p><b>{_html(head)}</b></p>")
-            parts += [] if table is None else [_as_html(*table)]
-            parts += [f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in said)}</ul>"] * bool(said)
+            parts += [] if table is None else [html_table(table)]
+            parts += [f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in sentences)}</ul>"] * bool(sentences)
         all_of_it = "all of it: `.annotators`, `.disagreements`, `.ratings`; pooled: `.gold`"
         return "\n".join([*parts, f"<p><small>{_html(all_of_it)}</small></p>", "</div>"])
 
 
-def _agreed(result: Any) -> str:
-    """How far people agree, with the interval that few items in common want."""
-    low, high = result.alpha.interval
-    return f"{result}; {100 * result.alpha.confidence_level:g} % CI of alpha [{short(low)}, {short(high)}]"
-
-
-def _annotators_told(annotators: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Heads and rows of the table of annotators."""
-    heads = ["annotator", "criterion", "labels", "cannot say", "seconds", "mean"]
-    rows = []
+def _annotator_table(annotators: pd.DataFrame) -> PaperTable:
+    names, heads = ("annotator", "criterion"), ("labels", "cannot say", "seconds", "mean")
+    rows, cells = [], []
     for row in annotators.to_dict("records"):
-        numbers = [row["n_labels"], row["n_cannot_say"], _number(row["seconds"]), _number(row["mean"])]
-        rows.append([visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST), *map(str, numbers)])
-    return heads, rows
+        seconds, mean = ("" if math.isnan(row[name]) else f"{row[name]:.3g}" for name in ("seconds", "mean"))
+        rows.append((visible(row["annotator"], _WIDEST), visible(row["criterion"], _WIDEST)))
+        cells.append((str(row["n_labels"]), str(row["n_cannot_say"]), seconds, mean))
+    return PaperTable(names, tuple((head,) for head in heads), tuple(rows), tuple(cells))
 
 
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3g}"
-
-
-def _told_apart(disagreements: pd.DataFrame) -> list[str]:
+def _disagreement_lines(disagreements: pd.DataFrame) -> list[str]:
     """The first few in words, with who gave what and the comments."""
     people = list(disagreements.columns[4:])
     lines = []
@@ -204,27 +194,6 @@ def _told_apart(disagreements: pd.DataFrame) -> list[str]:
         lines.append(f"{visible(row['item'], _LONGEST)}, {visible(row['criterion'], _WIDEST)}: {gave}{comments}")
     more = len(disagreements) - _SHOWN
     return [*lines, *[f"... and {more:,} more: `.disagreements`"] * (more > 0)]
-
-
-def _as_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    sides = [str.ljust if word in _WORDS else str.rjust for word in heads]
-    lines = (
-        [side(*cell) for side, cell in zip(sides, zip(row, widths, strict=True), strict=True)] for row in [heads, *rows]
-    )
-    return ["  ".join(line).rstrip() for line in lines]
-
-
-def _as_html(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    sides = ["left" if word in _WORDS else "right" for word in heads]
-    head, *body = (_row(tag, row, sides) for tag, row in [("th", heads), *(("td", row) for row in rows)])
-    return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
-
-
-def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
-    styled = (f'<{tag} style="text-align: {side}">' for side in sides)
-    inner = "".join(f"{start}{escape(cell)}</{tag}>" for start, cell in zip(styled, cells, strict=True))
-    return f"<tr>{inner}</tr>"
 
 
 def _html(text: str) -> str:

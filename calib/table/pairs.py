@@ -61,8 +61,8 @@ class Pair:
         if calibration not in both or both[calibration].isna().all() or fold not in both or both[fold].nunique() < 2:
             return ()
         text = "scores are by maps that have not seen these labels and differ, against them, so that a correlation is"
-        told = f"{int(both[fold].notna().sum())} of {len(both)} {text} too low; take the judge's own scores for that"
-        return (f"folds_apart: {told}",)
+        count = f"{int(both[fold].notna().sum())} of {len(both)}"
+        return (f"folds_apart: {count} {text} too low; take the judge's own scores for that",)
 
     def on_one_scale(self, purpose: str) -> bool:
         """Whether both sides say their scale, which must be one."""
@@ -77,15 +77,15 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
     `columns` of the first ride along.
     """
     theirs_on = {criterion: list(slices(rows)) for criterion, rows in by_criterion(second.frame)}
-    found = False
+    shared = False
     for label, mine in progress([*first.slices()], "raters"):
         for other, theirs in theirs_on.get(label["criterion"], ()):
             if Who.of(label) == Who.of(other):
                 continue
-            found = True
+            shared = True
             against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
             yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
-    if not found:
+    if not shared:
         raise TableError(
             f"scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
             f"but scores have {first.holds} and human {second.holds}."
@@ -94,35 +94,30 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
+    # what `choose_items` wrote beside a judge's scores says how the labels came about
+    mine_only = ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns]
     sides = []
-    for frame, value in ((mine, "x"), (theirs, "y")):
-        # what `choose_items` wrote beside a judge's scores says how the labels came about
-        mine_only = (
-            ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns] if value == "x" else []
-        )
-        theirs_only = ["n_cannot_say"] if value == "y" else []
-        names = [n for n in dict.fromkeys(("group", "system", "scale", *theirs_only, *mine_only)) if n in frame]
+    for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):
+        names = [name for name in dict.fromkeys(("group", "system", "scale", *only)) if name in frame]
         plain = frame[["item", "score", *names]].astype(dict.fromkeys(names, object))
         sides.append(plain.rename(columns={"score": value}))
-    both = _merged(*sides)
+    mine, theirs = sides
+    # the outer merge by item, of items in their order; where all of theirs are among mine it needs no search
+    places = _places_in(mine["item"].array, theirs["item"].array)
+    if places is None:
+        mine, theirs = (side.astype({"item": object}) for side in sides)
+        both = mine.merge(theirs, on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
+    else:
+        order, place = places
+        left = mine.take(order).reset_index(drop=True).astype({"item": object})
+        right = theirs.drop(columns="item").rename(columns={name: f"{name}_y" for name in theirs if name in mine})
+        right = right.take(place) if (place >= 0).all() else right.reset_index(drop=True).reindex(place)
+        merge = pd.Categorical.from_codes(np.where(place >= 0, 2, 0), ["left_only", "right_only", "both"])
+        both = pd.concat([left, right.set_axis(left.index, axis=0), pd.Series(merge, name="_merge")], axis=1)
     for name in ("group", "system", "scale"):
         if f"{name}_y" in both:
             both[name] = both[name].where(both[name].notna(), both[f"{name}_y"])
     return both
-
-
-def _merged(mine: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """The outer merge by item, of items in their order; where all of theirs are among mine it needs no search."""
-    found = _places_in(mine["item"].array, theirs["item"].array)
-    if found is None:
-        sides = [side.astype({"item": object}) for side in (mine, theirs)]
-        return sides[0].merge(sides[1], on="item", how="outer", suffixes=("", "_y"), indicator=True, sort=False)
-    order, place = found
-    left = mine.take(order).reset_index(drop=True).astype({"item": object})
-    right = theirs.drop(columns="item").rename(columns={name: f"{name}_y" for name in theirs if name in mine})
-    right = right.take(place) if (place >= 0).all() else right.reset_index(drop=True).reindex(place)
-    merged = pd.Categorical.from_codes(np.where(place >= 0, 2, 0), ["left_only", "right_only", "both"])
-    return pd.concat([left, right.set_axis(left.index, axis=0), pd.Series(merged, name="_merge")], axis=1)
 
 
 def _places_in(mine: Any, theirs: Any) -> tuple[Any, Any] | None:
@@ -157,20 +152,21 @@ def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> boo
     calib.table.schema.TableError: fluency: scores and human must be on one scale for 'exact', but scores are on \
 '0..100' and human on '1|2|3|4|5'.
     """
-    said = {name: sorted({str(text) for text in side["scale"].dropna()} - {""}) for name, side in sides.items()}
-    ends = {(scale.low, scale.high): text for texts in said.values() for text in texts if (scale := parse_scale(text))}
-    asked = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"
+    scales = {name: sorted({str(text) for text in side["scale"].dropna()} - {""}) for name, side in sides.items()}
+    every = [text for texts in scales.values() for text in texts]
+    ends = {(scale.low, scale.high): text for text in every if (scale := parse_scale(text))}
+    rule = f"{words(label)}: {' and '.join(sides)} must be on one scale for {purpose}"
     if len(ends) > 1:
-        known = [f"{name} on {' and '.join(map(repr, texts))}" for name, texts in said.items() if texts]
-        known[0] = known[0].replace(" on ", " are on ", 1)
-        raise TableError(f"{asked}, but {' and '.join(known)}.")
+        stated = [f"{name} on {' and '.join(map(repr, texts))}" for name, texts in scales.items() if texts]
+        stated[0] = stated[0].replace(" on ", " are on ", 1)
+        raise TableError(f"{rule}, but {' and '.join(stated)}.")
     for name, side in sides.items() if ends else ():
         (low, high), text = next(iter(ends.items()))
         off = side["score"].dropna().astype(float)
         off = off[~off.between(low, high)]
-        if len(off) and not said[name]:
-            raise TableError(f"{asked}, {text!r}, but {name} have {off.iloc[0]:g}.")
-    return all(said.values())
+        if len(off) and not scales[name]:
+            raise TableError(f"{rule}, {text!r}, but {name} have {off.iloc[0]:g}.")
+    return all(scales.values())
 
 
 def labels_in(frame: pd.DataFrame, name: str) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import NamedTuple
 
 import pandas as pd
@@ -110,8 +110,8 @@ class PaperTable:
         \end{tabular}
         \end{table}
         """
-        said = caption or latex_text(self.note)
-        lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{said}}}"] * bool(said)]
+        text = caption or latex_text(self.note)
+        lines = [r"\begin{table}", r"\centering", *[rf"\caption{{{text}}}"] * bool(text)]
         lines += [rf"\label{{{label}}}"] * bool(label)
         lines += [rf"\begin{{tabular}}{{{'l' * len(self.names)}{'r' * len(self.heads)}}}", r"\toprule"]
         body = [_latex_row(map(latex_text, line)) for line in self._lines]
@@ -137,42 +137,48 @@ class PaperTable:
     def _levels(self) -> list[list[Span]]:
         """The heads of each level; equal ones side by side are one, at the last level each is its own."""
         depth = max(map(len, self.heads), default=1)
-        found = []
+        levels = []
         for level in range(depth):
             keys = [(head[: level + 1], place if level + 1 == depth else 0) for place, head in enumerate(self.heads)]
             runs = [list(run) for _, run in groupby(range(len(keys)), keys.__getitem__)]
-            found.append([Span(self.heads[run[0]][level], run[0], len(run)) for run in runs])
-        return found
+            levels.append([Span(self.heads[run[0]][level], run[0], len(run)) for run in runs])
+        return levels
 
     def __str__(self) -> str:
         """As wide as it is: names to the left, numbers to the right."""
         *upper, last = self._levels
-        first, lines = len(self.names), [[*self.names, *(span.word for span in last)], *self._lines]
-        shown = [[visible(text) for text in line] for line in lines]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        first, heads = len(self.names), [*self.names, *(span.word for span in last)]
+        lines = [[visible(text) for text in line] for line in [heads, *self._lines]]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for span in (span for level in upper for span in level):
             place = first + span.start
             lack = len(visible(span.word)) - sum(widths[place : place + span.width]) - 2 * (span.width - 1)
             widths[place + span.width - 1] += max(lack, 0)
         left = sum(widths[:first]) + 2 * first
-        above = [" " * left + "  ".join(self._above(span, widths[first:]) for span in level) for level in upper]
-        body = ["  ".join(map(_aligned, line, widths, [k < first for k in range(len(line))])) for line in shown]
+        above = []
+        for level in upper:
+            rooms = [sum(widths[first + s.start : first + s.start + s.width]) + 2 * (s.width - 1) for s in level]
+            words = [visible(span.word).ljust(room) for span, room in zip(level, rooms, strict=True)]
+            above.append(" " * left + "  ".join(words))
+        sides = [str.ljust if place < first else str.rjust for place in range(len(widths))]
+        body = ["  ".join(s(t, w) for s, t, w in zip(sides, line, widths, strict=True)) for line in lines]
         return "\n".join([*map(str.rstrip, [*above, *body]), *["", visible(self.note)] * bool(self.note)])
 
-    @staticmethod
-    def _above(span: Span, widths: Sequence[int]) -> str:
-        room = sum(widths[span.start : span.start + span.width]) + 2 * (span.width - 1)
-        return visible(span.word).ljust(room)
-
     def _repr_html_(self) -> str:
-        *upper, last = self._levels
-        empty = f'<th colspan="{len(self.names)}"></th>'
-        heads = [empty + "".join(_html_cell("th", s.word, "center", s.width) for s in level) for level in upper]
-        heads.append(_html_row("th", [*self.names, *(span.word for span in last)], len(self.names)))
-        body = [_html_row("td", line, len(self.names)) for line in self._lines]
-        parts = [f"<tr>{row}</tr>" for row in heads], [f"<tr>{row}</tr>" for row in body]
-        table = f"<table><thead>{''.join(parts[0])}</thead><tbody>{''.join(parts[1])}</tbody></table>"
-        return f"<div {NO_FORMULAS}>{table}<p><small>{escape(visible(self.note))}</small></p></div>"
+        return f"<div {NO_FORMULAS}>{html_table(self)}<p><small>{escape(visible(self.note))}</small></p></div>"
+
+
+def html_table(table: PaperTable) -> str:
+    """The table alone, without what all of its numbers share."""
+    *upper, last = table._levels  # noqa: SLF001 - of one family
+    sides = [*["left"] * len(table.names), *["right"] * len(table.heads)]
+    empty = f'<th colspan="{len(table.names)}"></th>'
+    heads = [empty + "".join(_html_cell("th", s.word, "center", s.width) for s in level) for level in upper]
+    words = [*table.names, *(span.word for span in last)]
+    heads.append("".join(_html_cell("th", word, side) for word, side in zip(words, sides, strict=True)))
+    body = ["".join(map(_html_cell, repeat("td"), line, sides)) for line in table._lines]  # noqa: SLF001
+    parts = ["".join(f"<tr>{row}</tr>" for row in rows) for rows in (heads, body)]
+    return f"<table><thead>{parts[0]}</thead><tbody>{parts[1]}</tbody></table>"
 
 
 def latex_text(text: str) -> str:
@@ -191,14 +197,6 @@ def latex_text(text: str) -> str:
 
 def _latex_row(cells: Iterable[str]) -> str:
     return rf"{' & '.join(cells)} \\"
-
-
-def _aligned(text: str, width: int, left: bool) -> str:
-    return text.ljust(width) if left else text.rjust(width)
-
-
-def _html_row(tag: str, cells: Sequence[str], names: int) -> str:
-    return "".join(_html_cell(tag, text, "left" if k < names else "right") for k, text in enumerate(cells))
 
 
 def _html_cell(tag: str, text: str, side: str, width: int = 1) -> str:

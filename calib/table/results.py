@@ -15,7 +15,7 @@ from calib.core.result import Result, short
 from calib.core.text import printable
 from calib.core.topic import above, shown, topic_of, words_of
 from calib.table.paper import PaperTable
-from calib.table.text import Report, Tags, each_once, telling, told_apart, visible
+from calib.table.text import Report, Tags, each_once, names_in, telling, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 R_co = TypeVar("R_co", bound=Result, covariant=True)
 _NAMED = 12  # results that a message names
 _SHOWN = 30  # results that are shown where nobody asked for all
+_LEFT_OUT = {
+    "n_unmatched": "unmatched",
+    "n_prompts_unmatched": "prompts of one side",
+    "n_unread": "unread",
+    "n_unscored": "labels without a score",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +72,10 @@ class Results(Sequence[R_co], Generic[R_co]):
             return type(self)(self.labels[place], self.results[place])
         if isinstance(place, SupportsIndex):
             return self.results[place]
-        found = self
+        results = self
         for value in place if isinstance(place, tuple) else (place,):
-            found = found.select(**{label_with(found.labels, value): value})
-        return found
+            results = results.select(**{label_with(results.labels, value): value})
+        return results
 
     if not TYPE_CHECKING:  # or a type checker would find no wrong name any more
 
@@ -92,13 +98,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return Results(self.labels + other.labels, self.results + other.results)
 
     def select(self, **wanted: Any) -> Results[R_co]:
-        """Those whose labels have these values.
-
-        Raises
-        ------
-        KeyError
-            If no label has that name or that value.
-        """
+        """Those whose labels have these values; a KeyError says what there is."""
         for name, value in wanted.items():
             there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
             if not there:
@@ -109,13 +109,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return type(self).of(pair for pair in pairs if all(pair[0].get(k) == v for k, v in wanted.items()))
 
     def one(self) -> R_co:
-        """The single result.
-
-        Raises
-        ------
-        ValueError
-            If there is none or more than one; names what there is.
-        """
+        """The single result; of none or several a ValueError says how to take one."""
         if len(self) == 1:
             return self.results[0]
         if not len(self):
@@ -137,9 +131,10 @@ class Results(Sequence[R_co], Generic[R_co]):
         frame = pd.concat(frames, ignore_index=True)
         lengths = [len(part) for part in frames]
         for name in self._names():  # once for all: a thousand frames of one row are slow
-            said = pd.Series([label.get(name, math.nan) for label in self.labels]).repeat(lengths).set_axis(frame.index)
+            values = [label.get(name, math.nan) for label in self.labels]
+            column = pd.Series(values).repeat(lengths).set_axis(frame.index)
             there = pd.Series([name in label for label in self.labels]).repeat(lengths).set_axis(frame.index)
-            frame[name] = said if name not in frame or there.all() else said.where(there, frame[name])
+            frame[name] = column if name not in frame or there.all() else column.where(there, frame[name])
         frame["signature"] = [result.signature for result, n in zip(self, lengths, strict=True) for _ in range(n)]
         counts = [name for name in self._names() if name.startswith("n_")]
         first, last = [name for name in self._names() if name not in counts], [*counts, "signature"]
@@ -154,11 +149,6 @@ class Results(Sequence[R_co], Generic[R_co]):
             Which function of `calib.plot`; default: the first for results of this type.
         **options
             Its own, such as `ax`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such plot of them, or they are of several types, which have several.
         """
         kinds = {type(result): shown(type(result)).plots for result in self}
         there = list(dict.fromkeys(name for names in kinds.values() for name in names))
@@ -192,6 +182,8 @@ class Results(Sequence[R_co], Generic[R_co]):
     ) -> PaperTable:
         """The table of a paper: estimates of judges (or systems) by criterion and coefficient.
 
+        A notebook shows it; it has `.to_latex()`, `.to_markdown()` and `.to_frame()`.
+
         Parameters
         ----------
         rows, columns : str or sequence of str
@@ -202,16 +194,6 @@ class Results(Sequence[R_co], Generic[R_co]):
             Each estimate with its interval.
         average : bool, optional
             A last column with the mean over the criteria. Default: of coefficients of agreement, not of means.
-
-        Returns
-        -------
-        PaperTable
-            Shown as a table in a notebook; `.to_latex()`, `.to_markdown()`, `.to_frame()`.
-
-        Raises
-        ------
-        ValueError
-            If a name is no label, or results have no single estimate.
 
         Examples
         --------
@@ -228,15 +210,21 @@ class Results(Sequence[R_co], Generic[R_co]):
         r: Pearson r; \u03c4: Kendall tau-b; criterion fluency; read by human; against simulated-1; within groups;
         n 312; groups 24; systems 13
         """
-        wanted = {"digits": digits, "interval": interval, "average": average}
-        made: PaperTable = above("report.paper", "paper_table")(self, rows, columns, **wanted)
-        return made
+        options = {"digits": digits, "interval": interval, "average": average}
+        table: PaperTable = above("report.paper", "paper_table")(self, rows, columns, **options)
+        return table
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(name for label in self.labels for name in label))
 
     def _ipython_key_completions_(self) -> list[str]:
-        return keys_of(self.labels)
+        """The texts that stand in brackets: values in which the labels differ, if each is of one label only."""
+        homes: dict[str, set[str]] = {}
+        for name in telling(self.labels):
+            for label in self.labels:
+                if isinstance(label.get(name), str):
+                    homes.setdefault(label[name], set()).add(name)
+        return [value for value, names in homes.items() if len(names) == 1]
 
     def _of_several(self, name: str) -> str:
         """Where the numbers of that name are."""
@@ -253,8 +241,12 @@ class Results(Sequence[R_co], Generic[R_co]):
         )
 
     def __str__(self) -> str:
-        pairs = zip(self.labels, self.results, strict=True)
-        return "\n".join(f"{printable(words(label))}: {result}{_left_out(label)}" for label, result in pairs)
+        lines = []
+        for label, result in zip(self.labels, self.results, strict=True):
+            counts = ", ".join(f"{label[name]} {word}" for name, word in _LEFT_OUT.items() if label.get(name))
+            left_out = f" [left out: {counts}]" if counts else ""
+            lines.append(f"{printable(words(label))}: {result}{left_out}")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         more = [f"... and {len(self) - _SHOWN:,} more: .to_frame() has all"] * (len(self) > _SHOWN)
@@ -295,31 +287,20 @@ def filled(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[:, [not (frame[name].isna() | (frame[name].astype(object) == "")).all() for name in frame]]
 
 
-def _left_out(label: dict[str, Any]) -> str:
-    counts = {
-        "n_unmatched": "unmatched",
-        "n_prompts_unmatched": "prompts of one side",
-        "n_unread": "unread",
-        "n_unscored": "labels without a score",
-    }
-    parts = [f"{label[name]} {word}" for name, word in counts.items() if label.get(name)]
-    return f" [left out: {', '.join(parts)}]" if parts else ""
-
-
-_UNTOLD = ("method", "given")  # nobody said how the judge was read
+_UNSTATED = ("method", "given")  # nobody said how the judge was read
 
 
 def words(label: dict[str, Any]) -> str:
     """What a result is about, in words."""
-    shown = [
+    parts = [
         f"{name} {short(value)}" if isinstance(value, float) else str(value)
         for name, value in label.items()
-        if not name.startswith("n_") and name != "temperature" and value != "" and (name, value) != _UNTOLD
+        if not name.startswith("n_") and name != "temperature" and value != "" and (name, value) != _UNSTATED
     ]
     # draws at another temperature have another expectation: that has to be seen
     temperature = label.get("temperature", math.nan)
     tempered = label.get("method") in ("sample", "chain") and not math.isnan(temperature) and temperature != 1
-    return ", ".join([*shown, f"temperature {temperature:g}"] if tempered else shown)
+    return ", ".join([*parts, f"temperature {temperature:g}"] if tempered else parts)
 
 
 # --- how one asks for some of several results -------------------------------------------------------------------------
@@ -345,9 +326,9 @@ def label_with(labels: Tags, value: Any) -> str:
     'rater'
     """
     places: dict[str, tuple[int, ...]] = {}
-    for name in _names(labels):
-        if those := tuple(place for place, label in enumerate(labels) if name in label and label[name] == value):
-            places[name] = those
+    for name in names_in(labels):
+        if rows := tuple(place for place, label in enumerate(labels) if name in label and label[name] == value):
+            places[name] = rows
     if not places:
         raise LabelError(f"no label is {value!r}; there are {_there(labels)}")
     if len(set(places.values())) > 1:
@@ -367,8 +348,8 @@ def way_to_one(labels: Tags) -> str:
     ".select(rater='a').one()"
     """
     named = {name: labels[0][name] for name in telling(labels) if labels[0].get(name, "") != ""}
-    those = [label for label in labels if all(label.get(name) == value for name, value in named.items())]
-    if not named or len(those) > 1:
+    alike = [label for label in labels if all(label.get(name) == value for name, value in named.items())]
+    if not named or len(alike) > 1:
         return "[0]"
     narrowed = list(labels)
     for name, value in named.items():
@@ -378,29 +359,12 @@ def way_to_one(labels: Tags) -> str:
     return f"[{', '.join(map(repr, named.values()))}]"
 
 
-def keys_of(labels: Tags) -> list[str]:
-    """The texts that stand in brackets: values in which the labels differ, if each is of one label only."""
-    homes: dict[str, set[str]] = {}
-    for name in telling(labels):
-        for label in labels:
-            if isinstance(label.get(name), str):
-                homes.setdefault(label[name], set()).add(name)
-    return [value for value, names in homes.items() if len(names) == 1]
-
-
-def _names(labels: Tags) -> list[str]:
-    return list(dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")))
-
-
 def _there(labels: Tags) -> str:
     """The values of each label, the first few."""
     parts = []
-    for name in _names(labels):
-        values = list(
-            dict.fromkeys(
-                visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY
-            )
-        )
+    for name in names_in(labels):
+        texts = (visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY)
+        values = list(dict.fromkeys(texts))
         more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
         parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
     return "; ".join(parts) or "no labels"

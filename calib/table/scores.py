@@ -16,7 +16,7 @@ from calib.table.checks import first_places
 from calib.table.schema import ORDERS
 
 _DENSE = 4  # cells that are counted for each rating, at most; beyond it only those that occur
-_ASKED = ["criterion", "rater", "prompt", "method", "temperature", "scale"]
+_CONDITIONS = ["criterion", "rater", "prompt", "method", "temperature", "scale"]
 _BY_ORDER = {f"score_{order}_first": order for order in ORDERS}
 
 
@@ -33,76 +33,80 @@ def warn_of_one_order(alone: tuple[int, int]) -> None:
         warnings.warn(printable(note), stacklevel=3)
 
 
-def summarized(ratings: Any, items: Any, pool: str | None, asked: pd.DataFrame | None = None) -> tuple[Any, Any]:
+def summarized(ratings: Any, items: Any, pool: str | None, conditions: pd.DataFrame | None = None) -> tuple[Any, Any]:
     """Scores, and of how many pairs that were judged in both orders one alone could be read.
 
-    `asked` are the raters and prompts of the whole table, where this is a part of it.
+    `conditions` are the raters and prompts of the whole table, where this is a part of it.
     """
     table = check_ratings(ratings)
     if pool:
-        asked = asked_in(table) if asked is None else asked
-        _one_scale(asked, pool)
+        conditions = conditions_in(table) if conditions is None else conditions
+        # scores of different scales have no mean
+        apart = ["criterion"] if pool == "rater" else ["criterion", "rater"]
+        for (criterion, *_), texts in conditions.groupby(apart, sort=False)["scale"]:
+            ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
+            if len(ends) > 1:
+                named = f"{criterion!r} is on {' and '.join(sorted(ends.values()))}"
+                raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", named)
     scores = _scores(table)
     alone = _orders(table, scores)
     if pool:
         scores = scores.astype(dict.fromkeys(scores.select_dtypes("category"), object))
-    scores = _over_prompts(scores, asked) if pool == "prompt" else _over_raters(scores, asked) if pool else scores
+        scores = (_over_prompts if pool == "prompt" else _over_raters)(scores, conditions)
     if items is not None:
-        scores = _with_design(scores, check_items(items))
+        items = check_items(items)
+        if (missing := ~scores["item"].isin(items["item"])).any():
+            item = scores["item"][scores.index[missing][0]]
+            raise TableError(f"items: column `item`: must hold every rated item, but {item!r} is missing.")
+        names = [name for name in ("group", "system", "system_a", "system_b") if name in items]
+        design = items[["item", *names]].astype(object)
+        scores = scores.merge(design, on="item", how="left", validate="many_to_one")
     return check_scores(scores), alone
 
 
-def asked_in(table: pd.DataFrame) -> pd.DataFrame:
+def conditions_in(table: pd.DataFrame) -> pd.DataFrame:
     """Who was asked what, and how: the rows of a table of ratings that differ in more than items and replies."""
-    return table[_ASKED].drop_duplicates().astype({name: object for name in _ASKED if name != "temperature"})
+    rows = table[_CONDITIONS].drop_duplicates()
+    return rows.astype({name: object for name in _CONDITIONS if name != "temperature"})
 
 
-def _one_scale(asked: pd.DataFrame, pool: str) -> None:
-    """Scores of different scales have no mean."""
-    apart = ["criterion"] if pool == "rater" else ["criterion", "rater"]
-    for (criterion, *_), texts in asked.groupby(apart, sort=False)["scale"]:
-        ends = {(scale.low, scale.high): text for text in texts.unique() if (scale := parse_scale(str(text)))}
-        if len(ends) > 1:
-            named = " and ".join(sorted(ends.values()))
-            raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", f"{criterion!r} is on {named}")
+def _over_raters(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFrame:
+    """Means over the raters of each item and criterion; each order of a pair is a mean of its own.
 
-
-def _over_raters(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Means over the raters of each item and criterion; each order of a pair is a mean of its own."""
-    pooled = _scores(_pooled(scores, asked))
+    Raters become draws of one pooled rater, each with one score however often it rated.
+    """
+    names, methods = sorted(conditions["rater"].unique()), set(conditions["method"])
+    rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
+    method = methods.pop() if len(methods) == 1 else "sample"
+    one = {"rater": rater, "prompt": "", "run": "", "method": method, "temperature": math.nan, "weight": 1.0}
+    draws = scores.drop(columns=[*_BY_ORDER], errors="ignore").astype({"score": float})
+    silent = draws.get("n_cannot_say", 0) > 0
+    status = np.select([draws["score"].notna(), silent], ["ok", "cannot_say"], "unread")
+    pooled = _scores(draws.assign(**one, draw=np.arange(len(draws)), status=status, low=math.nan, high=math.nan))
     if not (orders := [name for name in _BY_ORDER if name in scores]):
         return pooled
     each = scores.groupby(["item", "criterion"])[orders].mean().reset_index()
     return pooled.merge(each, on=["item", "criterion"], how="left", validate="one_to_one")
 
 
-def _pooled(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Raters as draws of one pooled rater, each with one score however often it rated."""
-    alone = scores.drop(columns=[*_BY_ORDER], errors="ignore").astype({"score": float})
-    names, methods = sorted(asked["rater"].unique()), set(asked["method"])
-    rater = names[0] if len(names) == 1 else f"mean of {len(names)} raters"
-    method = methods.pop() if len(methods) == 1 else "sample"
-    one = {"rater": rater, "prompt": "", "run": "", "method": method, "temperature": math.nan, "weight": 1.0}
-    silent = alone.get("n_cannot_say", 0) > 0
-    status = np.select([alone["score"].notna(), silent], ["ok", "cannot_say"], "unread")
-    return alone.assign(**one, draw=np.arange(len(alone)), status=status, low=math.nan, high=math.nan)
-
-
-def _over_prompts(scores: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
+def _over_prompts(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFrame:
     """Means over the prompts of each item, criterion and rater, however often each was asked."""
     key = [name for name in SCORE_KEY if name != "prompt"]
     who = [name for name in key if name != "item"]
-    prompts = asked.groupby(who, dropna=False)["prompt"].nunique().rename("asked").reset_index()
-    number = scores[who].merge(prompts, on=who, how="left")["asked"]
+    prompts = conditions.groupby(who, dropna=False)["prompt"].nunique().rename("n_prompts").reset_index()
+    number = scores[who].merge(prompts, on=who, how="left")["n_prompts"]
     prompt = np.where(number > 1, "mean of " + number.astype(str) + " prompts", scores["prompt"])
-    named = scores.assign(asked=number, prompt=prompt)
-    each = named.astype({"score": float}).groupby([*key, "prompt"], dropna=False, sort=False)
+    each = (
+        scores.assign(n_prompts=number, prompt=prompt)
+        .astype({"score": float})
+        .groupby([*key, "prompt"], dropna=False, sort=False)
+    )
     orders = [name for name in _BY_ORDER if name in scores]
     averaged = each[["score", "entropy", "mass", "low", "high", *orders]].mean()
     spread = each["sd"].agg(lambda sd: math.sqrt(float(np.mean(sd**2))))
     read = each["score"].count()
-    first = each[["asked", "scale"]].first()
-    counts = {"n": read, "n_unread": first["asked"] - read}
+    first = each[["n_prompts", "scale"]].first()
+    counts = {"n": read, "n_unread": first["n_prompts"] - read}
     return averaged.assign(sd=spread, mode=math.nan, **counts, scale=first["scale"]).reset_index()
 
 
@@ -116,8 +120,7 @@ def _scores(table: pd.DataFrame) -> pd.DataFrame:
     weight = table["weight"].to_numpy()
     mass = np.bincount(reply, np.where(ok, weight, 0.0))
     draws, read = np.bincount(owner), np.bincount(owner, mass > 0)
-    cell, whose, order = _cells_of(table, reply, owner)
-    counted = _counted(cell, whose, mass > 0)
+    cell, whose, order, counted = _cells_of(table, reply, owner, mass > 0)
     share = (weight / np.where(mass > 0, mass, 1.0)[reply]) * counted[reply]
     shares, levels = by_slot(key[ok], table["score"].to_numpy()[ok], share[ok], len(heads))
     low, high = _bounds(table, reply, owner, counted)
@@ -152,36 +155,33 @@ def _all_used(labels: pd.Series) -> bool:
     return bool(used.all()) and names.is_monotonic_increasing
 
 
-def _cells_of(table: pd.DataFrame, reply: Any, owner: Any) -> tuple[Any, Any, Any]:
-    """The cell of each reply (its key, and of a pair which output was first); of each cell the key and the order."""
+def _cells_of(table: pd.DataFrame, reply: Any, owner: Any, read: Any) -> tuple[Any, Any, Any, Any]:
+    """The cell of each reply (its key, and of a pair which output was first); of each cell its key and the order.
+
+    And what each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same.
+    """
     if "shown_first" not in table:
-        return owner, np.arange(owner.max(initial=-1) + 1), np.array("")
+        return owner, np.arange(owner.max(initial=-1) + 1), np.array(""), read * 1.0
     first = table["shown_first"].astype(object).groupby(reply).first()
     cells = pd.DataFrame({"whose": owner, "first": first.to_numpy()})
-    found = cells.drop_duplicates().sort_values(["whose", "first"])
-    cell = cells.merge(found.assign(cell=np.arange(len(found))), how="left")["cell"].to_numpy()
-    return cell, found["whose"].to_numpy(), found["first"].to_numpy()
-
-
-def _counted(cell: Any, whose: Any, read: Any) -> Any:
-    """What each reply counts: 0 where it was not read, 1, or of a pair so much that both orders count the same."""
+    distinct = cells.drop_duplicates().sort_values(["whose", "first"])
+    cell = cells.merge(distinct.assign(cell=np.arange(len(distinct))), how="left")["cell"].to_numpy()
+    whose = distinct["whose"].to_numpy()
     n = np.maximum(np.bincount(cell, read), 1.0)
     all_orders = np.ones(whose.max(initial=-1) + 1)
     np.multiply.at(all_orders, whose, n)  # whole numbers: sums of them are exact, and a tie stays one
     alone = np.bincount(whose)[whose] == 1
-    return read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
+    return cell, whose, distinct["first"].to_numpy(), read * np.where(alone, 1.0, all_orders[whose] / n)[cell]
 
 
 def _orders(table: pd.DataFrame, scores: pd.DataFrame) -> tuple[int, int]:
     """Of how many pairs one order alone could be read, of how many that were judged in both; people may see one."""
     if "shown_first" not in table:
         return 0, 0
-    key = [name for name in SCORE_KEY if name != "item"]
-    asked = (
-        table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"].nunique()
-    )
-    orders = scores[[*SCORE_KEY]].merge(asked.rename("asked").reset_index(), on=[*SCORE_KEY], how="left")["asked"]
-    most = orders.groupby([scores[name] for name in key], dropna=False).transform("max")
+    by_key = table[table["shown_first"] != ""].groupby([*SCORE_KEY], dropna=False, observed=True)["shown_first"]
+    counts = by_key.nunique().rename("orders").reset_index()
+    orders = scores[[*SCORE_KEY]].merge(counts, on=[*SCORE_KEY], how="left")["orders"]
+    most = orders.groupby([scores[name] for name in SCORE_KEY if name != "item"], dropna=False).transform("max")
     both = (orders == 2) | ((most == 2) & (scores["method"] != "human"))
     return int((both & (scores[[*_BY_ORDER]].notna().sum(axis=1) == 1)).sum()), int(both.sum())
 
@@ -239,7 +239,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
     mean = np.divide(total, read, out=np.full(len(read), np.nan), where=read > 0)
     loose = ok & table["low"].notna().to_numpy() & table["high"].notna().to_numpy()
     sure = np.where(ok & ~loose, weight, 0.0)
-    known, sums = np.bincount(reply, sure), np.bincount(reply, sure * score)
+    certain, sums = np.bincount(reply, sure), np.bincount(reply, sure * score)
     unclear = (loose | table["status"].isin(["ambiguous", "unseen"]).to_numpy()) & (read > 0)[reply]
     owners, pieces = reply[unclear], weight[unclear]
     ends = []
@@ -247,7 +247,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
         end = table[name].to_numpy()[unclear]
         order = np.lexsort((sign * end, owners))
         whose, mass, total = owners[order], pieces[order], (pieces * end)[order]
-        reached = (sums[whose] + _running(total, whose)) / (known[whose] + _running(mass, whose))
+        reached = (sums[whose] + _running(total, whose)) / (certain[whose] + _running(mass, whose))
         best = sign * mean
         np.minimum.at(best, whose, sign * reached)
         ends.append(_mean_by(owner, sign * best, counted))
@@ -267,11 +267,3 @@ def _mean_by(owner: Any, values: Any, weight: Any) -> Any:
     count = np.bincount(owner, weight)
     total = np.bincount(owner, np.where(weight > 0, values, 0.0) * weight)
     return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
-
-
-def _with_design(scores: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
-    if (strangers := ~scores["item"].isin(items["item"])).any():
-        row = scores.index[strangers][0]
-        raise TableError(f"items: column `item`: must hold every rated item, but {scores['item'][row]!r} is missing.")
-    names = [name for name in ("group", "system", "system_a", "system_b") if name in items]
-    return scores.merge(items[["item", *names]].astype(object), on="item", how="left", validate="many_to_one")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Tags: TypeAlias = Sequence[Mapping[str, Any]]
-Said: TypeAlias = Callable[[Any], Sequence[str]]
+Texts: TypeAlias = Callable[[Any], Sequence[str]]
 _DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _PREFIXES = {"against": "vs ", "temperature": "T = "}
 
@@ -64,11 +64,16 @@ def telling(labels: Tags) -> list[str]:
     ['criterion']
     """
     names: list[str] = []
-    for name in dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")):
-        before, after = ({place_of(label, told) for label in labels} for told in (names, [*names, name]))
+    for name in names_in(labels):
+        before, after = ({place_of(label, some) for label in labels} for some in (names, [*names, name]))
         if len(after) > len(before):
             names.append(name)
     return names
+
+
+def names_in(labels: Tags) -> list[str]:
+    """The names of labels, without those of counts."""
+    return list(dict.fromkeys(name for label in labels for name in label if not name.startswith("n_")))
 
 
 def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
@@ -77,8 +82,8 @@ def place_of(label: Mapping[str, Any], names: Sequence[str]) -> tuple[str, ...]:
 
 def plain_text(text: object, most: int = 40) -> str:
     """A label that matplotlib takes as it stands: no formula, and no leading underscore, which would hide it."""
-    shown = visible(text, most).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    line = visible(text, most).replace("$", r"\$")
+    return f" {line}" if line.startswith("_") else line
 
 
 def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
@@ -88,11 +93,11 @@ def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
 
 def title_of(labels: Tags, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
-    told = {*names, "prompt", "method", "temperature", "coefficient", "level", "scale"}
+    left_out = {*names, "prompt", "method", "temperature", "coefficient", "level", "scale"}
     return ", ".join(
         f"{against if name == 'against' else ''}{plain_text(value)}"
         for name, value in labels[0].items()
-        if name not in told and not name.startswith("n_") and value != ""
+        if name not in left_out and not name.startswith("n_") and value != ""
         if all(label.get(name) == value for label in labels)
     )
 
@@ -110,8 +115,8 @@ def number_span(values: Sequence[float]) -> str:
     >>> number_span([0.6177, 0.5264, float("nan")]), number_span([0.5])
     ('0.526 to 0.618', '0.5')
     """
-    known = [f"{value:.3g}" for value in sorted(values) if not math.isnan(value)]
-    return " to ".join(dict.fromkeys((known[0], known[-1]))) if known else "none"
+    numbers = [f"{value:.3g}" for value in sorted(values) if not math.isnan(value)]
+    return " to ".join(dict.fromkeys((numbers[0], numbers[-1]))) if numbers else "none"
 
 
 def level_words(results: Sequence[Any]) -> str:
@@ -125,20 +130,20 @@ def told_apart(labels: Tags) -> list[str]:
     return [", ".join(str(label[name]) for name in names if label.get(name, "") != "") for label in labels]
 
 
-def by_text(labels: Tags, results: Sequence[Any], said: Said) -> list[tuple[str, str]]:
+def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[str, str]]:
     """What results say, each text once, and in words which of them say it."""
-    found: dict[str, list[str]] = {}
-    known = [shown(type(result)).repeats for result in results]
-    rest = [{k: v for k, v in label.items() if k not in own} for label, own in zip(labels, known, strict=True)]
+    names_of: dict[str, list[str]] = {}
+    repeats = [shown(type(result)).repeats for result in results]
+    rest = [{k: v for k, v in label.items() if k not in own} for label, own in zip(labels, repeats, strict=True)]
     for name, result in zip(told_apart(rest), results, strict=True):
-        for text in said(result):
-            found.setdefault(text, []).append(name)
-    return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in found.items()]
+        for text in texts(result):
+            names_of.setdefault(text, []).append(name)
+    return [(text, "; ".join(dict.fromkeys(filter(None, names)))) for text, names in names_of.items()]
 
 
-def each_once(labels: Tags, results: Sequence[Any], said: Said) -> list[str]:
+def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
     """The same as sentences, each behind the names of those that say it."""
-    return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, said)]
+    return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
 
 
 # --- what `calib ------------------------------------------------------------------------------------------------------
@@ -185,10 +190,10 @@ class Report:
     def _repr_html_(self) -> str | None:
         if not self._is_page:
             return None
-        said = escape(f"{str(self)[:1].upper()}{str(self)[1:]}")
+        line = escape(f"{str(self)[:1].upper()}{str(self)[1:]}")
         if len(self.text) > _MOST_SHOWN:
-            return f"<p>{said}: open it in a browser; a notebook that held it would be too long.</p>"
-        return f"<p>{said}.</p>\n{_FRAME.format(escape(self.text), said, _STYLE)}"
+            return f"<p>{line}: open it in a browser; a notebook that held it would be too long.</p>"
+        return f"<p>{line}.</p>\n{_FRAME.format(escape(self.text), line, _STYLE)}"
 
     def _repr_markdown_(self) -> str | None:
         return None if self._is_page else self.text

@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import CHECKS, TableArgumentError, TableError, has_replies
-from calib.table.checks import known
+from calib.table.checks import is_checked
 from calib.table.labels import Labels
 from calib.table.results import words
 from calib.table.scores import scores_of_ratings
@@ -107,7 +107,7 @@ def by_criterion(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
     """What checked columns hold, if it is the same in all rows; to group them would cost more than most statistics."""
-    found: list[Any] = []
+    same: list[Any] = []
     for values in (frame[name].array for name in names) if len(frame) else ():
         if isinstance(values, pd.Categorical):
             alike, value = (values.codes == values.codes[0]).all(), values[0]
@@ -118,8 +118,8 @@ def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
             return None
         if not alike:
             return None
-        found.append(value)
-    return found or None
+        same.append(value)
+    return same or None
 
 
 def checked(frame: Any, kind: Kind, argument: str) -> Checked:
@@ -139,7 +139,7 @@ def checked(frame: Any, kind: Kind, argument: str) -> Checked:
     if not isinstance(frame, pd.DataFrame):
         raise TableArgumentError(argument, "must be a pandas DataFrame", f"got {type(frame).__name__}")
     try:
-        return Checked(frame if known(frame, kind) else CHECKS[kind](frame), kind, argument)
+        return Checked(frame if is_checked(frame, kind) else CHECKS[kind](frame), kind, argument)
     except TableError as error:
         raise TableError(f"`{argument}`: {error}") from None
 
@@ -150,12 +150,11 @@ def scores_in(frame: Any, argument: str) -> Checked:
         return frame
     if isinstance(frame, pd.DataFrame) and has_replies(frame):
         frame = scores_of_ratings(checked(frame, "ratings", argument).frame)
-    table = checked(frame, "scores", argument)
-    return said_of_mass(table)
+    return warned_of_mass(checked(frame, "scores", argument))
 
 
-def said_of_mass(table: Checked) -> Checked:
-    """The same, once it is said which scores rest on little."""
+def warned_of_mass(table: Checked) -> Checked:
+    """The same, with a warning of scores that rest on little."""
     if (table.frame["mass"] < LITTLE).any():
         for label, rows in table.slices():
             for text in little_mass(label, rows):

@@ -17,8 +17,8 @@ import requests
 from pandas.testing import assert_frame_equal
 
 from calib import datasets, table
-from calib.datasets import DatasetError, records, registry as files, wide as llm_summeval
-from calib.datasets.wide import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
+from calib.datasets import DatasetError, registry as files, texts
+from calib.datasets.texts import HANNA_CRITERIA, HANNA_JUDGES, TRIVIA_JUDGES
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
 
@@ -248,14 +248,14 @@ def test_options_are_checked_before_any_file_is_read():
 )
 def test_replies_to_the_five_formats(reply, prompt, ours, theirs):
     for reading, wanted in {"calib": ours, "shen": theirs}.items():
-        score, status = llm_summeval.read_summary_reply(reply, prompt, reading)
+        score, status = texts.read_summary_reply(reply, prompt, reading)
         assert score == wanted if wanted else np.isnan(score)
         assert (status == "ok") == (wanted is not None)
 
 
 def test_a_file_with_other_counts_is_refused(monkeypatch):
     record = {"doc_id": "d1", "system_id": "M1", "source": "long", "system_output": "short", "reference": "brief"}
-    monkeypatch.setattr(records, "read_json", lambda *_: [{**record, "scores": {"coherence": 2.5}}])
+    monkeypatch.setattr(texts, "read_json", lambda *_: [{**record, "scores": {"coherence": 2.5}}])
     with pytest.raises(DatasetError, match=r"^summeval: must have 1600 items, but the files have 1\.$"):
         datasets.load_summeval()
 
@@ -270,8 +270,8 @@ def test_a_summary_has_its_references_only_where_the_file_has_them():
         "system": "M1",
         "reference": "brief",
     }
-    assert records.summary_item(record) == wanted
-    assert records.summary_item({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
+    assert texts.summary_item(record) == wanted
+    assert texts.summary_item({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
 
 
 @pytest.mark.parametrize(
@@ -551,8 +551,8 @@ def test_llm_summeval_crowd():
 
 def test_llm_summeval_counts_the_last_reply_of_an_item(monkeypatch):
     lines = [{"id": "a", "resp": "B"}, {"id": "b", "resp": "C"}, {"id": "a", "resp": "D"}]
-    monkeypatch.setattr(llm_summeval, "read_jsonl", lambda name, path: lines)
-    rows = list(llm_summeval.summary_replies("gpt-3.5-turbo-0301", "mcq", "calib"))
+    monkeypatch.setattr(texts, "read_jsonl", lambda name, path: lines)
+    rows = list(texts.summary_replies("gpt-3.5-turbo-0301", "mcq", "calib"))
     assert [(row["item"], row["score"]) for row in rows[:2]] == [("a__M8", 4), ("b__M8", 3)]
     assert len(rows) == 2 * 12 * 4
 

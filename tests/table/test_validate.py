@@ -75,9 +75,9 @@ WRITES = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_frame_that_was_written_to_is_not_known(write):
     frame = calib.table.check_scores(scores())
-    assert checks.known(frame, "scores")
+    assert checks.is_checked(frame, "scores")
     write(frame)
-    assert not checks.known(frame, "scores")
+    assert not checks.is_checked(frame, "scores")
 
 
 @pytest.mark.parametrize("name", ["loc", "column", "replace"])
@@ -93,30 +93,30 @@ def test_a_checked_copy_shares_nothing_with_what_it_was_made_of():
     again = calib.table.check_scores(frame)
     again.loc[0, "score"] = 5.0
     assert frame.loc[0, "score"] == 1.0
-    assert checks.known(frame, "scores")
-    assert not checks.known(again, "scores")
+    assert checks.is_checked(frame, "scores")
+    assert not checks.is_checked(again, "scores")
 
 
 def test_a_column_that_no_rule_is_about_does_not_matter():
     frame = calib.table.check_scores(scores())
     frame["note"] = "mine"
-    assert checks.known(frame, "scores")
+    assert checks.is_checked(frame, "scores")
     frame["group"] = [None] * len(frame)
-    assert not checks.known(frame, "scores")
+    assert not checks.is_checked(frame, "scores")
 
 
 def test_one_table_is_not_known_as_another():
     frame = calib.table.check_scores(scores())
-    assert not checks.known(frame, "ratings")
+    assert not checks.is_checked(frame, "ratings")
 
 
 def test_nothing_is_kept_of_a_frame_that_is_gone():
     gc.collect()
-    before = len(checks._KNOWN)
+    before = len(checks._CHECKED)
     frame = calib.table.check_scores(scores())
     del frame
     gc.collect()
-    assert len(checks._KNOWN) == before
+    assert len(checks._CHECKED) == before
 
 
 # --- the door ---------------------------------------------------------------------------------------------------
