@@ -24,7 +24,6 @@ _AT = typer.Option(
 )
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
-_PRICES = typer.Option(help="Price of a judge's score; of one judge of a cascade NAME=PRICE (repeatable).")
 _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
 _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
@@ -103,7 +102,7 @@ def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.drop(columns=empty)
 
 
-@options_from("forecast_quality", without=("rng",), called=_CALLED)
+@options_from("forecast_quality", called=_CALLED)
 def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How well scores foretell what people say of each item, beside the labels' shares without any judge.
 
@@ -135,7 +134,7 @@ def escalate(
     files: Files,
     labels: Human = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
-    price_judge: Annotated[list[str] | None, _PRICES] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
     accepted: Annotated[Path | None, _ACCEPTED] = None,
     out: Annotated[Path | None, _PEOPLE] = None,
     **options: Any,
@@ -143,21 +142,12 @@ def escalate(
     """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
     from calib.report.sections import said_of
 
-    prices = dict(map(_priced, price_judge or ())) | ({} if price_label is None else {"label": price_label})
+    prices = {name: price for name, price in (("label", price_label), ("judge", price_judge)) if price is not None}
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*said_of(results, "notes"))
     write(_of_items(results, "accepted"), accepted)
     write(_of_items(results, "people"), out)
-
-
-def _priced(text: str) -> tuple[str, float]:
-    """A price, of all judges or of the one that is named before it."""
-    name, _, price = text.rpartition("=")
-    try:
-        return name or "judge", float(price)
-    except ValueError:
-        raise typer.BadParameter(f"--price-judge must be a number or NAME=NUMBER, but got {text!r}.") from None
 
 
 def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from calib.core.result import Result, short
 
 _DIGITS = 12  # sums of the same shares in another order differ in the digits behind
 _TINY = 1e-9  # of a weight: nothing is left
+_POINTS = 50  # of a curve, at most
 
 
 class Ordered(NamedTuple):
@@ -64,6 +65,36 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
         mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[known] / left[known]
         out[own] = np.interp(at.x[row[own]], at.x[known], monotone(mean, left[known]))
     return out
+
+
+class ReliabilityCurve(NamedTuple):
+    """What came beside what was forecast, after isotonic regression.
+
+    Attributes
+    ----------
+    above : float
+        The curve is of the chance of a label above this level; NaN: of the mean label.
+    forecast, observed : ndarray
+        Ascending; at 50 places at most.
+    share : ndarray
+        Of the labels, up to each of these places from the one before.
+    """
+
+    above: float
+    forecast: Floats
+    observed: Floats
+    share: Floats
+
+
+def reliability_curve(above: float, forecast: Floats, came: Floats, weight: Floats) -> ReliabilityCurve:
+    """At each distinct forecast what came, or of many at as many as are drawn, each for as many rows."""
+    at = ordered(forecast, weight)
+    observed, share = monotone(at.mean(came, weight), at.weight), np.cumsum(at.weight) / at.weight.sum()
+    grid = np.arange(len(at.x))
+    if len(grid) > _POINTS:
+        inner = np.searchsorted(share, np.linspace(0, 1, _POINTS)[1:-1]).clip(0, grid[-1])
+        grid = np.unique(np.concatenate([[0], inner, grid[-1:]]))
+    return ReliabilityCurve(above, at.x[grid], observed[grid], np.diff(share[grid], prepend=0.0))
 
 
 # --- what a score of forecasts is made of -----------------------------------------------------------------------------

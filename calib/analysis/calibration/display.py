@@ -12,20 +12,17 @@ import pandas as pd
 
 from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
-from calib.analysis.calibration.cascade import Escalation
 from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
 from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, bracket, short
-from calib.stats import AcceptThreshold, ForecastQuality
+from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve
 from calib.table import figure
 from calib.table.results import Results, words
 from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from calib.analysis.calibration.reliability_band import ReliabilityCurve
 
 _IN_FULL = 25  # rows, from which on scores with the same set are one
 
@@ -109,7 +106,7 @@ def map_fact(results: Results[CalibrationMap]) -> str:
 
 
 def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
-    """For each what it brings beyond no judge, whether its chances are right, and what recalibration would bring."""
+    """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
     return each_once(labels, results, lambda result: [" ".join(filter(None, _told_of(result)))])
 
 
@@ -117,7 +114,7 @@ def _told_of(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     ends = bracket(result.interval, result.confidence_level)
     return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
-            _after_recalibration(result), _fit_of_chances(result), _log(result)]  # fmt: skip
+            _after_recalibration(result), _kind_of_chances(result), _log(result)]  # fmt: skip
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -144,20 +141,13 @@ def _after_recalibration(result: ForecastQuality) -> str:
     return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
 
 
-def _fit_of_chances(result: ForecastQuality) -> str:
+def _kind_of_chances(result: ForecastQuality) -> str:
     if result.kind == "number":
         return "A number speaks of no chance: calibrate it to have some."
-    if math.isnan(result.p_value):
-        return ""
     if result.sure:
         missed = f"{result.n_impossible} of {result.n} labels came otherwise"
         return f"Each forecast is sure of itself, and {missed}: calibrate it to have chances."
-    fits = "do not fit" if result.p_value <= 1 - result.confidence_level else "fit"
-    ends = f"{short(result.mcb_null.low)} to {short(result.mcb_null.high)}"
-    return (
-        f"Its chances {fits} the labels: miscalibration {short(result.corp.mcb)}, of calibrated forecasts {ends} "
-        f"(p = {result.p_value:.2g}; calibration error {result.ece:.2g}, of calibrated ones {result.ece_null:.2g})."
-    )
+    return ""
 
 
 def _log(result: ForecastQuality) -> str:
@@ -178,22 +168,15 @@ def forecast_fact(results: Results[ForecastQuality]) -> str:
 
 
 def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
-    """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
+    """Where what came is farthest from what was forecast."""
     mean = math.isnan(curve.above)
     if result.kind == "number" and not mean:
         low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
         return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
-    out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
-    if not out and not math.isnan(curve.low[0]):
-        return "what came is everywhere in the band of calibrated forecasts"
-    gap = (curve.observed - curve.forecast) * curve.share**0.5
-    far = max(range(len(gap)), key=lambda i: abs(gap[i]))
-    told = (curve.forecast[far], curve.observed[far])
-    said, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in told)
-    what = f"where {said} is forecast people give {came}" if mean else f"where {said} is forecast {came} came"
-    if math.isnan(curve.low[0]):
-        return what
-    return f"{what}; {100 * out:.0f} % of the labels lie out of the band"
+    far = np.argmax(np.abs((curve.observed - curve.forecast) * curve.share**0.5))
+    ends = curve.forecast[far], curve.observed[far]
+    forecast, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in ends)
+    return f"where {forecast} is forecast {f'people give {came}' if mean else f'{came} came'}"
 
 
 def pit_fact(result: ForecastQuality) -> str:
@@ -271,24 +254,21 @@ def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
     name = visible(label.get("rater", "judge"))
     who = "The judge" if name == "judge" else name
     sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-    cost = (
-        ""
-        if math.isnan(result.cost)
-        else (f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}.")
-    )
+    cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+    cost = "" if math.isnan(result.cost) else cost
     if not result.n_accepted:
-        near = f" {result.nearest[0].upper()}{visible(result.nearest[1:])}." if result.nearest else ""
+        nearest = result.test.nearest_words
+        near = f" {nearest[0].upper()}{nearest[1:]}." if nearest else ""
         return (
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
             f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
             f"people's.{near}{cost}"
         )
     learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
-    each = f" In turn: {visible(result.in_turn)}." if result.in_turn else ""
     return (
         f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} confidence "
         f"at most {most} of these verdicts ({result.verdict}) differ from people's{learned}; "
-        f"{result.for_people}.{each}{cost}"
+        f"{result.for_people}.{cost}"
     )
 
 
@@ -314,10 +294,9 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
 
-    In an escalation labels may count. Beside a skill a p would be read as the skill's, and is of the chances.
+    In an escalation labels may count.
     """
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
-    frame = frame.rename(columns={"p_value": "p_chances"}) if "skill" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
     return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
 
@@ -478,9 +457,7 @@ _MARKED = 12  # forecasts that are marked one by one
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
     """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
 
-    The line is the isotonic regression of the labels on the forecasts; the band is where it lies in most draws (the
-    confidence level, place by place) if the forecasts are calibrated. Of several results there is a line each, without
-    bands.
+    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each.
 
     Parameters
     ----------
@@ -529,10 +506,6 @@ def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
 
 
 def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
-    if not name and not math.isnan(curve.low[0]):
-        ax.fill_between(curve.forecast, curve.low, curve.high, color=figure.GREY, alpha=0.25, linewidth=0, zorder=0,
-                        label="calibrated forecasts")  # fmt: skip
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
     ax.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=name)
     if len(curve.forecast) <= _MARKED:
         ax.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
@@ -693,8 +666,7 @@ def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
     """Errors among the accepted items against their share, with the band that holds for all thresholds together.
 
-    A line is the risk that was allowed, a filled dot the threshold that was taken; of a cascade each judge has a curve,
-    against the items that came to it.
+    A line is the risk that was allowed, a filled dot the threshold that was taken.
 
     Parameters
     ----------
@@ -710,35 +682,27 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     """
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
     label, result = figure.single_pair(results, kind)
-    stages = [("", result)] if kind is AcceptThreshold else [(stage.judge, stage.found) for stage in result.stages]
-    drawn, several = figure.axes_of(ax), len(stages) > 1
-    handles = []
-    for place, (judge, found) in enumerate(stages):
-        handles += _accept_curve(drawn, found, f"{plain_text(judge)}: " * several, figure.look_of(place)[0])
-    drawn.axhline(result.risk, color="black", linewidth=1.0, linestyle="--")
-    allowed = figure.handle(f"risk allowed: {short(result.risk)}", color="black", linestyle="--")
+    test: AcceptThreshold = result if kind is AcceptThreshold else result.test
+    drawn, colour = figure.axes_of(ax), figure.look_of(0)[0]
+    share, risk, upper = (np.array([getattr(p, name) for p in test.curve]) for name in ("accepted", "risk", "upper"))
+    drawn.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
+    drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
+    drawn.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
+    name = f"errors among labels, upper band of all thresholds ({100 * test.confidence_level:.4g} %)"
+    handles = [
+        figure.handle(name, color=colour, marker="o", mfc="white"),
+        figure.handle(f"risk allowed: {short(test.risk)}", color="black", linestyle="--"),
+    ]
+    if test.accepted:
+        drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
+        name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"
+        handles.append(figure.handle(name, color=colour, marker="o", markersize=8, linestyle=""))
     drawn.set_xlim(0, 1.02)
-    most = max((point.risk for _, found in stages for point in found.curve if point.risk == point.risk), default=0.0)
-    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * result.risk, 1.15 * most)))
-    drawn.set_xlabel(f"share of the items{' that come to the judge' * several} accepted")
+    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * test.risk, 1.15 * np.nanmax([0.0, *risk]))))
+    drawn.set_xlabel("share of the items accepted")
     drawn.set_ylabel("verdicts that differ from people's")
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")
-    title = title_of([label], [])
-    figure.legend_above(drawn, [handles[0], allowed, *handles[1:]], title, accept_fact([result]))
+    figure.legend_above(drawn, handles, title_of([label], []), accept_fact([result]))
     return drawn
-
-
-def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> list[Any]:
-    share, risk, upper = (np.array([getattr(p, name) for p in found.curve]) for name in ("accepted", "risk", "upper"))
-    ax.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
-    ax.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
-    words = f"{of}errors among labels, upper band of all thresholds ({100 * found.confidence_level:.4g} %)"
-    handles = [figure.handle(words, color=colour, marker="o", mfc="white")]
-    if found.accepted:
-        rate = found.errors / found.m
-        ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)
-        words = f"{of}accepted: {100 * found.accepted:.3g} %, from confidence {found.threshold:.3g} on"
-        handles.append(figure.handle(words, color=colour, marker="o", markersize=8, linestyle=""))
-    return handles

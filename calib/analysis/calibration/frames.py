@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -10,15 +10,8 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.cascade import escalated
 from calib.analysis.calibration.frames_calibration import Calibration
-from calib.analysis.calibration.frames_escalation import (
-    Decider,
-    aligned_deciders,
-    check_escalation,
-    deciders_of,
-    stages_of,
-)
+from calib.analysis.calibration.frames_escalation import Rule, check_escalation, escalation_of, verdicts_of, votes_of
 from calib.analysis.calibration.frames_file import Bound, with_record
 from calib.analysis.calibration.frames_forecasts import (
     chance_columns,
@@ -44,7 +37,7 @@ from calib.inputs.resolve import given
 from calib.table import has_replies
 from calib.table.gold import labelled_pairs, parts_of, with_warnings
 from calib.table.results import Results
-from calib.table.validate import Who, checked, in_the_names_of, items_in, scores_in
+from calib.table.validate import Checked, Who, in_the_names_of, items_in, ratings_in, scores_in
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -155,8 +148,6 @@ def forecast_quality(
     groups: str | None = "group",
     floor: float = 0.0,
     confidence_level: float = 0.95,
-    n_resamples: int = 999,
-    rng: np.random.Generator | int | None = 0,
     **columns: Unpack[Columns],
 ) -> Results[stats.ForecastQuality]:
     """How well scores foretell what people say of each item, beside their labels' shares without any judge.
@@ -177,7 +168,7 @@ def forecast_quality(
     groups : str or None, default "group"
         The column of what items share (the source document): what intervals and cross-fitting leave out together.
         None: each item is on its own.
-    floor, confidence_level, n_resamples, rng
+    floor, confidence_level
         As for `calib.stats.forecast_quality`.
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
@@ -201,38 +192,37 @@ def forecast_quality(
     >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
     >>> print(found)
     RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
-(shares 1.306) [warnings: miscalibrated]
+(shares 1.306)
     """
     as_typed(forecast_quality, locals())
-    options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options |= {"rng": rng}
     notes: tuple[str, ...] = ()
     if isinstance(scores, Calibration):
-        theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
-        scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
+        labels = None
+        if gold is not None:
+            labels = scores_in(given(gold, None, columns, names=("gold",), needs=("label",)).people, "gold").frame
+        scores, gold, notes = kept_forecasts(scores, labels)
         columns, groups = {}, groups and "group"
     files = given(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
-    told = _told_in(files.scores)
+    ratings = _ratings_in(files.scores)
+    replies = {} if ratings is None else {Who.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
     answers = []
     for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
-        forecasts = forecasts_of(judged, told.get(Who.of(judged.label)))
+        forecasts = forecasts_of(judged, replies.get(Who.of(judged.label)))
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                labels, n = labels_beside(judged, forecasts, part, groups, whole)
-                result = replace(stats.forecast_quality(**labels, **options), n=n)
+                sample, n = labels_beside(judged, forecasts, part, groups, whole)
+                result = stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
-            answers.append((whole | counts, with_warnings(result, (*judged.warnings, *notes))))
+            answers.append((whole | counts, with_warnings(replace(result, n=n), (*judged.warnings, *notes))))
     return Results.of(answers)
 
 
-def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
-    """Of ratings how the replies on each item are distributed."""
-    if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
-        return {}
-    return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
+def _ratings_in(scores: Any) -> Checked | None:
+    """The single replies, where ratings were given."""
+    return ratings_in(scores, "scores") if isinstance(scores, pd.DataFrame) and has_replies(scores) else None
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
@@ -326,7 +316,6 @@ def escalate(
     within: float | None = None,
     confidence: str | None = None,
     inputs: str = "score",
-    cascade: Sequence[str] | None = None,
     prices: Mapping[str, float] | None = None,
     groups: str | None = "group",
     **columns: Unpack[Columns],
@@ -357,10 +346,8 @@ def escalate(
         votes where there are some that differ.
     inputs : {"score", "criteria", "raters"}, default "score"
         As for `calibrate`; with "raters" all judges decide together.
-    cascade : sequence of str, optional
-        Raters, or the columns of their scores, cheap first: each decides what it may of what those before it left.
     prices : mapping, optional
-        Of a "label" and of a "judge" score, or of one of each rater or column by name.
+        Of a "label" and of a "judge" score.
     groups : str or None, default "group"
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     **columns
@@ -369,8 +356,8 @@ def escalate(
     Returns
     -------
     Results
-        One for each judge and criterion, of a cascade one for each criterion; `.one().accepted` and `.one().people`
-        are frames of the scores, the latter for `label_page`.
+        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
+        for `label_page`.
 
     Raises
     ------
@@ -390,31 +377,24 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, cut, within, prices, cascade, inputs)
+    check_escalation(risk, confidence_level, cut, within, prices)
     files = given(scores, gold, columns, any_scale=True)
-    asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
-    asked |= {"group": files.named(groups), "pairwise": files.pairwise}
-    cascade = None if cascade is None else [files.rater(name) for name in cascade]
-    prices = None if prices is None else {files.rater(name): price for name, price in prices.items()}
-    found = deciders_of(files.scores, files.people, cascade=cascade, **asked)
-    return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
-
-
-def _escalated(
-    deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
-) -> tuple[dict[str, Any], stats.Escalation]:
-    """Judges one after the other, on the items of all of them."""
-    first = deciders[0]
-    rows, facts, drawn = aligned_deciders(deciders)
-    names = [str(one.label["rater"]) for one in deciders]
-    sources = list(dict.fromkeys(one.said.source for one in deciders))
-    said: dict[str, Any] = {
-        "verdict": str(first.rule),
-        "confidence": ", ".join(sources),
-        "exact": "calibrated" not in sources,
-    }
-    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn, "prices": prices}
-    warned = tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
-    with in_the_names_of(first.label, confidence="scores", errors="gold"):
-        result = escalated(names, rows, facts, **asked, **said, warnings=warned)
-    return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
+    people = scores_in(files.people, "gold")
+    ratings = _ratings_in(files.scores)
+    replies = None if ratings is None else ratings.frame
+    table = judges_alone(scores_in(files.scores, "scores"), people)
+    judges, group, column = judges_of(table, inputs), files.named(groups), files.named(confidence)
+    if column in (None, "votes", "calibrated"):
+        beside_scores = [*chance_columns(judges.frame)]
+    else:
+        beside_scores = [column] if column in judges.frame else []
+    own = {Who.of(label): rows for label, rows in judges.slices()}
+    answers = []
+    for judged in labelled_pairs(judges, people, (group, *beside_scores)):
+        rows = own[Who.of(judged.label)]
+        rule = Rule.of(judged, cut, within, pairwise=files.pairwise)
+        x = inputs_beside(beside(rows, table, inputs), rows, judged)
+        verdicts = verdicts_of(judged, rule, column, votes_of(replies, table, judged, inputs), x, group)
+        options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
+        answers.append(escalation_of(judged, rows, rule, verdicts, group, **options))
+    return Results.of(answers)

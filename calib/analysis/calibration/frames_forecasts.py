@@ -91,11 +91,10 @@ def labels_beside(
     place = rows["row"].to_numpy()
     owner = None if groups is None else groups_of(part, groups)
     unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
-    weights = rows["weight"].to_numpy()
-    asked = {"groups": unit, "items": place, "weights": weights}
     read = rows[judged.frame["x"].notna().to_numpy()[place]]
     n = len(read[["row", "annotator"]].drop_duplicates())
-    return {"p": forecasts[place], "y": rows["y"], "levels": judged.levels} | asked, n
+    sample = {"p": forecasts[place], "y": rows["y"], "levels": judged.levels}
+    return sample | {"groups": unit, "weights": rows["weight"].to_numpy()}, n
 
 
 def _need_one_scale(judged: Labelled) -> None:
