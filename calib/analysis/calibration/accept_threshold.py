@@ -284,14 +284,6 @@ def accept_threshold(
         sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
         `confidence` also has the items without labels, it allows for documents as large as the largest of these.
 
-    Returns
-    -------
-    AcceptThreshold
-
-    Raises
-    ------
-    ArgumentError
-        If shapes differ, errors are not 0, 1 or NaN, or a level is not between 0 and 1.
 
     References
     ----------

@@ -127,15 +127,6 @@ class AnnotatorLogit(Result):
         x : array_like, shape (n,) or (n, p)
         annotator : hashable, or sequence of them, shape (n,), optional
             Who rates; one of those in `shifts`. None, there too: a new person.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-
-        Raises
-        ------
-        ValueError
-            If there are not p inputs, or a person is unknown.
         """
         taken = list(self.inputs_used)
         with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
@@ -188,14 +179,6 @@ def annotator_logit(
     annotators : sequence, shape (n,)
         Who gave each label.
 
-    Returns
-    -------
-    AnnotatorLogit
-
-    Raises
-    ------
-    ValueError
-        As of `ordered_logit`; or if an annotator is missing.
 
     References
     ----------

@@ -282,14 +282,6 @@ def calibration_map(
     rng : Generator or int, optional
         For the resamples; default: always the same.
 
-    Returns
-    -------
-    CalibrationMap
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, there are fewer than two levels or no label beside a score.
 
     References
     ----------

@@ -73,14 +73,6 @@ def full_conformal(
     by_new : sequence, shape (M,), optional
         Cells of `x_new`.
 
-    Returns
-    -------
-    ScoreSets
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a label is not a level, there is no label, or `ridge` or `pseudo` is 0.
 
     References
     ----------
@@ -137,11 +129,6 @@ def split_conformal(
     -------
     ScoreSets
         Its `n` and the cells' are the labels of the quantile.
-
-    Raises
-    ------
-    ValueError
-        As for `full_conformal`.
 
     References
     ----------

@@ -182,14 +182,6 @@ def corp(
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 
-    Returns
-    -------
-    Corp
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, or nothing is labelled.
 
     References
     ----------

@@ -14,7 +14,7 @@ from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
 from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
 from calib.analysis.calibration.score_sets import ScoreSets
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.result import Interval, bracket, short
 from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve
 from calib.table import figure
@@ -31,75 +31,68 @@ _IN_FULL = 25  # rows, from which on scores with the same set are one
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
     """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
-    return [_map_sentence(label, found) for label, found in zip(labels, results, strict=True)]
+    sentences = []
+    for label, result in zip(labels, results, strict=True):
+        shown = result.shown
+        often, last = int(np.argmax(shown.n)), len(shown.x) - 1
+        about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
+        ends = bracket(Interval(shown.low[often], shown.high[often]), result.confidence_level)
+        interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
+        others = [f"; {short(shown.x[i])} means {short(shown.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
+        top = result.levels[-2:] if len(result.levels) > 2 else result.levels[-1:]
+        share = f"{100 * shown.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
+        averaged_over = len(result.slopes) > 1 and not result.own_only
+        beside = " (on average over what else the map reads)" if averaged_over else ""
+        means = f"means: people would say {short(shown.mean[often])} on average {interval}, {share}{''.join(others)}"
+        sentences.append(
+            f"{about}a judge score of {short(shown.x[often])}{beside} {means}; from {result.n} labelled items."
+            f"{_who_rated(result)}"
+        )
+    return sentences
 
 
-def _map_sentence(label: dict[str, Any], found: CalibrationMap) -> str:
-    shown = found.shown
-    often, last = int(np.argmax(shown.n)), len(shown.x) - 1
-    about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
-    interval = bracket(Interval(shown.low[often], shown.high[often]), found.confidence_level)
-    known = f"({interval} of the map)" if interval != "no interval" else "(no interval: one group of labels)"
-    ends = [f"{short(shown.x[i])} means {short(shown.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
-    top = found.levels[-2:] if len(found.levels) > 2 else found.levels[-1:]
-    share = f"{100 * shown.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
-    others = "; ".join(["", *ends]) if ends else ""
-    beside = " (on average over what else the map reads)" if len(found.slopes) > 1 and not found.own_only else ""
-    said = f"a judge score of {short(shown.x[often])}{beside} means: people would say {short(shown.mean[often])}"
-    labels = f"from {found.n} labelled items"
-    return f"{about}{said} on average {known}, {share}{others}; {labels}.{_who_rated(found)}"
-
-
-def _who_rated(found: CalibrationMap) -> str:
-    """What is known of labels by who gave them alone, where the map knows persons."""
-    skill = {one.forecast: f"{one.skill:.3f}" for one in found.forecasters}
+def _who_rated(result: CalibrationMap) -> str:
+    """Where the map knows persons: how they differ, and what is known of labels by who gave them alone."""
+    skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
     if not skill:
         return ""
-    told = f"who rated, without the judge, forecasts labels with a skill of {skill['annotators']}"
-    both = f"Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
-    return f" {_how_people_differ(found)} {both}"
-
-
-def _how_people_differ(found: CalibrationMap) -> str:
-    """The spread of the shifts as labels: what a strict and a lenient person say of the same score."""
-    often = found.x[np.argmax(found.counts.sum(axis=1))]
-    at = found.slopes @ often + found.tau * np.array([-1.0, 1.0])
-    strict, lenient = averaged(found.thresholds, at, np.zeros(2)) @ found.levels
+    # the spread of the shifts as labels: what a strict and a lenient person say of the same score
+    often = result.x[np.argmax(result.counts.sum(axis=1))]
+    at = result.slopes @ often + result.tau * np.array([-1.0, 1.0])
+    strict, lenient = averaged(result.thresholds, at, np.zeros(2)) @ result.levels
     return (
-        f"People differ (tau {short(found.tau)} on the log-odds): of a score of {short(often[0])} a strict person, one "
-        f"standard deviation from the average one, says {short(strict)} on average, a lenient one {short(lenient)}."
+        f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(often[0])} a strict person, "
+        f"one standard deviation from the average one, says {short(strict)} on average, a lenient one "
+        f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
+        f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
     )
 
 
 def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
     """Where a map knows persons: what is forecast without the judge, and each person's shift."""
-    of = zip(told_apart(results.labels), results, strict=True)
-    known = [(f" ({visible(name)})" if name else "", found) for name, found in of if found.shifts]
-    return [block for name, found in known for block in (_skills_of(name, found), _shifts(name, found))]
-
-
-def _skills_of(name: str, found: CalibrationMap) -> Block:
-    rows = [(one.forecast, one.skill, one.rps, one.log_score) for one in found.forecasters]
-    frame = pd.DataFrame(rows, columns=["known", "skill", "RPS", "log score"])
-    return Block(f"What labels of other texts are forecast by{name}", frame)
-
-
-def _shifts(name: str, found: CalibrationMap) -> Block:
-    rows = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in found.shifts]
-    frame = pd.DataFrame(rows, columns=["annotator", "shift", "std. error", "labels"])
-    says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
-    return Block(f"How each person differs{name}", frame, says)
+    blocks = []
+    for judge, result in zip(told_apart(results.labels), results, strict=True):
+        if not result.shifts:
+            continue
+        name = f" ({visible(judge)})" if judge else ""
+        skills = [(one.forecast, one.skill, one.rps, one.log_score) for one in result.forecasters]
+        frame = pd.DataFrame(skills, columns=["known", "skill", "RPS", "log score"])
+        blocks.append(Block(f"What labels of other texts are forecast by{name}", frame))
+        shifts = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in result.shifts]
+        frame = pd.DataFrame(shifts, columns=["annotator", "shift", "std. error", "labels"])
+        says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
+        blocks.append(Block(f"How each person differs{name}", frame, says))
+    return blocks
 
 
 def map_fact(results: Results[CalibrationMap]) -> str:
     """How far the mean of people goes while the judge goes from one end to the other."""
-    spans = [one.shown for one in results]
-    names = [f"{visible(name, 30)}: " if name else "" for name in told_apart(results.labels)]
-    told = [
-        f"{name}judge {short(s.x[0])} to {short(s.x[-1])}, people on average {short(s.mean[0])} to {short(s.mean[-1])}"
-        for name, s in zip(names, spans, strict=True)
-    ]
-    return "; ".join(told)
+    spans = []
+    for name, result in zip(told_apart(results.labels), results, strict=True):
+        x, mean = result.shown.x, result.shown.mean
+        span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
+        spans.append(f"{visible(name, 30)}: {span}" if name else span)
+    return "; ".join(spans)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
@@ -107,14 +100,30 @@ def map_fact(results: Results[CalibrationMap]) -> str:
 
 def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
     """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
-    return each_once(labels, results, lambda result: [" ".join(filter(None, _told_of(result)))])
+    return each_once(labels, results, _forecast_words)
 
 
-def _told_of(result: ForecastQuality) -> list[str]:
+def _forecast_words(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     ends = bracket(result.interval, result.confidence_level)
-    return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
-            _after_recalibration(result), _kind_of_chances(result), _log(result)]  # fmt: skip
+    sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}."]
+    parts = result.crossfitted
+    if parts.unc > 0 and parts.mcb <= 0:
+        sentences.append("Recalibrated on other groups' labels it would be no better.")
+    elif parts.unc > 0 and parts.mcb > 0:
+        sentences.append(
+            f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
+        )
+    missed = f"{result.n_impossible} of {result.n} labels"
+    if result.kind == "number":
+        sentences.append("A number speaks of no chance: calibrate it to have some.")
+    elif result.sure:
+        sentences.append(f"Each forecast is sure of itself, and {missed} came otherwise: calibrate it to have chances.")
+    elif result.n_impossible:
+        infinite = math.isinf(result.log_score)
+        log = "the log score is infinite" if infinite else f"a floor of {result.floor:g} hides it"
+        sentences.append(f"{missed} had no chance at all: {log}.")
+    return [" ".join(sentences)]
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -129,32 +138,6 @@ def beside_no_judge(result: ForecastQuality) -> str:
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
-
-
-def _after_recalibration(result: ForecastQuality) -> str:
-    """What is in the forecasts, if their chances are put right."""
-    parts = result.crossfitted
-    if not parts.unc > 0 or math.isnan(parts.mcb):
-        return ""
-    if parts.mcb <= 0:
-        return "Recalibrated on other groups' labels it would be no better."
-    return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
-
-
-def _kind_of_chances(result: ForecastQuality) -> str:
-    if result.kind == "number":
-        return "A number speaks of no chance: calibrate it to have some."
-    if result.sure:
-        missed = f"{result.n_impossible} of {result.n} labels came otherwise"
-        return f"Each forecast is sure of itself, and {missed}: calibrate it to have chances."
-    return ""
-
-
-def _log(result: ForecastQuality) -> str:
-    if not result.n_impossible or result.kind == "number" or result.sure:
-        return ""
-    made = "the log score is infinite" if math.isinf(result.log_score) else f"a floor of {result.floor:g} hides it"
-    return f"{result.n_impossible} of {result.n} labels had no chance at all: {made}."
 
 
 def forecast_fact(results: Results[ForecastQuality]) -> str:
@@ -198,22 +181,21 @@ def pit_fact(result: ForecastQuality) -> str:
 
 def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
     """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
-    return each_once(labels, results, lambda result: [_sets_sentence(result)])
+    return each_once(labels, results, _set_words)
 
 
-def _sets_sentence(result: ScoreSets) -> str:
-    k, level = len(result.levels), f"{100 * result.level:g} %"
-    wide = f"{short(result.mean_size)} labels of {k}"
+def _set_words(result: ScoreSets) -> list[str]:
+    level = f"{100 * result.level:g} %"
     if all(cell.k > cell.n for cell in result.cells):
-        return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
+        return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
     cells = " in each cell" * (len(result.cells) > 1)
     surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-    said = (
-        f"{level} of the sets hold what people would say ({surely}); they have {wide} on average, and one label for "
-        f"{100 * result.singles:.3g} % of {len(result.row)} items"
-    )
     gate = "" if result.decides else "; such sets are no gate"
-    return f"{said}{gate}."
+    return [
+        f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
+        f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
+        f"items{gate}."
+    ]
 
 
 def sets_fact(results: Results[ScoreSets]) -> str:
@@ -244,32 +226,29 @@ def sets_notes(results: Results[ScoreSets]) -> list[str]:
 def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
     """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
     names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
-    return [
-        f"{name}{': ' * bool(name)}{_escalation_words(label, result)}"
-        for name, label, result in zip(names, labels, results, strict=True)
-    ]
-
-
-def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
-    name = visible(label.get("rater", "judge"))
-    who = "The judge" if name == "judge" else name
-    sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-    cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
-    cost = "" if math.isnan(result.cost) else cost
-    if not result.n_accepted:
+    sentences = []
+    for name, label, result in zip(names, labels, results, strict=True):
+        judge = visible(label.get("rater", "judge"))
+        who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
+        sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
+        cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+        cost = "" if math.isnan(result.cost) else cost
+        if result.n_accepted:
+            many = " (which holds for many labels, as the confidence was learned from the same ones)"
+            sentences.append(
+                f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} "
+                f"confidence at most {most} of these verdicts ({result.verdict}) differ from people's"
+                f"{'' if result.exact else many}; {result.for_people}.{cost}"
+            )
+            continue
         nearest = result.test.nearest_words
         near = f" {nearest[0].upper()}{nearest[1:]}." if nearest else ""
-        return (
+        sentences.append(
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
             f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
             f"people's.{near}{cost}"
         )
-    learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
-    return (
-        f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} confidence "
-        f"at most {most} of these verdicts ({result.verdict}) differ from people's{learned}; "
-        f"{result.for_people}.{cost}"
-    )
+    return sentences
 
 
 def accept_fact(results: Sequence[Any]) -> str:
@@ -298,18 +277,16 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
-
-
-def _runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores in order, a row for each run of those that have the same set, at the place of its first."""
+    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
+        return frame
+    # scores in order, a row for each run of those that have the same set, at the place of its first
     same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
     begins = (same != same.shift()).any(axis=1)
     rows = frame.drop(columns="nearest").groupby(begins.cumsum())
     ends = rows["score"].last().rename("score_to")
-    out = rows.first().assign(n_items=rows["n_items"].sum())
-    out.insert(out.columns.get_loc("score") + 1, "score_to", ends)
-    return out.set_axis(frame.index[begins])
+    runs = rows.first().assign(n_items=rows["n_items"].sum())
+    runs.insert(runs.columns.get_loc("score") + 1, "score_to", ends)
+    return runs.set_axis(frame.index[begins])
 
 
 # --- item by item ---------------------------------------------------------------------------------------------------
@@ -320,20 +297,18 @@ _ASKED = ("criterion", "prompt", "method", "temperature")
 
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
-    if isinstance(thing, Results):
-        told = [_items_in(label, found) for label, found in zip(thing.labels, thing, strict=True)]
-        frames = [frame for frame in told if frame is not None]
-        if isinstance(thing, Calibration) and thing.scores is not None:
-            frames = [_calibrated_items(thing.apply(thing.scores))]
-        return pd.concat(frames, ignore_index=True) if frames else None
-    is_calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
-    return _calibrated_items(thing) if is_calibrated else None
-
-
-def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
-    if isinstance(found, Escalation):
-        return _decided_items(label, found)
-    return _items_with_sets(label, found) if isinstance(found, ScoreSets) else None
+    if not isinstance(thing, Results):
+        calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
+        return _calibrated_items(thing) if calibrated else None
+    if isinstance(thing, Calibration) and thing.scores is not None:
+        return _calibrated_items(thing.apply(thing.scores))
+    frames = []
+    for label, result in zip(thing.labels, thing, strict=True):
+        if isinstance(result, Escalation):
+            frames.append(_decided_items(label, result))
+        elif isinstance(result, ScoreSets):
+            frames.append(_items_with_sets(label, result))
+    return pd.concat(frames, ignore_index=True) if frames else None
 
 
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
@@ -407,8 +382,18 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     """
     label, found = figure.single_pair(result, CalibrationMap)
     drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
-    at, low, mean, high = _map_line(found)
-    _label_dots(drawn, found)
+    if len(found.slopes) > 1 and not found.own_only:
+        at, mean, low, high = found.shown[:4]
+    else:
+        x = np.zeros((101, len(found.slopes)))
+        at = x[:, 0] = np.linspace(found.x[:, 0].min(), found.x[:, 0].max(), 101)
+        mean = found.predict(x) @ found.levels
+        low, high = found.band(x, mean)
+    # one dot for each score and label that came together
+    row, place = np.nonzero(found.counts)
+    dots, which = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
+    n = np.bincount(which.ravel(), found.counts[row, place])
+    drawn.scatter(*dots.T, s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
@@ -428,26 +413,6 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     return drawn
 
 
-def _map_line(found: CalibrationMap) -> tuple[Floats, Floats, Floats, Floats]:
-    """Scores of the judge, and at each the ends of the band around the mean of people."""
-    if len(found.slopes) > 1 and not found.own_only:
-        shown = found.shown
-        return shown.x, shown.low, shown.mean, shown.high
-    at = np.zeros((101, len(found.slopes)))
-    at[:, 0] = np.linspace(found.x[:, 0].min(), found.x[:, 0].max(), 101)
-    mean = found.predict(at) @ found.levels
-    low, high = found.band(at, mean)
-    return at[:, 0], np.asarray(low), mean, np.asarray(high)
-
-
-def _label_dots(ax: Axes, found: CalibrationMap) -> None:
-    """One dot for each score and label that came together."""
-    row, place = np.nonzero(found.counts)
-    at, where = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
-    n = np.bincount(where.ravel(), found.counts[row, place])
-    ax.scatter(at[:, 0], at[:, 1], s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
-
-
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
 
 _CURVES = 7  # curves in one picture
@@ -464,11 +429,6 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     above : float, optional
         Draw the chance of a label above this level. Default: of two levels that chance, else the mean label.
 
-    Raises
-    ------
-    ValueError
-        If there is no such level, or there are more than seven results.
-
     Examples
     --------
     >>> from calib.stats import forecast_quality
@@ -482,9 +442,13 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
         raise ArgumentError("results", f"must hold {_CURVES} results at most to be drawn as lines", f"has {len(pairs)}")
     drawn = figure.axes_of(ax)
     names = told_apart([label for label, _ in pairs])
-    for place, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        _draw_curve(drawn, curve, figure.COLOURS[place], plain_text(name) if len(pairs) > 1 else "")
-    _draw_diagonal(drawn, pairs[0][1], curves[0])
+    for curve, name, colour in zip(curves, names, figure.COLOURS, strict=False):
+        label = plain_text(name) if len(pairs) > 1 else ""
+        drawn.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=label)
+        if len(curve.forecast) <= _MARKED:
+            drawn.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
+        else:
+            drawn.plot(curve.forecast, np.full(len(curve.forecast), drawn.get_ylim()[0]), "|", color=colour, alpha=0.5)
     _name_axes(drawn, pairs[0][1], curves[0], len(pairs))
     fact = curve_fact(pairs[0][1], curves[0]) if len(pairs) == 1 else forecast_fact(Results.of(pairs))
     if len(pairs) > 1:
@@ -505,31 +469,16 @@ def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
     raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
 
 
-def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
-    ax.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=name)
-    if len(curve.forecast) <= _MARKED:
-        ax.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
-    else:
-        ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
-
-
-def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve) -> None:
-    """Where what comes is what was forecast; a number forecasts no chance."""
-    mean = math.isnan(curve.above)
-    if mean or result.kind == "distribution":
+def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
+    """With the diagonal, where what comes is what was forecast; a number forecasts no chance."""
+    mean, chances = math.isnan(curve.above), result.kind == "distribution"
+    if mean or chances:
         ends = [result.levels[0], result.levels[-1]] if mean else [0.0, 1.0]
         ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
-
-
-def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
+    forecast = "mean label" if mean else f"chance of a label above {short(curve.above)}"
     n = f"   (n = {result.n} labels)" * (n_results == 1)
-    if math.isnan(curve.above):
-        ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
-        ax.set_ylabel("mean label that came")
-        return
-    chance = f"chance of a label above {short(curve.above)}, as forecast"
-    ax.set_xlabel(f"{chance if result.kind == 'distribution' else 'score'}{n}")
-    ax.set_ylabel(f"share of labels above {short(curve.above)}")
+    ax.set_xlabel(f"{f'{forecast}, as forecast' if chances else 'score'}{n}")
+    ax.set_ylabel("mean label that came" if mean else f"share of labels above {short(curve.above)}")
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
@@ -631,11 +580,14 @@ def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | Non
     from matplotlib import colormaps
     from matplotlib.patches import Patch
 
-    facts, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
-    rows = figure.rows_of(ax, facts, [found for _, found in pairs], pitch=1.2)
+    labels, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
+    rows = figure.rows_of(ax, labels, [found for _, found in pairs], pitch=1.2)
     shades = [colormaps["Blues"](x) for x in np.linspace(0.95, 0.2, most)]
     for mark in rows.marks:
-        share = _shares_of_sizes(mark.result, most)
+        sets = mark.result
+        n = np.bincount(sets.size - 1, sets.n_items, minlength=most)
+        n[len(sets.levels) - 1] += sets.n_unread  # of an item without a score the set is the whole scale
+        share = n / max(n.sum(), 1)
         for part, left, colour in zip(share, np.cumsum(share) - share, shades, strict=True):
             rows.ax.barh(rows.heights[mark.place], part, 0.6, left=left, color=colour, edgecolor="white", zorder=2)
             if part >= _ROOM:
@@ -648,16 +600,9 @@ def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | Non
     ends = {0: "1 label", most - 1: f"{most} labels"}
     named = range(most) if most <= 7 else ends
     handles = [Patch(color=shades[i], label=ends.get(i, str(i + 1))) for i in named]
-    title, fact = title_of(facts, rows.names), sets_fact(Results.of(pairs))
+    title, fact = title_of(labels, rows.names), sets_fact(Results.of(pairs))
     figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
     return figure.finished(rows.ax, ax)
-
-
-def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
-    """Share of the items whose set has 1, 2, ... labels; of an item without a score it is the whole scale."""
-    n = np.bincount(found.size - 1, found.n_items, minlength=most)
-    n[len(found.levels) - 1] += found.n_unread
-    return np.asarray(n / max(n.sum(), 1))
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------

@@ -195,14 +195,6 @@ def forecast_quality(
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    ForecastQuality
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, a number is off the scale, or nothing is labelled.
 
     References
     ----------

@@ -86,16 +86,10 @@ def calibrate(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Calibration
-
     Raises
     ------
     TableError
         If nothing matches, or people's labels are on no scale of up to 25 values.
-    ValueError
-        If no labelled item has a score.
 
     Examples
     --------
@@ -275,8 +269,6 @@ def score_sets(
     ------
     TableError
         If nothing matches, or the labelled items were drawn with unequal probabilities.
-    ValueError
-        If no labelled item has a score.
 
     Examples
     --------
@@ -363,8 +355,6 @@ def escalate(
     ------
     TableError
         If nothing matches, or labels were drawn with unlike chances.
-    ValueError
-        If an argument breaks its rule.
 
     Examples
     --------

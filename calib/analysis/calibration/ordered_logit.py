@@ -104,11 +104,6 @@ class OrderedLogit(Result):
         ndarray, shape (n, K)
             No probability is below the smallest number that a computer can tell from 0.
 
-        Raises
-        ------
-        ValueError
-            If there are not p inputs, or one is infinite.
-
         Examples
         --------
         >>> ordered_logit([1, 1, 2, 2, 3, 3], [0, 0, 0, 1, 1, 1]).predict([1, 3, None]).round(2)
@@ -216,15 +211,10 @@ def ordered_logit(
     weights : array_like, shape (n,), optional
         How many labels each row counts for. Default: one each.
 
-    Returns
-    -------
-    OrderedLogit
-
     Raises
     ------
     ValueError
-        If lengths differ, levels are not ascending or fewer than two, a label is not one of them, no row has label
-        and inputs, ridge, pseudo or a weight is below 0, or a level has no label and ``pseudo=0``.
+        If a level has no label and ``pseudo=0``, among others.
 
     References
     ----------
