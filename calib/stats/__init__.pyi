@@ -54,7 +54,7 @@ from calib.analysis.calibration.forecast_quality import (
     forecast_quality as forecast_quality,
 )
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
-from calib.analysis.calibration.ridge_choice import RidgeCandidate as RidgeCandidate
+from calib.analysis.calibration.proportional_odds import RidgeCandidate as RidgeCandidate
 from calib.analysis.calibration.score_sets import ScoreSets as ScoreSets
 from calib.analysis.distributions.distribution import (
     entropy as entropy,

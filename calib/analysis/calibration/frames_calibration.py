@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, sha, written
+from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, written
 from calib.analysis.calibration.frames_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
+from calib.analysis.calibration.ordered_logit import sha
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short

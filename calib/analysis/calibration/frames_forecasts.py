@@ -10,7 +10,8 @@ import pandas as pd
 
 from calib.analysis.calibration.conformal import one_of_each, sets_of
 from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
-from calib.analysis.calibration.frames_file import scale_text, sha
+from calib.analysis.calibration.frames_file import scale_text
+from calib.analysis.calibration.ordered_logit import sha
 from calib.core.check import Floats
 from calib.core.result import short
 from calib.stats import CalibrationMap, ScoreSets
