@@ -86,7 +86,7 @@ def _refuse_with_apply(apply: Path, at: list[float] | None, **others: Path | Non
 
 
 def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames_forecasts import chance_columns
+    from calib.analysis.calibration.frames_inputs import chance_columns
 
     calibrated = calibration.apply(judged, allow_stale=allow_stale)
     show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))

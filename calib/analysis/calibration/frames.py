@@ -10,33 +10,31 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.frames_calibration import Calibration
+from calib.analysis.calibration.conformal import one_of_each, sets_of
+from calib.analysis.calibration.frames_calibration import Calibration, kept_forecasts
 from calib.analysis.calibration.frames_escalation import Rule, check_escalation, escalation_of, verdicts_of, votes_of
 from calib.analysis.calibration.frames_file import Bound, with_record
-from calib.analysis.calibration.frames_forecasts import (
-    chance_columns,
-    forecasts_of,
-    kept_forecasts,
-    labelled_sets,
-    labels_beside,
-)
 from calib.analysis.calibration.frames_inputs import (
     KINDS,
     beside,
+    chance_columns,
+    forecasts_of,
     group_of_rows,
     inputs_beside,
     judges_alone,
     judges_of,
+    labels_beside,
     prompts_of,
 )
 from calib.analysis.distributions.frames import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
+from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
-from calib.table import has_replies
-from calib.table.gold import labelled_pairs, parts_of, with_warnings
-from calib.table.results import Results
+from calib.table import TableArgumentError, TableError, has_replies, parse_scale
+from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
+from calib.table.results import Results, words
 from calib.table.validate import Checked, Who, in_the_names_of, items_in, ratings_in, scores_in
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
@@ -105,30 +103,26 @@ def calibrate(
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
-    judge, columns = _judge_and_columns(columns)
+    judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
+    if hasattr(judge, "temperature"):
+        others: Any = {name: value for name, value in columns.items() if name != "judge"}
+        columns = others
+    else:
+        judge = None
     files = given(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     table = judges_alone(scores_in(files.scores, "scores"), people)
-    group = files.named(groups)
-    own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
-    sent: dict[str, Any] = {"prompt": prompts_of(prompt, table), "judge": judge}
+    judges, group, sent = judges_of(table, inputs), files.named(groups), prompts_of(prompt, table)
+    own = {Who.of(label): rows for label, rows in judges.slices()}
+    options = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     answers = []
-    for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
-        read = beside(own[Who.of(judged.label)], table, inputs)
-        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, **sent)
-        answers.append(with_record(bound, inputs_beside(read, own[Who.of(judged.label)], judged), asked))
-    labels, found = zip(*answers, strict=True)
-    return Calibration(labels, found, table.frame)
-
-
-def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
-    """`judge` may be a `Judge` or, as everywhere, name a column."""
-    judge: Any = columns.get("judge")
-    if not hasattr(judge, "temperature"):
-        return None, columns
-    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
-    return judge, rest
+    for judged in labelled_pairs(judges, people, (group,)):
+        rows = own[Who.of(judged.label)]
+        read = beside(rows, table, inputs)
+        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, sent, judge)
+        answers.append(with_record(bound, inputs_beside(read, rows, judged), options))
+    labels, maps = zip(*answers, strict=True)
+    return Calibration(labels, maps, table.frame)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
@@ -288,11 +282,55 @@ def score_sets(
     people = scores_in(files.people, "gold")
     judges = judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
-    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
-    return Results.of(
-        labelled_sets(judged, judges.frame["item"], **asked)
-        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
-    )
+    items = pd.Index(judges.frame["item"].astype(object).unique())
+    answers = []
+    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
+        frame = judged.frame.iloc[np.argsort(items.get_indexer(judged.frame["item"]), kind="stable")]
+        x, y = frame["x"], frame["y"]
+        if by == "score":  # an item without a score is in none, and gets the whole scale
+            cell = x.fillna(x.min()).fillna(0.0).to_numpy()
+        else:
+            cell = None if by is None else whole_column(frame, by, "by")
+        _need_one_chance(frame, cell, judged.label)
+        units = None if group is None else groups_of(frame, group)
+        if one_per_group and units is None:
+            rule = "needs a column of documents (groups=, in a shell --groups)"
+            raise TableArgumentError("one_per_group", rule, "there is none")
+        if one_per_group:
+            y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
+        with in_the_names_of(judged.label, y="gold", x="scores"):
+            found = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
+        about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
+        about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
+        about |= {"label": frame["y"].to_numpy()}
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
+        notes = (*judged.warnings, *_unsaid_scale(judged))
+        answers.append((judged.label | counts, with_warnings(replace(found, columns=about), notes)))
+    return Results.of(answers)
+
+
+def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
+    """Labelled items must come in no particular order among the others, within each cell."""
+    if "inclusion" not in frame or frame["inclusion"].isna().all() or frame["y"].notna().all():
+        return
+    chance = frame["inclusion"].astype(float).groupby(np.zeros(len(frame)) if cell is None else cell)
+    if ((chance.max() - chance.min()) > 1e-6 * chance.max()).any():
+        design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
+        raise TableError(
+            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
+            f"these with several (design {design!r}). Draw with choose_items(scores, n) or design='groups'; for labels "
+            f"of strata type by='stratum'."
+        )
+
+
+def _unsaid_scale(judged: Labelled) -> tuple[str, ...]:
+    """Labels beyond those that came are in no set, unless a scale says that they can be."""
+    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
+    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
+        return ()
+    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+    return (f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss "
+            "what lies beyond: give people's scores the column `scale`",)  # fmt: skip
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------
