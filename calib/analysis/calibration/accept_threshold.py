@@ -342,10 +342,10 @@ def accept_threshold(
 
 def grid_of(pool: Floats) -> tuple[Floats, Floats]:
     """Thresholds, the strictest first, and the share of the pool at or above each; no label is looked at."""
-    known = pool[np.isfinite(pool)]
-    at = np.quantile(known, np.arange(_QUANTILES) / _QUANTILES, method="lower")
+    finite = pool[np.isfinite(pool)]
+    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
     thresholds = np.unique(at)[::-1]
-    return thresholds, (known >= thresholds[:, None]).sum(axis=1) / len(pool)
+    return thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:
@@ -392,11 +392,11 @@ def _strictest(expected: Floats, alpha: float, delta: float, share: float) -> in
 
 def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The level that each is tested with, the strictest first, and whether it passed; one that passed hands it on."""
-    level, passed, carried = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
+    level, passed, inherited = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
     for place, weight in enumerate(weights):
-        level[place] = carried + weight
+        level[place] = inherited + weight
         passed[place] = level[place] > 0 and p[place] <= level[place]
-        carried = level[place] if passed[place] else 0.0
+        inherited = level[place] if passed[place] else 0.0
     return level, passed
 
 
@@ -477,9 +477,9 @@ def _aurc(sure: Floats, wrong: Floats) -> float:
 def _doubts_of_labels(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
     """What a reader should know before the threshold."""
     least, units = zero_error_labels(alpha, level), labels.units
-    found = {
+    texts = {
         f"few_labels: a risk of {short(alpha)} takes {least} labels without an error among the accepted; there are "
         f"{units}, so that nothing can be accepted": not weights.any(),
         "constant_confidence: all items are equally sure: they are accepted together or not at all": len(weights) == 1,
     }
-    return tuple(text for text, holds in found.items() if holds)
+    return tuple(text for text, holds in texts.items() if holds)

@@ -207,12 +207,12 @@ class CalibrationMap(Result):
         return Shown(x, mean, low, high, label, n[n > 0], means[:, 5:])
 
     def _rows(self) -> list[dict[str, Any]]:
-        shown = self.shown
-        n = shown.n.round(9)
+        table = self.shown
+        n = table.n.round(9)
         whole = n.astype(int) if (n == n.round()).all() else n  # weights may be anything
         names = ["judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean"]
         names += [f"p_{short(level)}" for level in self.levels]
-        columns = [shown.x, shown.mean, shown.low, shown.high, whole, shown.label, *shown.p.T]
+        columns = [table.x, table.mean, table.low, table.high, whole, table.label, *table.p.T]
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -224,11 +224,11 @@ class CalibrationMap(Result):
         return terms | {"cl": self.confidence_level, "missing": self.n_missing or None}
 
     def __str__(self) -> str:
-        shown = self.shown
-        ends = dict.fromkeys((0, len(shown.x) - 1))
+        table = self.shown
+        ends = dict.fromkeys((0, len(table.x) - 1))
         means = "; ".join(
-            f"{short(shown.x[i])} means {short(shown.mean[i])}, "
-            f"{bracket(Interval(shown.low[i], shown.high[i]), self.confidence_level)}"
+            f"{short(table.x[i])} means {short(table.mean[i])}, "
+            f"{bracket(Interval(table.low[i], table.high[i]), self.confidence_level)}"
             for i in ends
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
@@ -337,7 +337,7 @@ def calibration_map(
     if people is not None:
         persons = {"tau": people.tau, "shifts": people.shifts, "forecasters": people.forecasters}
         persons |= {"fold_shifts": folds[2], "resampled_shifts": resampled[2]}
-    found = CalibrationMap(
+    result = CalibrationMap(
         levels=labels.levels,
         thresholds=thresholds,
         slopes=slopes,
@@ -359,32 +359,32 @@ def calibration_map(
         confidence_level=confidence_level,
         **persons,
     )
-    doubts = _doubts_of(found)
+    doubts = _doubts_of(result)
     for text in doubts:
         check.warn(text)
-    return replace(found, warnings=(*doubts, *(people.warnings if people else ())))
+    return replace(result, warnings=(*doubts, *(people.warnings if people else ())))
 
 
-def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:
+def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
     """What a reader should know before the map."""
-    seen, slope = found.levels[found.counts.sum(axis=0) > 0], found.slopes[0]
-    never = ", ".join(map(short, np.setdiff1d(found.levels, seen)))
-    alone = found.own_only or len(found.slopes) == 1
-    reversed_ = float((found.resampled_slopes[:, 0] < 0).mean()) if len(found.resampled_slopes) else math.nan
-    constant = bool((np.ptp(found.x, axis=0) == 0).all())
-    several, missing = 1 < len(seen) < len(found.levels), found.n_missing
+    seen, slope = result.levels[result.counts.sum(axis=0) > 0], result.slopes[0]
+    never = ", ".join(map(short, np.setdiff1d(result.levels, seen)))
+    alone = result.own_only or len(result.slopes) == 1
+    reversed_ = float((result.resampled_slopes[:, 0] < 0).mean()) if len(result.resampled_slopes) else math.nan
+    constant = bool((np.ptp(result.x, axis=0) == 0).all())
+    several, missing = 1 < len(seen) < len(result.levels), result.n_missing
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
         "shares": constant,
         "negative_slope: the higher the judge's score, the lower people's labels "
         f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and slope * np.ptp(found.x[:, 0]) < -_SPECK,
+        and slope * np.ptp(result.x[:, 0]) < -_SPECK,
         f"labels_alike: every label is {short(seen[0])}; nothing tells which items have another": len(seen) == 1,
         f"unseen_levels: nobody said {never}; their chance comes from the pseudo-label alone": several,
         "one_group: all labels are of one group, so there is neither cross-fitting nor an interval of the map; its "
-        "scores of the labelled items know their labels": found.n_groups == 1,
-        f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be short": 1
-        < found.n_groups
+        "scores of the labelled items know their labels": result.n_groups == 1,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be short": 1
+        < result.n_groups
         < 10,
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }

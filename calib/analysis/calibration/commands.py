@@ -41,21 +41,41 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
-    from calib.analysis.calibration.display import map_blocks
     from calib.analysis.calibration.frames_file import is_calibration
 
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")
     if is_calibration(file):
-        _refuse_but_at(at, labels=labels, apply=apply, save=save, out=out)
-        print_table(calib.Calibration.read(file).at(*at or ()))
-        return
-    if apply is not None:
-        _refuse_with_apply(apply, at, labels=labels, save=save)
+        if not at or any(other is not None for other in (labels, apply, save, out)):
+            raise typer.BadParameter(
+                "FILE is a calibration: --at alone says what a score means by it; to score other items type "
+                "calib calibrate SCORES --apply FILE."
+            )
+        print_table(calib.Calibration.read(file).at(*at))
+    elif apply is not None:
+        if labels is not None or save is not None:
+            text = "--apply takes no labels and makes no new calibration: leave out LABELS and --save."
+            raise typer.BadParameter(text)
+        if at:
+            raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
         _apply(calib.Calibration.read(apply), files.taken(file, names=("scores",))[0], out, allow_stale=allow_stale)
-        return
-    judged, people = files.taken(file, labels)
-    calibration = calib.calibrate(judged, people, **options)
+    else:
+        _show_calibration(calib.calibrate(*files.taken(file, labels), **options), at, save, out)
+
+
+def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
+    from calib.analysis.calibration.frames_inputs import chance_columns
+
+    calibrated = calibration.apply(judged, allow_stale=allow_stale)
+    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
+    write(_without_empty(calibrated), out)
+
+
+def _show_calibration(
+    calibration: calib.Calibration, at: list[float] | None, save: Path | None, out: Path | None
+) -> None:
+    from calib.analysis.calibration.display import map_blocks
+
     if at:
         print_table(calibration.at(*at))
     else:
@@ -69,36 +89,12 @@ def calibrate(
         typer.echo(f"wrote {shown_text(calibration.save(save))}")
 
 
-def _refuse_but_at(at: list[float] | None, **others: Path | None) -> None:
-    """Of a calibration as FILE only scores are asked."""
-    if not at or any(other is not None for other in others.values()):
-        raise typer.BadParameter(
-            "FILE is a calibration: --at alone says what a score means by it; to score other items type "
-            "calib calibrate SCORES --apply FILE."
-        )
-
-
-def _refuse_with_apply(apply: Path, at: list[float] | None, **others: Path | None) -> None:
-    if any(other is not None for other in others.values()):
-        raise typer.BadParameter("--apply takes no labels and makes no new calibration: leave out LABELS and --save.")
-    if at:
-        raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
-
-
-def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames_inputs import chance_columns
-
-    calibrated = calibration.apply(judged, allow_stale=allow_stale)
-    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
-    write(_without_empty(calibrated), out)
-
-
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
     """Without the columns that every table of scores may have and this one has nothing in: reading fills them in."""
     from calib.table import SCHEMAS
 
-    spare = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
-    empty = [name for name in spare if (scores[name].isna() | (scores[name].astype(str) == "")).all()]
+    optional = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
+    empty = [name for name in optional if (scores[name].isna() | (scores[name].astype(str) == "")).all()]
     return scores.drop(columns=empty)
 
 

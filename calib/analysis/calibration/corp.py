@@ -61,9 +61,9 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
         own = fold == one
         mine = np.bincount(row[own], weight[own], minlength=len(at.x))
         left = at.weight - mine
-        known = left > _TINY * at.weight
-        mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[known] / left[known]
-        out[own] = np.interp(at.x[row[own]], at.x[known], monotone(mean, left[known]))
+        there = left > _TINY * at.weight
+        mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[there] / left[there]
+        out[own] = np.interp(at.x[row[own]], at.x[there], monotone(mean, left[there]))
     return out
 
 
@@ -234,8 +234,8 @@ def forecasts_in(
 def chances_below(share: Floats, levels: Floats) -> Floats:
     """Cumulative shares in ascending order of the levels, without the last; NaN where there is no mass."""
     if share.ndim != 2 or share.shape[1] != len(levels):
-        given = f"got shape {share.shape}"
-        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", given)
+        got = f"got shape {share.shape}"
+        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", got)
     if (share < 0).any():
         raise ArgumentError("p", "must hold weights that are not negative", f"got {short(np.nanmin(share))}")
     below = np.cumsum(share[:, np.argsort(levels)], axis=1)

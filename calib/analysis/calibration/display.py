@@ -33,19 +33,19 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
     """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
     sentences = []
     for label, result in zip(labels, results, strict=True):
-        shown = result.shown
-        often, last = int(np.argmax(shown.n)), len(shown.x) - 1
+        table = result.shown
+        often, last = int(np.argmax(table.n)), len(table.x) - 1
         about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
-        ends = bracket(Interval(shown.low[often], shown.high[often]), result.confidence_level)
+        ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
         interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
-        others = [f"; {short(shown.x[i])} means {short(shown.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
+        others = [f"; {short(table.x[i])} means {short(table.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
         top = result.levels[-2:] if len(result.levels) > 2 else result.levels[-1:]
-        share = f"{100 * shown.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
+        share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
         averaged_over = len(result.slopes) > 1 and not result.own_only
         beside = " (on average over what else the map reads)" if averaged_over else ""
-        means = f"means: people would say {short(shown.mean[often])} on average {interval}, {share}{''.join(others)}"
+        means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
         sentences.append(
-            f"{about}a judge score of {short(shown.x[often])}{beside} {means}; from {result.n} labelled items."
+            f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
             f"{_who_rated(result)}"
         )
     return sentences
@@ -315,31 +315,31 @@ def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     """The chance of each label, the mean and its interval; those of which least is known first."""
     chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
     about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
-    shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
-    shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
-    shown = shown.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
-    return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
+    frame = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
+    frame = frame.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
+    frame = frame.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
+    return frame.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
 
 
-def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
+def _decided_items(label: Mapping[str, Any], result: Escalation) -> pd.DataFrame:
     """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
-    items = found.items
+    items = result.items
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = _named_items(label, items).assign(
+    frame = _named_items(label, items).assign(
         **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
     )
-    return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
+    return frame.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
 
 
-def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+def _items_with_sets(label: Mapping[str, Any], result: ScoreSets) -> pd.DataFrame:
     """The labels that people may give each item; the widest sets first."""
-    items = found.items
+    items = result.items
     ends = zip(items["low"], items["high"], strict=True)
-    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    shown = _named_items(label, items)
-    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
+    sets = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    frame = _named_items(label, items)
+    return frame.assign(**{"judge's score": items["score"], "set": sets, "sort": -items["size"].to_numpy(dtype=float)})
 
 
 def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
@@ -380,36 +380,36 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     >>> ax.get_ylabel()
     "people's label"
     """
-    label, found = figure.single_pair(result, CalibrationMap)
+    label, single = figure.single_pair(result, CalibrationMap)
     drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
-    if len(found.slopes) > 1 and not found.own_only:
-        at, mean, low, high = found.shown[:4]
+    if len(single.slopes) > 1 and not single.own_only:
+        at, mean, low, high = single.shown[:4]
     else:
-        x = np.zeros((101, len(found.slopes)))
-        at = x[:, 0] = np.linspace(found.x[:, 0].min(), found.x[:, 0].max(), 101)
-        mean = found.predict(x) @ found.levels
-        low, high = found.band(x, mean)
+        x = np.zeros((101, len(single.slopes)))
+        at = x[:, 0] = np.linspace(single.x[:, 0].min(), single.x[:, 0].max(), 101)
+        mean = single.predict(x) @ single.levels
+        low, high = single.band(x, mean)
     # one dot for each score and label that came together
-    row, place = np.nonzero(found.counts)
-    dots, which = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
-    n = np.bincount(which.ravel(), found.counts[row, place])
+    row, place = np.nonzero(single.counts)
+    dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
+    n = np.bincount(which.ravel(), single.counts[row, place])
     drawn.scatter(*dots.T, s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
     drawn.set_xlabel("judge's score")
     drawn.set_ylabel("people's label")
-    if len(found.levels) <= 11:
-        drawn.set_yticks(found.levels)
-    margin = 0.06 * np.ptp(found.levels)
-    drawn.set_ylim(found.levels[0] - margin, found.levels[-1] + margin)
-    if len(scores := np.unique(found.x[:, 0])) <= _MOST_SHADES and len(found.x[0]) == 1:
+    if len(single.levels) <= 11:
+        drawn.set_yticks(single.levels)
+    margin = 0.06 * np.ptp(single.levels)
+    drawn.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
+    if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
-        figure.handle(f"mean of people, {100 * found.confidence_level:g} % band of the map", color=colour),
-        figure.handle(f"labels (area: how many; {short(found.n)} items)", color=figure.GREY, marker="o", linestyle=""),
+        figure.handle(f"mean of people, {100 * single.confidence_level:g} % band of the map", color=colour),
+        figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
-    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, found)])))
+    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
     return drawn
 
 
@@ -477,7 +477,7 @@ def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_res
         ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
     forecast = "mean label" if mean else f"chance of a label above {short(curve.above)}"
     n = f"   (n = {result.n} labels)" * (n_results == 1)
-    ax.set_xlabel(f"{f'{forecast}, as forecast' if chances else 'score'}{n}")
+    ax.set_xlabel((f"{forecast}, as forecast" if chances else "score") + n)
     ax.set_ylabel("mean label that came" if mean else f"share of labels above {short(curve.above)}")
 
 
@@ -542,35 +542,35 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     return _rows_of_sizes(pairs, ax) if len(pairs) > 1 else _bars_of_sets(*pairs[0], ax)
 
 
-def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> Axes:
-    drawn, several = figure.axes_of(ax), len(found.cells) > 1
-    values = np.unique(found.score)
+def _bars_of_sets(label: dict[str, Any], sets: ScoreSets, ax: Axes | None) -> Axes:
+    drawn, several = figure.axes_of(ax), len(sets.cells) > 1
+    values = np.unique(sets.score)
     pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
     if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
         pitch = float(np.ptp(values)) / 200
-    step = float(np.diff(found.levels).min())
-    shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
-    beside = len(shown) if len(values) < len(found.score) else 1  # cells that share a score lie side by side
-    for place, cell in enumerate(shown):
-        here, colour = found.cell == cell, figure.look_of(place)[0]
+    step = float(np.diff(sets.levels).min())
+    cells = [c for c in range(len(sets.cells)) if (sets.cell == c).any()]
+    beside = len(cells) if len(values) < len(sets.score) else 1  # cells that share a score lie side by side
+    for place, cell in enumerate(cells):
+        here, colour = sets.cell == cell, figure.look_of(place)[0]
         wide = 0.7 * pitch / beside
-        at = found.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
-        height = found.high[here] - found.low[here] + 0.8 * step
-        drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
-        drawn.plot(at, found.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
-    drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
+        at = sets.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
+        height = sets.high[here] - sets.low[here] + 0.8 * step
+        drawn.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
+        drawn.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+    drawn.set_xlabel(f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)")
     drawn.set_ylabel("people's label")
-    drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
-    drawn.set_ylim(found.levels[0] - 0.6 * step, found.levels[-1] + 0.6 * step)
+    drawn.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    drawn.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
-    colours = [figure.look_of(place)[0] for place in range(len(shown))]
-    names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
+    colours = [figure.look_of(place)[0] for place in range(len(cells))]
+    names = [plain_text(sets.cells[cell].name) for cell in cells] if several else [f"{100 * sets.level:g} % set"]
     handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
     handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
                                  linestyle=""))  # fmt: skip
-    fact = sets_fact(Results.of([(label, found)]))
+    fact = sets_fact(Results.of([(label, sets)]))
     figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))
     return drawn
 

@@ -214,7 +214,7 @@ def forecast_quality(
     if not 0 <= floor < 1:
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     data, n_missing = _labelled(p, y, levels, groups, weights)
-    found = ForecastQuality(
+    result = ForecastQuality(
         **_scores(data, floor),
         **_parts(data, n_missing, confidence_level),
         ece=_calibration_error(data) if data.number is None else np.nan,
@@ -228,7 +228,7 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(found, warnings=_forecast_warnings(found))
+    return replace(result, warnings=_forecast_warnings(result))
 
 
 def _labelled(
@@ -244,20 +244,16 @@ def _labelled(
         if (off := (number < low) | (number > high)).any():
             rule = f"must be on the scale of the labels, {short(low)} to {short(high)}"
             raise ArgumentError("p", rule, f"got {short(number[off][0])}: calibrate it first")
-        share = (number - low) / (high - low) if len(values) == 2 else _certain(number, values)
+        if len(values) == 2:
+            share = (number - low) / (high - low)
+        else:  # all weight on the level of the number, of one between two on the higher: that is where it is reached
+            at = np.searchsorted(values, np.where(np.isnan(number), low, number))
+            share = np.where(np.isnan(number)[:, None], np.nan, np.eye(len(values))[at])
     below, place, used, weight = forecasts_in(share, y, values, weights)
     need_labels(used)
     number = None if number is None or len(values) == 2 else number[used]
     unit = units_of(groups, used)
     return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
-
-
-def _certain(number: Floats, levels: Floats) -> Floats:
-    """All weight on the level of the number, of one between two levels on the higher: that is where it is reached."""
-    at = np.searchsorted(levels, np.where(np.isnan(number), levels[0], number))
-    share = np.zeros((len(number), len(levels)))
-    share[np.arange(len(at)), at] = np.where(np.isnan(number), np.nan, 1.0)
-    return share
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -284,61 +280,17 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
 
 
 def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
-    """The ranked probability score and its parts, as fitted and cross-fitted, with intervals."""
-    made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
-    made |= {"n_levels": len(data.levels), "n_missing": n_missing}
-    losses = _losses(data)
-    score, recalibrated, reference = map(data.mean, losses.T)
-    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
-    rps, skill, mcb, dsc = _intervals(losses, data, level)
-    return {
-        "rps": score,
-        "rps_interval": rps,
-        "skill": 1 - score / reference if reference > 0 else np.nan,
-        "interval": skill,
-        "skill_in_sample": 1 - score / shares if shares > 0 else np.nan,
-        "corp": corp_of(score, fitted, shares, **made),
-        "crossfitted": corp_of(score, recalibrated, reference, **made),
-        "mcb_interval": mcb,
-        "dsc_interval": dsc,
-    }
-
-
-def _losses(data: _Data) -> Floats:
-    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
-    came = data.came
-    if data.number is None:
-        score = np.mean((data.below - came) ** 2, axis=1)
-    else:
-        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
-        score = np.abs(place - data.place) / (len(data.levels) - 1)
-    sums = unit_sums(data.weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
-    others = sums.sum(axis=0) - sums
-    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
-    recalibrated = np.mean((_recalibrated(data) - came) ** 2, axis=1)
-    return np.column_stack([score, recalibrated, np.mean((shares - came) ** 2, axis=1)])
-
-
-def _recalibrated(data: _Data) -> Floats:
-    """Each chance after isotonic regression on the labels of other groups."""
-    fold, came = data.unit % _FOLDS, data.came
-    out = np.full(data.below.shape, np.nan)
-    if data.unit.max() == 0:
-        return out
-    at = None if data.number is None else ordered(-data.number, data.weight)
-    for k in range(data.below.shape[1]):
-        by = ordered(data.below[:, k], data.weight) if at is None else at
-        out[:, k] = learned_elsewhere(by, came[:, k], data.weight, fold)
-    return out
-
-
-def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
-    """Of the score, the skill, and the cross-fitted MCB and DSC: jackknife over groups.
+    """The ranked probability score and its parts, as fitted and cross-fitted, with jackknife intervals over groups.
 
     The shares and the recalibration are where their own losses are least, so that their errors do not count to
     first order, and the losses may be taken as they are. The shares' error of second order is all that there is where
     forecasts are nearly shares themselves, the same for every item: without it such had skill in one sample of three.
     """
+    made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
+    made |= {"n_levels": len(data.levels), "n_missing": n_missing}
+    losses = _losses(data)
+    score, recalibrated, reference = map(data.mean, losses.T)
+    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
@@ -347,10 +299,35 @@ def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
     cov = off.T @ off / data.weight.sum()
     variance[1] += ratio(float(2 * (cov**2).sum() / len(cov) ** 2), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
     variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
-    return [
-        Interval(float(point - half), float(point + half))
-        for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)
-    ]
+    half = quantile(n - 1, (1 - level) / 2) * np.sqrt(variance)
+    ends = zip((points - half).tolist(), (points + half).tolist(), strict=True)
+    intervals = zip(("rps_interval", "interval", "mcb_interval", "dsc_interval"), ends, strict=True)
+    return {name: Interval(*pair) for name, pair in intervals} | {
+        "rps": score,
+        "skill": 1 - score / reference if reference > 0 else np.nan,
+        "skill_in_sample": 1 - score / shares if shares > 0 else np.nan,
+        "corp": corp_of(score, fitted, shares, **made),
+        "crossfitted": corp_of(score, recalibrated, reference, **made),
+    }
+
+
+def _losses(data: _Data) -> Floats:
+    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
+    came, below, weight = data.came, data.below, data.weight
+    if data.number is None:
+        score = np.mean((below - came) ** 2, axis=1)
+    else:
+        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
+        score = np.abs(place - data.place) / (len(data.levels) - 1)
+    recalibrated = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
+    at = None if data.number is None else ordered(-data.number, weight)
+    for k in range(below.shape[1] if data.unit.max() else 0):
+        by = ordered(below[:, k], weight) if at is None else at
+        recalibrated[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
+    sums = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
+    others = sums.sum(axis=0) - sums
+    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
+    return np.column_stack([score, *(np.mean((p - came) ** 2, axis=1) for p in (recalibrated, shares))])
 
 
 def _estimates(sums: Floats) -> Floats:
@@ -394,18 +371,18 @@ def _pit(data: _Data) -> Floats:
     return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
 
 
-def _forecast_warnings(found: ForecastQuality) -> tuple[str, ...]:
+def _forecast_warnings(result: ForecastQuality) -> tuple[str, ...]:
     """What a reader should know before the scores."""
-    lost, n = found.n_impossible, found.n
-    log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"
-    number = found.kind == "number"
+    lost, n = result.n_impossible, result.n
+    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
+    number = result.kind == "number"
     texts = {
         f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
         "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
-        f"(skill {short(found.skill)})": found.skill < 0 and not found.interval.high >= 0,
-        f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": found.n_groups < 10,
+        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
+        "short": result.n_groups < 10,
     }
     return tuple(text for text, holds in texts.items() if holds)

@@ -299,13 +299,13 @@ def score_sets(
         if one_per_group:
             y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
         with in_the_names_of(judged.label, y="gold", x="scores"):
-            found = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
+            sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
         about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
         about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
         about |= {"label": frame["y"].to_numpy()}
-        counts = {"n_unmatched": judged.n_unmatched, "n_unread": found.n_unread}
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": sets.n_unread}
         notes = (*judged.warnings, *_unsaid_scale(judged))
-        answers.append((judged.label | counts, with_warnings(replace(found, columns=about), notes)))
+        answers.append((judged.label | counts, with_warnings(replace(sets, columns=about), notes)))
     return Results.of(answers)
 
 

@@ -94,8 +94,8 @@ class Calibration(Results[CalibrationMap]):
             If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
-        given = above("inputs.resolve", "given")
-        files = given(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
+        resolve = above("inputs.resolve", "given")
+        files = resolve(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map
         table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
         if table.frame.empty:
@@ -134,12 +134,12 @@ class Calibration(Results[CalibrationMap]):
             rule = "must be one or several finite numbers, each an argument such as in at(2, 3)"
             raise ArgumentError("at", rule, f"got {', '.join(map(repr, scores)) or 'none'}")
         parts = []
-        for label, found in zip(self.labels, self, strict=True):
-            if len(found.slopes) > 1:
-                raise TableError(f"{words(label)}: the map reads {len(found.slopes)} scores of an item: `apply` it.")
+        for label, fit in zip(self.labels, self, strict=True):
+            if len(fit.slopes) > 1:
+                raise TableError(f"{words(label)}: the map reads {len(fit.slopes)} scores of an item: `apply` it.")
             who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
-            _warn_beyond(found, who, x)
-            parts.append(_meant(found, x[:, None], np.full(len(x), -1), annotator).assign(**who))
+            _warn_beyond(fit, who, x)
+            parts.append(_columns_at(fit, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
         return out[
             ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
@@ -171,7 +171,7 @@ class Calibration(Results[CalibrationMap]):
         FileNotFoundError
         """
         pairs = maps_in(Path(path))
-        return cls(tuple(label for label, _ in pairs), tuple(found for _, found in pairs))
+        return cls(tuple(label for label, _ in pairs), tuple(fit for _, fit in pairs))
 
     def _matched(self, table: Checked, allow_stale: bool) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
         """Each slice of the scores, the map that is of it, and all that the map reads."""
@@ -179,20 +179,20 @@ class Calibration(Results[CalibrationMap]):
         for kind in dict.fromkeys(map(_kind, self)):
             maps = [one for one in self if _kind(one) == kind]
             for rows in _slices_for(kind, maps, table):
-                found = _nearest(maps, rows)
-                if found is None:
+                fit = _nearest(maps, rows)
+                if fit is None:
                     left.append(str(rows["criterion"].iloc[0]))
                     continue
-                read = beside(rows, table, kind, inputs_in(found.record))
-                _refuse_stale(found, rows, read, allow_stale)
-                yield found, rows, read
+                read = beside(rows, table, kind, inputs_in(fit.record))
+                _refuse_stale(fit, rows, read, allow_stale)
+                yield fit, rows, read
         if left and len(left) < table.frame["criterion"].nunique():
             names = ", ".join(map(repr, dict.fromkeys(left)))
             check.warn(f"not_calibrated: no map is of {names}; these scores are left out")
 
 
-def _kind(found: CalibrationMap) -> str:
-    return str(found.record["summary"]["map"]["kind"])
+def _kind(fit: CalibrationMap) -> str:
+    return str(fit.record["summary"]["map"]["kind"])
 
 
 def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterator[pd.DataFrame]:
@@ -200,8 +200,8 @@ def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterat
     if kind != "raters":
         yield from (rows for _, rows in table.slices())
         return
-    for found in maps:
-        first, *others = inputs_in(found.record)
+    for fit in maps:
+        first, *others = inputs_in(fit.record)
         criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
         mine = table.only((criteria == first.who.criterion) & raters.isin({one.who.rater for one in others}))
         if len(mine.frame):
@@ -223,10 +223,10 @@ def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap |
     return near[0][1] if near else None
 
 
-def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
+def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
     """A map is about the judge that it was fitted to, asked in the same way."""
     label, differs = label_of(rows), []
-    for had, has in zip(inputs_in(found.record), read.inputs, strict=True):
+    for had, has in zip(inputs_in(fit.record), read.inputs, strict=True):
         which = f" (input {had.who.criterion}, {had.who.rater})" if len(read.inputs) > 1 else ""
         differs += [text + which for text in unlike(had, has)]
     changes = "; ".join(dict.fromkeys(differs))
@@ -239,27 +239,27 @@ def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow
         check.warn(f"stale: {words(label)}: {changes}; how this judge errs is not known")
 
 
-def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
+def _applied(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
     label, x = label_of(rows), read.x
-    _warn_beyond(found, label, x[:, 0])
+    _warn_beyond(fit, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
         check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
-    fold = _folds_at(found, rows)
+    fold = _folds_at(fit, rows)
     # only distinct inputs and folds are worked out
     values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
     n_folds = int(fold.max(initial=0)) + 2
     both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
     at = values.reshape(-1, x.shape[1])[both // n_folds]
-    meant = _meant(found, at, both % n_folds - 1, annotator).iloc[row].set_axis(rows.index)
-    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
+    columns = _columns_at(fit, at, both % n_folds - 1, annotator).iloc[row].set_axis(rows.index)
+    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in columns])
     return kept.assign(
-        **meant,
+        **columns,
         rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
-        scale=_throughout(scale_text(found.levels), rows),
+        scale=_throughout(scale_text(fit.levels), rows),
         judge=x[:, 0],
         fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
-        calibration=found.record["id"].removeprefix("sha256:")[:12],
+        calibration=fit.record["id"].removeprefix("sha256:")[:12],
     )
 
 
@@ -268,17 +268,17 @@ def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
     return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
 
 
-def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
+def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
     """What distinct inputs mean: columns of scores."""
-    p = found.predict(at, fold=fold, annotator=annotator)
-    mean, whole = p @ found.levels, np.asarray(np.isfinite(p[:, 0]))
-    low, high = found.band(at, mean, annotator=annotator)
-    shares = dict(zip([f"p_{text}" for text in scale_text(found.levels).split("|")], p.T, strict=True))
+    p = fit.predict(at, fold=fold, annotator=annotator)
+    mean, whole = p @ fit.levels, np.asarray(np.isfinite(p[:, 0]))
+    low, high = fit.band(at, mean, annotator=annotator)
+    shares = dict(zip([f"p_{text}" for text in scale_text(fit.levels).split("|")], p.T, strict=True))
     columns = {
-        "score": np.clip(mean, found.levels[0], found.levels[-1]),
+        "score": np.clip(mean, fit.levels[0], fit.levels[-1]),
         "entropy": entropy(p),
-        "sd": np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
-        "mode": found.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
+        "sd": np.sqrt(np.maximum(p @ fit.levels**2 - mean**2, 0.0)),
+        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
         "conf_low": low,
         "conf_high": high,
     }
@@ -287,15 +287,15 @@ def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd
     return frame
 
 
-def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
+def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
     """The fold of each item's document; -1 where no label of it was used."""
-    held = found.record["summary"]["map"]
+    held = fit.record["summary"]["map"]
     folds, name = held["folds"], held["groups"]
     units = rows["item"]
     if name is not None and name in rows and rows[name].notna().all():
         units = rows[name]
     elif name is not None:  # documents are not known here: what was labelled is
-        folds = {pair["item"]: folds[pair["group"]] for pair in found.record["pairs"] if pair["group"] in folds}
+        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
         check.warn(
             f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
             "were labelled themselves are cross-fitted"
@@ -304,8 +304,8 @@ def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
     return np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code]
 
 
-def _warn_beyond(found: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
-    had = inputs_in(found.record)[0]
+def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    had = inputs_in(fit.record)[0]
     if n := beyond(had, x):
         seen = f"{short(had.low)} to {short(had.high)}"
         about = words({name: value for name, value in label.items() if name != "judge"})
@@ -324,26 +324,26 @@ def kept_forecasts(
     `people` name, and of each item the mean label, which does where there are none.
     """
     forecasts, labels = [], []
-    for label, found in zip(calibration.labels, calibration, strict=True):
-        if len(found.slopes) > 1:
+    for label, fit in zip(calibration.labels, calibration, strict=True):
+        if len(fit.slopes) > 1:
             raise TableError(
-                f"{words(label)}: the calibration must read one score, but it reads {len(found.slopes)}, which it does "
+                f"{words(label)}: the calibration must read one score, but it reads {len(fit.slopes)}, which it does "
                 "not keep; judge what it makes of the scores: calib.forecast_quality(calibration.apply(scores), gold)."
             )
-        pairs, folds = pd.DataFrame(found.record["pairs"]), found.record["summary"]["map"]["folds"]
+        pairs, folds = pd.DataFrame(fit.record["pairs"]), fit.record["summary"]["map"]["folds"]
         unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
         fold = unit.map(folds).fillna(-1).astype(int).to_numpy()
-        p = found.predict(pairs["f"].to_numpy(dtype=float), fold=fold)
-        scale, who = scale_text(found.levels), Who.of(label).label
+        p = fit.predict(pairs["f"].to_numpy(dtype=float), fold=fold)
+        scale, who = scale_text(fit.levels), Who.of(label).label
         shared = pd.DataFrame({"item": pairs["item"], "group": unit, "system": pairs["system"], "scale": scale})
         shared = shared[[name for name in shared if shared[name].notna().all()]]
         chances = {f"p_{text}": column for text, column in zip(scale.split("|"), p.T, strict=True)}
         rater = f"{who['rater']}{CALIBRATED}"
-        forecasts.append(shared.assign(**who | {"rater": rater}, score=p @ found.levels, fold=fold, **chances))
+        forecasts.append(shared.assign(**who | {"rater": rater}, score=p @ fit.levels, fold=fold, **chances))
         labels.append(shared.assign(criterion=who["criterion"], rater="people", method="human", score=pairs["y"]))
     own = pd.concat(forecasts, ignore_index=True)
     if people is None:
-        several = any(found.n_labels > found.n for found in calibration)
+        several = any(fit.n_labels > fit.n for fit in calibration)
         return check_scores(own), check_scores(pd.concat(labels, ignore_index=True)), (_MEAN_LABELS,) * several
     names = {sha(item): item for item in people["item"].unique()}
     if not own["item"].isin(names).any():

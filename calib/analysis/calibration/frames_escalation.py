@@ -207,8 +207,8 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> tuple[Floats, Floats]
     sure = pd.to_numeric(judged.frame[name], errors="coerce").to_numpy(dtype=float)
     verdict, levels = judged.frame["x"].to_numpy(dtype=float), judged.levels
     if not _on_peoples_scale(judged, verdict):
-        given = f"{words(judged.label)} is not"
-        raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", given)
+        got = f"{words(judged.label)} is not"
+        raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
     unread = np.isnan(verdict)
     if rule.cut is None or len(levels) == 2:
         verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, verdict, side="right")]

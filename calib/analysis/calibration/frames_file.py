@@ -58,36 +58,36 @@ class Bound:
 
 def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
-    judged, given = bound.judged, bound.judged.given
-    row = given["row"].to_numpy()
+    judged, labels = bound.judged, bound.judged.given
+    row = labels["row"].to_numpy()
     persons = None
     if options["annotators"]:
-        if given["annotator"].nunique() < 2:
+        if labels["annotator"].nunique() < 2:
             rule = "must hold the labels of each of several annotators where {0} is True"
-            alone = f"has those of {given['annotator'].iloc[0]!r} alone"
+            alone = f"has those of {labels['annotator'].iloc[0]!r} alone"
             raise ArgumentError("gold", rule, alone, mentions=("annotators",), about=words(judged.label))
-        persons = given["annotator"].astype(str).to_numpy()
+        persons = labels["annotator"].astype(str).to_numpy()
     with in_the_names_of(judged.label, y="gold", x="scores"):
-        found = stats.calibration_map(
+        fit = stats.calibration_map(
             x[row],
-            given["y"],
+            labels["y"],
             levels=judged.levels,
             groups=np.asarray(bound.units, dtype=object)[row],
-            weights=given["weight"],
+            weights=labels["weight"],
             **options | {"annotators": persons},
         )
-    n_labels = int(given.groupby(["row", "annotator"]).ngroups)
-    found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
+    n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
+    fit = with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
     counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
     about = replace(bound, judged=replace(judged, label=judged.label | counts))
-    return about.judged.label, replace(found, record=_record_of(found, about))
+    return about.judged.label, replace(fit, record=_record_of(fit, about))
 
 
-def _record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def _record_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The artifact of one map, with its id."""
-    frame, given, who = bound.judged.frame, bound.judged.given, bound.inputs[0].who
-    weight = np.bincount(given["row"], given["weight"], minlength=len(frame))
-    total = np.bincount(given["row"], given["weight"] * given["y"], minlength=len(frame))
+    frame, labels, who = bound.judged.frame, bound.judged.given, bound.inputs[0].who
+    weight = np.bincount(labels["row"], labels["weight"], minlength=len(frame))
+    total = np.bincount(labels["row"], labels["weight"] * labels["y"], minlength=len(frame))
     mean = total / np.where(weight > 0, weight, np.nan)
     unit = None if bound.groups is None else [sha(group) for group in bound.groups]
     pairs = frame.assign(mean=mean, unit=unit)[(weight > 0) & frame["x"].notna()]
@@ -110,10 +110,10 @@ def _record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
             "sha256": prompts[0] if prompts else sha(who.prompt).removeprefix("sha256:"),
             "known_by": "all that is sent but the items" if prompts else "the table: the id of the prompt",
         },
-        "scale": {"judge": bound.inputs[0].scale, "human": scale_text(found.levels)},
-        "labels": _labels_of(found, bound),
+        "scale": {"judge": bound.inputs[0].scale, "human": scale_text(fit.levels)},
+        "labels": _labels_of(fit, bound),
         "builds": builds,
-        "summary": _summary_of(pairs, frame["x"], builds) | {"map": _map_of(found, bound)},
+        "summary": _summary_of(pairs, frame["x"], builds) | {"map": _map_of(fit, bound)},
         "pairs": [_pair_of(row) for row in pairs.to_dict("records")],
         "valid": {"days": 90, "uses": 50},
     }
@@ -162,9 +162,9 @@ def _judge_of(bound: Bound) -> dict[str, Any]:
     }
 
 
-def _labels_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """How many labels, how people agree, how the items were drawn, and when; today, where no times are known."""
-    frame, given, people = bound.judged.frame, bound.judged.given, bound.people
+    frame, labels, people = bound.judged.frame, bound.judged.given, bound.people
     first = last = str(datetime.now(UTC).date())
     if isinstance(people, pd.DataFrame) and "time" in people:
         times = people.loc[people["criterion"].astype(str) == bound.inputs[0].who.criterion, "time"]
@@ -178,10 +178,10 @@ def _labels_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
         if len(designs) == 1 and designs <= {"simple", "groups", "strata", "active"} and chosen_in(labelled).all():
             drawn = designs.pop()
     return {
-        "n": found.n,
-        "n_groups": found.n_groups,
-        "raters": max(1, given["annotator"].nunique()),
-        "alpha": _alpha(given),
+        "n": fit.n,
+        "n_groups": fit.n_groups,
+        "raters": max(1, labels["annotator"].nunique()),
+        "alpha": _alpha(labels),
         "drawn": drawn,
         "first": first,
         "last": last,
@@ -189,9 +189,9 @@ def _labels_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
     }
 
 
-def _alpha(given: pd.DataFrame) -> float | None:
+def _alpha(labels: pd.DataFrame) -> float | None:
     """Krippendorff's alpha between the annotators, of ordinal labels; None where there are no two on an item."""
-    each = given.assign(total=given["y"] * given["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
+    each = labels.assign(total=labels["y"] * labels["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
     table = (each["total"] / each["weight"]).unstack()  # noqa: PD010 - of a Series
     if table.shape[1] < 2 or not (table.notna().sum(axis=1) > 1).any():
         return None
@@ -236,20 +236,20 @@ def _pair_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return pair
 
 
-def _map_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def _map_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The map itself, what it reads, and which fold each labelled document is in."""
     units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
     values = (value.item() if isinstance(value, np.generic) else value for value in bound.judged.label.values())
     label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-    return {name: getattr(found, name) for name in (*_ARRAYS, *_NUMBERS)} | {
+    return {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
         "label": list(zip(bound.judged.label, label, strict=True)),
         "kind": bound.kind,
         "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs],
         "groups": bound.group_column if bound.groups is not None else None,
-        "folds": {sha(unit): fold for unit, fold in zip(units, found.fold.tolist(), strict=True) if fold >= 0},
-        "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in found.shifts],
-        "forecasters": found.forecasters,
-        "warnings": found.warnings,
+        "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
+        "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
+        "forecasters": fit.forecasters,
+        "warnings": fit.warnings,
     }
 
 
@@ -264,36 +264,30 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
 def maps_in(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
     """The labels and the maps of a file, which hang together."""
     try:
-        pairs = [_map_in(record) for record in _records_in(path)]
-        fits = all(_hangs_together(found) for _, found in pairs)
+        return [_map_in(record) for record in _records_in(path)]
     except TableError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        fits = False
-    if not fits:
-        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.")
-    return pairs
-
-
-def _hangs_together(found: CalibrationMap) -> bool:
-    """Whether the parts of a map have the sizes that belong to each other, of finite numbers."""
-    k, p, r = len(found.levels), len(inputs_in(found.record)), len(found.resampled_slopes)
-    folds = len(found.fold_slopes)
-    shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "resampled_thresholds": (r, k - 1)}
-    shapes |= {"resampled_slopes": (r, p), "x": (len(found.counts), p), "counts": (len(found.x), k)}
-    shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
-    sound = all((part := getattr(found, name)).shape == s and np.isfinite(part).all() for name, s in shapes.items())
-    return sound and folds > 0 and len(found.x) > 0 and k > 1 and bool((np.diff(found.levels) > 0).all())
+        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.") from None
 
 
 def _map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
-    """The label and the map of a record that was read."""
+    """The label and the map of a record that was read, whose parts must have the sizes that belong to each other."""
     held = record["summary"]["map"]
     label = {name: math.nan if value is None else value for name, value in held["label"]}
-    shapes = {"resampled_thresholds": (-1, len(held["levels"]) - 1), "resampled_slopes": (-1, len(held["slopes"]))}
-    shapes |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
+    k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
     arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
-    arrays |= {name: arrays[name].reshape(shape) for name, shape in shapes.items()}
+    r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
+    # of no resamples or persons a file has a plain []
+    free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
+    free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
+    arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}
+    shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
+    shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
+    sized = all(arrays[name].shape == shape for name, shape in shapes.items())
+    finite = all(np.isfinite(arrays[name]).all() for name in (*shapes, "resampled_thresholds", "resampled_slopes"))
+    if not (sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()):
+        raise ValueError("the parts of the map do not hang together")
     numbers: dict[str, Any] = {name: held[name] for name in _NUMBERS}
     return label, CalibrationMap(
         **arrays,

@@ -77,15 +77,15 @@ def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ..
 
 def _others(table: Checked, label: dict[str, Any], kind: str) -> list[pd.DataFrame]:
     """The slices that can be read beside one, in an order of their own."""
-    own, found = Who.of(label), []
+    own, slices = Who.of(label), []
     for other, rows in table.slices():
         who = Who.of(other)
         if kind == "raters" and who.criterion == own.criterion:
-            found.append((str(who), rows))
+            slices.append((str(who), rows))
         same = (who.rater, who.method, who.temperature) == (own.rater, own.method, own.temperature)
         if kind == "criteria" and who.criterion != own.criterion and same:
-            found.append((str(who), rows))
-    return [rows for _, rows in sorted(found, key=lambda pair: pair[0])]
+            slices.append((str(who), rows))
+    return [rows for _, rows in sorted(slices, key=lambda pair: pair[0])]
 
 
 def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
@@ -159,13 +159,13 @@ def judges_alone(judges: Checked, people: Checked) -> Checked:
 def prompts_of(prompt: Any, table: Checked) -> tuple[Any, ...]:
     """The prompts that were sent, each of which some scores must be by."""
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
-    known = set(table.frame["prompt"].astype(str))
+    ids = set(table.frame["prompt"].astype(str))
     for one in prompts:
         if not hasattr(one, "sha256"):
             raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
-        if one.id not in known:
-            given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
-            raise ArgumentError("prompt", "must be what the scores were asked with", given)
+        if one.id not in ids:
+            got = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(ids)))}"
+            raise ArgumentError("prompt", "must be what the scores were asked with", got)
     return prompts
 
 

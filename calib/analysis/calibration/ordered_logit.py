@@ -352,8 +352,8 @@ def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
         wanted = "(n,) or (n, p)" if p is None else "(n,)" if p == 1 else f"(n, {p})"
-        given = f"got a number: write [{x!r}]" if values.ndim == 0 else f"got shape {np.shape(x)}"
-        raise ArgumentError("x", f"must be an array of shape {wanted}", given)
+        got = f"got a number: write [{x!r}]" if values.ndim == 0 else f"got shape {np.shape(x)}"
+        raise ArgumentError("x", f"must be an array of shape {wanted}", got)
     return values
 
 
