@@ -284,7 +284,6 @@ def accept_threshold(
         sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
         `confidence` also has the items without labels, it allows for documents as large as the largest of these.
 
-
     References
     ----------
     Angelopoulos, Bates, Candes, Jordan and Lei (2021), Learn then Test, arXiv:2110.01052; Jung, Brahman and Choi
@@ -317,10 +316,17 @@ def accept_threshold(
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
     share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
     tested = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
-    counts, ends = (thresholds, accepted, labels.m, labels.errors, share), (bound, upper, tested_at, tested, passed)
-    columns = (column.tolist() for column in (*counts, *ends))
-    curve = tuple(AcceptPoint(*row) for row in zip(*columns, strict=True))
+    columns = thresholds, accepted, labels.m, labels.errors, share, bound, upper, tested_at, tested, passed
+    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
     point = curve[np.flatnonzero(passed)[-1]] if passed.any() else None
+    warnings = []
+    if not weights.any():
+        warnings.append(
+            f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error "
+            f"among the accepted; there are {labels.units}, so that nothing can be accepted"
+        )
+    if len(thresholds) == 1:
+        warnings.append("constant_confidence: all items are equally sure: they are accepted together or not at all")
     return AcceptThreshold(
         threshold=point.threshold if point else float("inf"),
         accepted=point.accepted if point else 0.0,
@@ -335,7 +341,7 @@ def accept_threshold(
         confidence_level=level,
         aurc=_aurc(sure[used], wrong[used]),
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=_doubts_of_labels(labels, weights, alpha, level),
+        warnings=tuple(warnings),
         curve=curve,
     )
 
@@ -472,14 +478,3 @@ def _aurc(sure: Floats, wrong: Floats) -> float:
     block = np.sort(np.unique(-sure, return_inverse=True)[1])
     rate = np.bincount(np.unique(-sure, return_inverse=True)[1], wrong) / np.bincount(block)
     return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
-
-
-def _doubts_of_labels(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
-    """What a reader should know before the threshold."""
-    least, units = zero_error_labels(alpha, level), labels.units
-    texts = {
-        f"few_labels: a risk of {short(alpha)} takes {least} labels without an error among the accepted; there are "
-        f"{units}, so that nothing can be accepted": not weights.any(),
-        "constant_confidence: all items are equally sure: they are accepted together or not at all": len(weights) == 1,
-    }
-    return tuple(text for text, holds in texts.items() if holds)

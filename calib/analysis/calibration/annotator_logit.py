@@ -187,7 +187,6 @@ def annotator_logit(
     annotators : sequence, shape (n,)
         Who gave each label.
 
-
     References
     ----------
     Hedeker and Gibbons (1994), A random-effects ordinal regression model for multilevel analysis, Biometrics 50.

@@ -131,17 +131,18 @@ class CalibrationMap(Result):
         """
         values = inputs_of(x, len(self.slopes))
         which = np.full(len(values), -1) if fold is None else np.asarray(fold, dtype=np.intp)
-        p = np.zeros((len(values), len(self.levels)))
+        p = np.empty((len(values), len(self.levels)))
         person = self._place_of(annotator)
         spread = self.tau if person is None else self.shifts[person].std_error
         for one in np.unique(which):
             rows = which == one
+            total: float | Floats = 0.0
             folds = range(len(self.fold_slopes)) if one < 0 else (one,)
             for k in folds:
                 shift = 0.0 if person is None else self.fold_shifts[k, person]
                 at = values[rows] @ self.fold_slopes[k] + shift
-                p[rows] += averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
-            p[rows] /= len(folds)
+                total = total + averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
+            p[rows] = total / len(folds)
         return p
 
     def _place_of(self, annotator: Any) -> int | None:
@@ -298,7 +299,6 @@ def calibration_map(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
-
 
     References
     ----------

@@ -73,7 +73,6 @@ def full_conformal(
     by_new : sequence, shape (M,), optional
         Cells of `x_new`.
 
-
     References
     ----------
     Vovk, Gammerman and Shafer (2022), Algorithmic learning in a random world; Vovk (2012), Conditional validity of

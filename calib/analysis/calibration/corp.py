@@ -182,7 +182,6 @@ def corp(
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 
-
     References
     ----------
     Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8).

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _IN_FULL = 25  # rows, from which on scores with the same set are one
+_KEYS = ("criterion", "prompt", "method", "temperature")
+_CURVES = 7  # curves in one picture
+_MARKED = 12  # forecasts that are marked one by one
+_MOST_SHADES = 11  # sizes of sets that a legend names one by one
+_ROOM = 0.08  # share of a bar from which on its number fits into it
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -292,9 +297,6 @@ def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
 # --- item by item ---------------------------------------------------------------------------------------------------
 
 
-_ASKED = ("criterion", "prompt", "method", "temperature")
-
-
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
     if not isinstance(thing, Results):
@@ -314,7 +316,7 @@ def said_of_items(thing: Any) -> pd.DataFrame | None:
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     """The chance of each label, the mean and its interval; those of which least is known first."""
     chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
-    about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
+    about = {name: list(map(_text_of, scores[name])) for name in _KEYS}
     frame = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
     frame = frame.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
     frame = frame.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
@@ -344,7 +346,7 @@ def _items_with_sets(label: Mapping[str, Any], result: ScoreSets) -> pd.DataFram
 
 def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
     """What rows of several results are joined by."""
-    about = {name: _text_of(label.get(name, "")) for name in _ASKED}
+    about = {name: _text_of(label.get(name, "")) for name in _KEYS}
     return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
 
 
@@ -353,13 +355,7 @@ def _text_of(value: Any) -> str:
     return "" if str(value) == "nan" else str(value)
 
 
-# --- calibration drawn ------------------------------------------------------------------------------------------------
-
-
-_ROOM = 0.08
-
-
-# --- the map --------------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
 
 def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None) -> Axes:
@@ -393,7 +389,8 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     row, place = np.nonzero(single.counts)
     dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(which.ravel(), single.counts[row, place])
-    drawn.scatter(*dots.T, s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+    area = 4 + 250 * n / n.max()
+    drawn.scatter(dots[:, 0], dots[:, 1], s=area, color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
@@ -411,12 +408,6 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     ]
     figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
     return drawn
-
-
-# --- the quality of forecasts ---------------------------------------------------------------------------------------
-
-_CURVES = 7  # curves in one picture
-_MARKED = 12  # forecasts that are marked one by one
 
 
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
@@ -515,12 +506,6 @@ def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
         yield partial(pit, results)
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------
-
-
-_MOST_SHADES = 11  # sizes of sets that a legend names one by one
-
-
 def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
     """The labels that people may give, along the judge's score; of several results how large their sets are.
 
@@ -603,9 +588,6 @@ def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | Non
     title, fact = title_of(labels, rows.names), sets_fact(Results.of(pairs))
     figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
     return figure.finished(rows.ax, ax)
-
-
-# --- escalation -----------------------------------------------------------------------------------------------------
 
 
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:

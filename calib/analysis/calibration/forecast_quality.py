@@ -195,7 +195,6 @@ def forecast_quality(
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
     confidence_level : float, default 0.95
 
-
     References
     ----------
     Epstein (1969), J. Appl. Meteorology 8, for RPS. Gneiting and Raftery (2007), JASA 102, for the scores. Dimitriadis,

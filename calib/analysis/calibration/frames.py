@@ -293,10 +293,10 @@ def score_sets(
             cell = None if by is None else whole_column(frame, by, "by")
         _need_one_chance(frame, cell, judged.label)
         units = None if group is None else groups_of(frame, group)
-        if one_per_group and units is None:
-            rule = "needs a column of documents (groups=, in a shell --groups)"
-            raise TableArgumentError("one_per_group", rule, "there is none")
         if one_per_group:
+            if units is None:
+                rule = "needs a column of documents (groups=, in a shell --groups)"
+                raise TableArgumentError("one_per_group", rule, "there is none")
             y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
         with in_the_names_of(judged.label, y="gold", x="scores"):
             sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)

@@ -301,7 +301,7 @@ def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
             "were labelled themselves are cross-fitted"
         )
     code, names = pd.factorize(units.astype(object))
-    return np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code]
+    return np.asarray(np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code])
 
 
 def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:

@@ -165,19 +165,18 @@ def verdicts_of(
     judged: Labelled, rule: Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
 ) -> Verdicts:
     """By votes where there are some that differ, else calibrated; or as was asked for."""
+    notes: tuple[str, ...] = ()
     if confidence not in (None, "votes", "calibrated"):
-        verdict, sure = _by_column(judged, rule, confidence)
-        source, notes = confidence, ()
+        source, (verdict, sure) = confidence, _by_column(judged, rule, confidence)
     elif votes is not None and confidence != "calibrated" and (shares := _shares(votes, judged)) is not None:
-        verdict, sure = rule.likeliest(*shares, judged.levels)
-        source, notes = "votes", ()
+        source, (verdict, sure) = "votes", rule.likeliest(*shares, judged.levels)
     elif confidence == "votes":
         raise TableArgumentError("confidence", "needs several replies, or raters, on people's scale, for 'votes'",
                                  f"{words(judged.label)} has one, or is on another scale")  # fmt: skip
     else:
         p, doubts = _calibrated_shares(judged, x, None if groups is None else groups_of(judged.frame, groups))
-        verdict, sure = rule.likeliest(p, judged.levels, judged.levels)
-        source, notes = "calibrated", (_LEARNED, *doubts)
+        source, (verdict, sure) = "calibrated", rule.likeliest(p, judged.levels, judged.levels)
+        notes = (_LEARNED, *doubts)
     # what should tie must not differ by dust
     return Verdicts(verdict, np.round(sure, 10), source, notes)
 
@@ -274,15 +273,13 @@ def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]
     there, n, size = len(set(code[labelled])), int(labelled.sum()), np.bincount(code)
     if there == n and design != "groups":
         return None, notes
+    of_groups = f"the {n} labels are of {there} groups"
     expected = (1 - (1 - size / len(code)) ** n).sum()
     if design == "groups" or (design is None and there < _SPREAD * expected):
-        text = f"whole_groups: the {n} labels are of {there} groups, which count instead of the labels"
+        text = f"whole_groups: {of_groups}, which count instead of the labels"
         return np.asarray(unit, dtype=object), (*notes, text)
-    text = (
-        f"repeated_groups: the {n} labels are of {there} groups and taken as a random draw of these items: the "
-        f"promise is for them, new groups may differ"
-    )
-    return None, (*notes, text)
+    promise = "taken as a random draw of these items: the promise is for them, new groups may differ"
+    return None, (*notes, f"repeated_groups: {of_groups} and {promise}")
 
 
 def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:

@@ -221,7 +221,7 @@ def forecasts_of(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> 
         shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
         if ((shares > 0).sum(axis=1) > 1).any():
             return _at_levels(judged, shares, levels)
-    return x.to_numpy()
+    return np.asarray(x)
 
 
 def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:

@@ -334,7 +334,13 @@ def sample_of(
     if not used.any():
         raise ArgumentError("y", "must have a label where {0} has a score", "got none", mentions=("x",))
     seen, row = distinct_rows((labels if there.all() else labels[there])[:, None])
-    scale = _ascending(seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1), levels is None)
+    scale = seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1)
+    if levels is None and len(scale) < 2:
+        rule = "must have two values or more, or {0} must say what a label can be: type levels=[1, 2, 3]"
+        raise ArgumentError("y", rule, f"is {short(scale[0])} everywhere", mentions=("levels",))
+    if len(scale) < 2 or not (np.diff(scale) > 0).all():
+        got = f"got {', '.join(map(short, scale)) or 'none'}"
+        raise ArgumentError("levels", "must be two values or more, each above the one before", got)
     place = np.searchsorted(scale, seen[:, 0]).clip(max=len(scale) - 1)
     if (off := scale[place] != seen[:, 0]).any():
         rule = f"must be one of the levels {', '.join(map(short, scale))}"
@@ -372,17 +378,6 @@ def check_levels(counts: Floats, levels: Floats, pseudo: float) -> None:
         names = ", ".join(map(short, empty))
         rule = f"must be above 0 where a level has no label (here {names}), as its threshold would have no end: type"
         raise ArgumentError("pseudo", f"{rule} pseudo=1, or leave it out of {{0}}", "got 0", mentions=("levels",))
-
-
-def _ascending(levels: Floats, of_labels: bool) -> Floats:
-    """At least two levels, each above the one before."""
-    if of_labels and len(levels) < 2:
-        rule = "must have two values or more, or {0} must say what a label can be: type levels=[1, 2, 3]"
-        raise ArgumentError("y", rule, f"is {short(levels[0])} everywhere", mentions=("levels",))
-    if len(levels) < 2 or not (np.diff(levels) > 0).all():
-        values = ", ".join(map(short, levels)) or "none"
-        raise ArgumentError("levels", "must be two values or more, each above the one before", f"got {values}")
-    return levels
 
 
 def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
