@@ -47,13 +47,6 @@ class Given:
         names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
         return next((names[one.role] for one in found if one.role in names), mine)
 
-    def rater(self, column: str) -> str:
-        """A judge as the tables call it, by that name or by that of its column."""
-        if self.taken is None:
-            return column
-        there = set(self.scores["rater"].astype(str)) - {column}
-        return next((one.stands for one in self.taken.columns if one.column == column and one.stands in there), column)
-
     @property
     def each(self) -> str | None:
         """What preferences are answered by: a win rate is of a system."""

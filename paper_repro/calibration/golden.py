@@ -51,7 +51,7 @@ def _judge() -> Iterator[tuple[str, str, float]]:
 def _probabilities() -> Iterator[tuple[str, str, float]]:
     p, y = question("real", "Q0")
     levels = np.arange(1, 5)
-    found = forecast_quality(p, y, levels, n_resamples=0)
+    found = forecast_quality(p, y, levels)
     yield "probabilities", "RPS", found.rps
     yield "probabilities", "log score", found.log_score
     for field, name in QUALITY.items():
@@ -63,7 +63,7 @@ def _probabilities() -> Iterator[tuple[str, str, float]]:
     yield "temperature", "RPS", temper.forecasts[1].rps
     mean = p / p.sum(axis=1, keepdims=True) @ levels
     fit = ordered_logit(mean, y, levels=levels, ridge=0.0, pseudo=0.0)
-    made = forecast_quality(fit.predict(mean), y, levels, n_resamples=0)
+    made = forecast_quality(fit.predict(mean), y, levels)
     yield "PO on the expectation", "slope", float(fit.slopes[0])
     yield "PO on the expectation", "log-likelihood", fit.log_likelihood
     yield "PO on the expectation", "RPS", made.rps
@@ -98,7 +98,7 @@ def _jury() -> Iterator[tuple[str, str, float]]:
     for field, name in QUALITY.items():
         yield "share of nine", name, getattr(found, field)
     full = np.stack([1 - p, p], axis=1)
-    yield "share of nine", "ECE(10)", forecast_quality(full, y, n_resamples=20).ece
+    yield "share of nine", "ECE(10)", forecast_quality(full, y).ece
     safe = np.clip(p, 1e-9, 1 - 1e-9)
     z = ((y - safe) * (1 - 2 * safe)).sum() / np.sqrt(((1 - 2 * safe) ** 2 * safe * (1 - safe)).sum())
     yield "share of nine", "Spiegelhalter z", float(z)

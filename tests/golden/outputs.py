@@ -130,7 +130,7 @@ COMMANDS = {
     "interval, own file": f"interval results.csv {ROLES} --by system --min-gold 4",
     "difference": "difference scores.csv gold.csv clean coherence-2 --min-gold 4",
     "calibrate": f"calibrate results.csv {ROLES}",
-    "forecast-quality": f"forecast-quality results.csv {ROLES} --n-resamples 99",
+    "forecast-quality": f"forecast-quality results.csv {ROLES}",
     "sets": f"sets results.csv {ROLES}",
     "escalate": f"escalate results.csv {ROLES} --cut 4 --risk 0.3",
     "passfail": f"passfail passes.csv {ROLES}",

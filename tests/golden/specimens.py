@@ -152,7 +152,7 @@ MADE = {
     "DStudy": lambda: stats.g_study(draws()).d_study(prompts=[1, 8], draws=[8, 1]),
     "DifferenceEstimate": lambda: stats.ppi_difference(*_paired(), bounds=(1, 5), step=1),
     "Disattenuated": lambda: stats.disattenuated(np.nanmean(annotated(), axis=1).round(), annotated()),
-    "ForecastQuality": lambda: stats.forecast_quality(*chances(), [1, 2, 3], n_resamples=99),
+    "ForecastQuality": lambda: stats.forecast_quality(*chances(), [1, 2, 3]),
     "GStudy": lambda: stats.g_study(draws()),
     "GatePlan": lambda: stats.gate_plan(3.7, n_labels=40, n_items=100, rho=0.5, sd=0.99, bounds=(1, 5), step=1),
     "ICC": lambda: stats.icc(annotated(40, 3)),

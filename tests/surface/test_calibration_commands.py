@@ -201,8 +201,8 @@ def test_no_file_that_is_read_is_written_over(run, own, option):
 
 
 def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
-    code, said, _ = run("forecast-quality", own, "--out", tmp_path / "quality.csv", "--n-resamples", "99")
-    expected = calib.forecast_quality(frame, n_resamples=99).one()
+    code, said, _ = run("forecast-quality", own, "--out", tmp_path / "quality.csv")
+    expected = calib.forecast_quality(frame).one()
     assert code == 0
     assert f"{expected.skill:.4g}" in said
     assert table.read_frame(tmp_path / "quality.csv")["rps"].tolist() == [expected.rps]
@@ -235,20 +235,6 @@ def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own
     code, _, err = run("escalate", own, "--cut", "4", "--price-judge", "0.01")
     assert code == 2
     assert "--price-label" in err
-
-
-def test_judges_of_a_cascade_and_their_prices_are_named_as_in_the_file(run, own, frame):
-    frame.assign(large_grade=frame["human"].fillna(frame["judge"])).rename(columns={"judge": "small_grade"}).to_csv(own)
-    asked = ("--cascade", "small_grade", "--cascade", "large_grade", "--cut", "4", "--risk", "0.15")
-    priced = ("--price-label", "2", "--price-judge", "small_grade=0.01", "--price-judge", "large_grade=0.1")
-    code, said, _ = run("escalate", own, *asked, *priced)
-    prices = {"label": 2.0, "small_grade": 0.01, "large_grade": 0.1}
-    found = calib.escalate(own, cascade=("small_grade", "large_grade"), cut=4, risk=0.15, prices=prices).one()
-    assert code == 0
-    assert f"{found.stages[0]}, then {found.stages[1]}; cost {found.cost:.6g}, of people" in " ".join(said.split())
-    assert found.stages[1].reached < 240
-    code, _, err = run("escalate", own, *asked, "--price-label", "2", "--price-judge", "cheap")
-    assert (code, "--price-judge must be a number or NAME=NUMBER, but got 'cheap'" in err) == (2, True)
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------
@@ -309,14 +295,6 @@ def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
 def test_reports_of_other_things_have_no_such_section():
     text = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})]).text
     assert "Item by item" not in text
-
-
-def test_the_p_of_the_chances_does_not_stand_as_one_of_the_skill(things):
-    quality = calib.forecast_quality(things["calibration"])
-    text = calib.report([quality]).text
-    assert "| criterion | skill | 95 % CI |\n" in text
-    assert f"p, if the chances are right {quality.one().p_value:.4g}" in text
-    assert "p_value" in quality.to_frame()
 
 
 @pytest.mark.slow

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -112,6 +116,15 @@ class AcceptThreshold(Result):
         tested = [] if self.accepted else [point for point in self.curve if point.tested_at > 0]
         return min(tested, key=lambda point: point.tested_bound, default=None)
 
+    @property
+    def nearest_words(self) -> str:
+        """What the nearest threshold has shown; empty where there is none."""
+        if (point := self.nearest) is None:
+            return ""
+        errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
+        share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
+        return f"nearest to it came {share}, of which {errors} show a risk of {short(point.tested_bound)} at most"
+
     def _terms(self) -> dict[str, Any]:
         terms = {"accept_threshold": True, "risk": self.risk, "level": self.confidence_level, "method": self.method}
         return terms | {"thresholds": len(self.curve)}
@@ -119,7 +132,7 @@ class AcceptThreshold(Result):
     def __str__(self) -> str:
         promised = f"risk at most {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
         if not self.accepted:
-            near = "" if self.nearest is None else f"; {nearest_in_words(self.nearest)}"
+            near = f"; {self.nearest_words}" if self.nearest else ""
             return f"nothing is accepted: no {promised}, from {self.n} labels{near}{self._bracketed_warnings}"
         what = (
             f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
@@ -127,11 +140,106 @@ class AcceptThreshold(Result):
         return f"{what}: {promised} ({self.errors} errors in {self.m} of {self.n} labels){self._bracketed_warnings}"
 
 
-def nearest_in_words(point: AcceptPoint) -> str:
-    """What a threshold that failed has shown."""
-    errors = f"{point.errors} error{'s' * (point.errors != 1)} in {point.m} labels"
-    share = f"the {100 * point.accepted:.3g} % from confidence {short(point.threshold)} on"
-    return f"nearest to it came {share}, of which {errors} show a risk of {short(point.tested_bound)} at most"
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Escalation(Result):
+    """Which items a judge may decide alone, and which are for people.
+
+    Attributes
+    ----------
+    accepted_share : float
+        Share of the items that the judge decides.
+    n, n_accepted, n_people : int
+        Items; those that the judge decides; those for people that have no label yet.
+    n_labels, n_groups : int
+        Labels that the guarantee rests on, and independent groups of them.
+    risk, confidence_level : float
+        At most this share of the accepted verdicts differs from people's, with this confidence.
+    threshold : float
+        Of the confidence; infinite if nothing is accepted.
+    verdict : str
+        What a verdict is, and when it is wrong.
+    confidence : str
+        Where the confidences come from: "votes", "calibrated", or the name of a column.
+    exact : bool
+        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
+        one for many labels only.
+    test : AcceptThreshold
+        The threshold with the test of it.
+    cost, cost_of_people : float
+        Of the judge and people as found, and of people for all items; NaN without prices.
+    items : DataFrame
+        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
+    warnings : tuple of str
+    """
+
+    accepted_share: float
+    n: int
+    n_accepted: int
+    n_people: int
+    n_labels: int
+    n_groups: int
+    risk: float
+    confidence_level: float
+    threshold: float
+    verdict: str
+    confidence: str
+    exact: bool
+    test: AcceptThreshold = field(repr=False)
+    cost: float = float("nan")
+    cost_of_people: float = float("nan")
+    warnings: tuple[str, ...] = ()
+    items: pd.DataFrame = field(repr=False)
+
+    _cells = (
+        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
+        "exact cost cost_of_people warnings"
+    )
+
+    @property
+    def accepted(self) -> pd.DataFrame:
+        """The items that the judge decides, the surest first."""
+        return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """The items for people that have no label yet, the least sure first, for `label_page`."""
+        rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
+        return rest.sort_values("confidence", kind="stable", na_position="first")
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The accept-risk curve: an `AcceptPoint` a row, the strictest first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.test.curve)
+
+    @property
+    def for_people(self) -> str:
+        """What becomes of the items that the judge does not decide, in words."""
+        rest = self.n - self.n_accepted - self.n_people
+        words = f"{self.n_people} {'is' if self.n_people == 1 else 'are'} for people"
+        return words + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
+
+    def _terms(self) -> dict[str, Any]:
+        terms: dict[str, Any] = {"escalation": True, "risk": self.risk, "level": self.confidence_level}
+        terms |= {"verdict": self.verdict, "confidence": self.confidence, "exact": self.exact or None}
+        return terms | {"method": self.test.method}
+
+    def __str__(self) -> str:
+        most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
+        promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
+        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_people:.6g}"
+        ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
+        if not self.n_accepted:
+            near = f"; {self.test.nearest_words}" if self.test.nearest else ""
+            return (
+                f"nothing is accepted: {self.n_labels} labels do not show that {promised}{near}; of {self.n} items "
+                f"{self.for_people}{ends}"
+            )
+        return (
+            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
+            f"{promised}; {self.for_people}{ends}"
+        )
 
 
 def accept_threshold(
@@ -176,15 +284,6 @@ def accept_threshold(
         sum is one observation, and the bound Gaffke's, which on one label per group is Clopper and Pearson's. Where
         `confidence` also has the items without labels, it allows for documents as large as the largest of these.
 
-    Returns
-    -------
-    AcceptThreshold
-
-    Raises
-    ------
-    ArgumentError
-        If shapes differ, errors are not 0, 1 or NaN, or a level is not between 0 and 1.
-
     References
     ----------
     Angelopoulos, Bates, Candes, Jordan and Lei (2021), Learn then Test, arXiv:2110.01052; Jung, Brahman and Choi
@@ -217,10 +316,17 @@ def accept_threshold(
     bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
     share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
     tested = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
-    counts, ends = (thresholds, accepted, labels.m, labels.errors, share), (bound, upper, tested_at, tested, passed)
-    columns = (column.tolist() for column in (*counts, *ends))
-    curve = tuple(AcceptPoint(*row) for row in zip(*columns, strict=True))
+    columns = thresholds, accepted, labels.m, labels.errors, share, bound, upper, tested_at, tested, passed
+    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
     point = curve[np.flatnonzero(passed)[-1]] if passed.any() else None
+    warnings = []
+    if not weights.any():
+        warnings.append(
+            f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error "
+            f"among the accepted; there are {labels.units}, so that nothing can be accepted"
+        )
+    if len(thresholds) == 1:
+        warnings.append("constant_confidence: all items are equally sure: they are accepted together or not at all")
     return AcceptThreshold(
         threshold=point.threshold if point else float("inf"),
         accepted=point.accepted if point else 0.0,
@@ -235,17 +341,17 @@ def accept_threshold(
         confidence_level=level,
         aurc=_aurc(sure[used], wrong[used]),
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=_doubts_of_labels(labels, weights, alpha, level),
+        warnings=tuple(warnings),
         curve=curve,
     )
 
 
 def grid_of(pool: Floats) -> tuple[Floats, Floats]:
     """Thresholds, the strictest first, and the share of the pool at or above each; no label is looked at."""
-    known = pool[np.isfinite(pool)]
-    at = np.quantile(known, np.arange(_QUANTILES) / _QUANTILES, method="lower")
+    finite = pool[np.isfinite(pool)]
+    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
     thresholds = np.unique(at)[::-1]
-    return thresholds, (known >= thresholds[:, None]).sum(axis=1) / len(pool)
+    return thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:
@@ -292,11 +398,11 @@ def _strictest(expected: Floats, alpha: float, delta: float, share: float) -> in
 
 def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The level that each is tested with, the strictest first, and whether it passed; one that passed hands it on."""
-    level, passed, carried = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
+    level, passed, inherited = np.zeros(len(p)), np.zeros(len(p), dtype=bool), 0.0
     for place, weight in enumerate(weights):
-        level[place] = carried + weight
+        level[place] = inherited + weight
         passed[place] = level[place] > 0 and p[place] <= level[place]
-        carried = level[place] if passed[place] else 0.0
+        inherited = level[place] if passed[place] else 0.0
     return level, passed
 
 
@@ -372,14 +478,3 @@ def _aurc(sure: Floats, wrong: Floats) -> float:
     block = np.sort(np.unique(-sure, return_inverse=True)[1])
     rate = np.bincount(np.unique(-sure, return_inverse=True)[1], wrong) / np.bincount(block)
     return float(np.mean(np.cumsum(rate[block]) / np.arange(1, len(sure) + 1)))
-
-
-def _doubts_of_labels(labels: _Labels, weights: Floats, alpha: float, level: float) -> tuple[str, ...]:
-    """What a reader should know before the threshold."""
-    least, units = zero_error_labels(alpha, level), labels.units
-    found = {
-        f"few_labels: a risk of {short(alpha)} takes {least} labels without an error among the accepted; there are "
-        f"{units}, so that nothing can be accepted": not weights.any(),
-        "constant_confidence: all items are equally sure: they are accepted together or not at all": len(weights) == 1,
-    }
-    return tuple(text for text, holds in found.items() if holds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,14 +13,16 @@ from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_
 from calib.analysis.calibration.proportional_odds import (
     Arrow,
     Persons,
+    Tabled,
     chances,
     counted,
+    dealt,
     derivatives_of_persons,
     fitted,
+    losses_of,
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import Tabled, dealt, losses_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import ratio
@@ -127,23 +129,20 @@ class AnnotatorLogit(Result):
         x : array_like, shape (n,) or (n, p)
         annotator : hashable, or sequence of them, shape (n,), optional
             Who rates; one of those in `shifts`. None, there too: a new person.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-
-        Raises
-        ------
-        ValueError
-            If there are not p inputs, or a person is unknown.
         """
-        taken = list(self.inputs_used)
+        used = list(self.inputs_used)
         with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
-            at = inputs_of(x, len(self.slopes))[:, taken] @ self.slopes[taken]
-        known = {one.annotator: (one.shift, one.std_error) for one in self.shifts} | {None: (0.0, self.tau)}
-        who = [annotator] * len(at) if _is_one(annotator) else list(annotator)
+            at = inputs_of(x, len(self.slopes))[:, used] @ self.slopes[used]
+        one = annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
+        who = [annotator] * len(at) if one else list(annotator)
         check.same_length(x=at, annotator=who)
-        mean, spread = np.array([known[one] for one in _known(who, known)]).reshape(-1, 2).T
+        laws = {one.annotator: (one.shift, one.std_error) for one in self.shifts} | {None: (0.0, self.tau)}
+        if unknown := [name for name in who if not isinstance(name, Hashable) or name not in laws]:
+            names = ", ".join(repr(one.annotator) for one in self.shifts[:_SHOWN])
+            names += f", ... ({len(self.shifts)} people)" * (len(self.shifts) > _SHOWN)
+            rule = f"must be one of {names}, or None for a new person"
+            raise ArgumentError("annotator", rule, f"got {unknown[0]!r}")
+        mean, spread = np.array([laws[name] for name in who]).reshape(-1, 2).T
         return averaged(self.thresholds, at + mean, spread)
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -188,15 +187,6 @@ def annotator_logit(
     annotators : sequence, shape (n,)
         Who gave each label.
 
-    Returns
-    -------
-    AnnotatorLogit
-
-    Raises
-    ------
-    ValueError
-        As of `ordered_logit`; or if an annotator is missing.
-
     References
     ----------
     Hedeker and Gibbons (1994), A random-effects ordinal regression model for multilevel analysis, Biometrics 50.
@@ -216,24 +206,22 @@ def annotator_logit(
     penalties_checked(annotator_logit, ridge=ridge, pseudo=pseudo)
     alone = ordered_logit(x, y, levels=levels, ridge=ridge, pseudo=pseudo, groups=groups, weights=weights)
     sample = sample_of(x, y, levels, groups, weights)
-    names, person = _persons(annotators, sample)
+    names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
-    known = len(person) - len(names) >= _REPEATS
+    seen = len(person) - len(names) >= _REPEATS
     table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
-    who = table.x[:, -1].astype(np.intp)
-    taken = list(alone.inputs_used)
-    repeated = np.where((n_labels > 1)[who] & known, 1.0, 0.0)
-    people = _People(z[:, taken], who, len(names), repeated, alone.ridge, float(pseudo))
+    who, used = table.x[:, -1].astype(np.intp), list(alone.inputs_used)
+    repeated = np.where((n_labels > 1)[who] & seen, 1.0, 0.0)
+    people = _People(z[:, used], who, len(names), repeated, alone.ridge, float(pseudo))
     tau = people.tau(table.counts)
-    a, b, information = people.fit(table.counts, tau)
-    shift, error = people.shifts(b, information, tau)
+    a, b, shift, error = people.fit(table.counts, tau)
     forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
-    warned = _odd_people(forecasters, known=known)
-    for text in warned:
+    doubts = _odd_people(forecasters, seen=seen)
+    for text in doubts:
         check.warn(text)
     slopes = np.zeros(len(spread))
-    slopes[taken] = b[: len(taken)] / spread[taken]
+    slopes[used] = b / spread[used]
     return AnnotatorLogit(
         levels=sample.levels,
         thresholds=a + slopes @ centre,
@@ -247,8 +235,17 @@ def annotator_logit(
         n=alone.n,
         n_groups=alone.n_groups,
         n_missing=alone.n_missing,
-        warnings=(*alone.warnings, *warned),
+        warnings=(*alone.warnings, *doubts),
     )
+
+
+def persons_of(annotators: Labels, sample: Sample) -> tuple[list[Hashable], Codes]:
+    """Names of the persons with a label in use, in order of appearance, and whose each label is."""
+    check.codes(annotators, "annotators")
+    check.same_length(y=sample.used, annotators=annotators)
+    values = annotators.tolist() if hasattr(annotators, "tolist") else list(annotators)
+    names = [name for name, used in zip(values, sample.used, strict=True) if used]
+    return list(dict.fromkeys(names)), check.codes(names, "annotators")
 
 
 class _People(NamedTuple):
@@ -264,13 +261,14 @@ class _People(NamedTuple):
     ridge: float
     pseudo: float
 
-    def fit(
-        self, counts: Floats, tau: Floats, start: tuple[Floats, Floats] | None = None
-    ) -> tuple[Floats, Floats, Arrow]:
-        """Thresholds, slopes followed by v, and their information, of tables (..., R, K) with tau (...)."""
+    def fit(self, counts: Floats, tau: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Thresholds, slopes, shifts (..., J) and their standard errors, of tables (..., R, K) with tau (...)."""
         problem, persons = self._problem(counts), Persons(self.who, tau)
-        a, b, _ = fitted(*problem, start, persons)
-        return a, b, derivatives_of_persons(a, b, *problem, persons)[1]
+        a, b, _ = fitted(*problem, None, persons)
+        information: Arrow = derivatives_of_persons(a, b, *problem, persons)[1]
+        error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
+        p = self.z.shape[1]
+        return a, b[..., :p], tau[..., None] * b[..., p:], tau[..., None] * error
 
     def _problem(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
         penalty = np.concatenate([np.full(self.z.shape[1], self.ridge), np.ones(self.n)])
@@ -288,22 +286,14 @@ class _People(NamedTuple):
             a, b, height = fitted(*problem, at, persons)
             at = a, b
             heights.append(height - derivatives_of_persons(a, b, *problem, persons)[1].log_determinant / 2)
-        return _peak(np.array(heights))
-
-    def shifts(self, b: Floats, information: Arrow, tau: Floats) -> tuple[Floats, Floats]:
-        """Shift of each person and its standard error, (..., J)."""
-        error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
-        return tau[..., None] * b[..., -self.n :], tau[..., None] * error
-
-
-def _peak(heights: Floats) -> Floats:
-    """The tau at the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them."""
-    best = heights.argmax(axis=0)
-    at = np.clip(best, 1, len(_TAUS) - 2)
-    left, top, right = (np.take_along_axis(heights, (at + step)[None], axis=0)[0] for step in (-1, 0, 1))
-    bend = np.minimum(left - 2 * top + right, -1e-12)
-    tau = _TAUS[at] * (_TAUS[1] / _TAUS[0]) ** np.clip((left - right) / bend / 2, -1.0, 1.0)
-    return np.where(best == 0, 0.0, tau)
+        # the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them
+        top = np.array(heights)
+        best = top.argmax(axis=0)
+        at = np.clip(best, 1, len(_TAUS) - 2)
+        left, middle, right = (np.take_along_axis(top, (at + step)[None], axis=0)[0] for step in (-1, 0, 1))
+        bend = np.minimum(left - 2 * middle + right, -1e-12)
+        peak = _TAUS[at] * (_TAUS[1] / _TAUS[0]) ** np.clip((left - right) / bend / 2, -1.0, 1.0)
+        return np.where(best == 0, 0.0, peak)
 
 
 def averaged(a: Floats, at: Floats, spread: Floats) -> Floats:
@@ -326,70 +316,31 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
     reference = w @ losses_of(np.tile(shares, (len(w), 1)), labels.place)[1]
     rows = []
     for name, by_judge, by_person in _KNOWN:
-        known = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
-        log, rps = w @ _left_out_losses(known, labels, person).T
+        part = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
+        losses = np.zeros((2, len(w)))
+        for deal in range(_DEALS):
+            # forecast of each label by the fit to the other folds; of a person whom these do not have, as a new one's
+            fold = dealt(labels, _PARTS, deal)
+            train = labels.table.counts - labels.held_out(fold)
+            a, slopes, shift, error = part.fit(train, part.tau(train))
+            at = np.einsum("ij,ij->i", part.z[labels.table.row], slopes[fold]) + shift[fold, person]
+            losses += losses_of(averaged(a[fold], at, error[fold, person]), labels.place)
+        log, rps = losses / _DEALS @ w
         rows.append(Forecaster(name, float(rps), float(1 - ratio(rps, reference)), float(log)))
     return tuple(rows)
 
 
-def _left_out_losses(people: _People, labels: Tabled, person: Codes) -> Floats:
-    """Log score and RPS of each label by the fit to the other folds, averaged over deals: (2, n)."""
-    losses = []
-    for deal in range(_DEALS):
-        fold = dealt(labels, _PARTS, deal)
-        train = labels.table.counts - labels.held_out(fold)
-        losses.append(losses_of(_left_out(people, labels, train, fold, person), labels.place))
-    return np.asarray(np.mean(losses, axis=0))
-
-
-def _left_out(people: _People, labels: Tabled, train: Floats, fold: Codes, person: Codes) -> Floats:
-    """Forecast of each label by the fit to the other folds; of a person whom these do not have, as a new one's."""
-    tau = people.tau(train)
-    a, b, information = people.fit(train, tau)
-    shift, error = people.shifts(b, information, tau)
-    slopes = b[fold, : people.z.shape[1]]
-    at = np.einsum("ij,ij->i", people.z[labels.table.row], slopes) + shift[fold, person]
-    return averaged(a[fold], at, error[fold, person])
-
-
-def _odd_people(forecasters: tuple[Forecaster, ...], *, known: bool) -> tuple[str, ...]:
-    warned = []
-    if not known:
-        warned.append(
+def _odd_people(forecasters: tuple[Forecaster, ...], *, seen: bool) -> tuple[str, ...]:
+    """What a reader should know; `seen` is whether the labels show how people differ."""
+    if not seen:
+        return (
             "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
-            "tau stands as 0. Ask some for more labels."
+            "tau stands as 0. Ask some for more labels.",
         )
     skill = {one.forecast: one.skill for one in forecasters}
-    if known and skill and skill["judge and annotators"] <= skill["annotators"]:
-        warned.append(
-            f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
-            f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f})."
-        )
-    return tuple(warned)
-
-
-# --- persons ----------------------------------------------------------------------------------------------------------
-
-
-def _persons(annotators: Labels, sample: Sample) -> tuple[list[Hashable], Codes]:
-    """Names of the persons with a label in use, in order of appearance, and whose each label is."""
-    check.codes(annotators, "annotators")
-    check.same_length(y=sample.used, annotators=annotators)
-    given = annotators.tolist() if hasattr(annotators, "tolist") else list(annotators)
-    names = [name for name, used in zip(given, sample.used, strict=True) if used]
-    return list(dict.fromkeys(names)), check.codes(names, "annotators")
-
-
-def _is_one(annotator: Any) -> bool:
-    return annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
-
-
-def _known(who: Sequence[Any], known: dict[Any, Any]) -> Sequence[Any]:
-    """Whom the labels have, or None."""
-    strangers = [one for one in who if not isinstance(one, Hashable) or one not in known]
-    if strangers:
-        names = [repr(name) for name in known if name is not None]
-        told = ", ".join(names[:_SHOWN]) + f", ... ({len(names)} people)" * (len(names) > _SHOWN)
-        rule = f"must be one of {told}, or None for a new person"
-        raise ArgumentError("annotator", rule, f"got {strangers[0]!r}")
-    return who
+    if not skill or skill["judge and annotators"] > skill["annotators"]:
+        return ()
+    return (
+        f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
+        f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f}).",
+    )

@@ -9,19 +9,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
+from scipy import sparse, special
 
-from calib.analysis.calibration.annotator_logit import AnnotatorLogit, Forecaster, Shift, annotator_logit, averaged
-from calib.analysis.calibration.cross_fits import (
-    designed,
-    fits_of,
-    folded,
-    hashed,
+from calib.analysis.calibration.annotator_logit import (
+    AnnotatorLogit,
+    Forecaster,
+    Shift,
+    annotator_logit,
+    averaged,
     persons_of,
-    rows_of,
+)
+from calib.analysis.calibration.ordered_logit import (
+    Sample,
+    check_levels,
+    inputs_of,
+    penalties_checked,
+    sample_of,
+    sha,
     units_and_folds,
 )
-from calib.analysis.calibration.ordered_logit import every_level_has_an_end, inputs_of, penalties_checked, sample_of
+from calib.analysis.calibration.proportional_odds import (
+    Counted,
+    Persons,
+    Tabled,
+    chosen_ridge,
+    counted,
+    fitted,
+    reference_ridge,
+    standardised,
+    with_pseudo,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -31,6 +48,8 @@ _FINE = 4096  # distinct scores, above which the band is worked out on a grid
 _SPECK = 1e-6  # log-odds over the whole range that are no slope
 _NAMED = 10  # persons that an error names
 _ROWS = 25  # values of a judge that are shown one by one
+_MANY = 1000  # distinct scores, beyond which neighbours are fitted together in folds and resamples
+_AT_ONCE = 4_000_000  # cells of tables that are fitted at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -110,34 +129,37 @@ class CalibrationMap(Result):
         annotator : optional
             Who rates, one of those in `shifts`. Default: a new person, over whose shift is averaged.
         """
-        values = self._inputs(x)
+        values = inputs_of(x, len(self.slopes))
         which = np.full(len(values), -1) if fold is None else np.asarray(fold, dtype=np.intp)
-        out = np.empty((len(values), len(self.levels)))
+        p = np.empty((len(values), len(self.levels)))
         person = self._place_of(annotator)
         spread = self.tau if person is None else self.shifts[person].std_error
         for one in np.unique(which):
             rows = which == one
+            total: float | Floats = 0.0
             folds = range(len(self.fold_slopes)) if one < 0 else (one,)
-            out[rows] = sum(self._of_fold(fold, values[rows], person, spread) for fold in folds) / len(folds)
-        return out
-
-    def _of_fold(self, fold: int, x: Floats, person: int | None, spread: float) -> Floats:
-        shift = 0.0 if person is None else self.fold_shifts[fold, person]
-        return averaged(self.fold_thresholds[fold], x @ self.fold_slopes[fold] + shift, np.full(len(x), spread))
+            for k in folds:
+                shift = 0.0 if person is None else self.fold_shifts[k, person]
+                at = values[rows] @ self.fold_slopes[k] + shift
+                total = total + averaged(self.fold_thresholds[k], at, np.full(len(at), spread))
+            p[rows] = total / len(folds)
+        return p
 
     def _place_of(self, annotator: Any) -> int | None:
         """Of a person in `shifts`, which after reading a file holds hashes."""
         names = [one.annotator for one in self.shifts]
-        found = [name for name in (annotator, f"sha256:{hashed(annotator)}") if name in names]
-        if annotator is None or found:
-            return names.index(found[0]) if found else None
+        if annotator is None:
+            return None
+        for name in (annotator, sha(annotator)):
+            if name in names:
+                return names.index(name)
         if not names:
             rule = "needs a map that knows who rated (calibrate with annotators=True)"
             raise ArgumentError("annotator", rule, "this one does not")
-        shown = [repr(name) for name in names[:_NAMED]] + ["..."] * (len(names) > _NAMED)
-        read = str(names[0]).startswith("sha256:")  # a file has hashes
-        known = f"one of the {len(names)} who labelled" if read else f"one of {', '.join(shown)}"
-        raise ArgumentError("annotator", f"must be {known}, or None for a new person", f"got {annotator!r}")
+        who = ", ".join([*map(repr, names[:_NAMED]), *["..."] * (len(names) > _NAMED)])
+        if str(names[0]).startswith("sha256:"):
+            who = f"the {len(names)} who labelled"
+        raise ArgumentError("annotator", f"must be one of {who}, or None for a new person", f"got {annotator!r}")
 
     def band(self, x: ArrayLike, mean: ArrayLike, *, annotator: Any = None) -> tuple[Floats, Floats]:
         """Ends of the interval of the map around the mean label `mean` at the inputs, each of shape (n,).
@@ -145,7 +167,7 @@ class CalibrationMap(Result):
         The spread over the resampled groups, on the log-odds of the place on the scale, with Student's t for as many
         groups as there are: it is about the map, not about what single people say. NaN for one group.
         """
-        values, centre, person = self._inputs(x), np.asarray(mean, dtype=float), self._place_of(annotator)
+        values, person = inputs_of(x, len(self.slopes)), self._place_of(annotator)
         distinct, row = np.unique(values, axis=0, return_inverse=True)
         if distinct.shape[1] == 1 and len(distinct) > _FINE:  # smooth in one input, and many are slow
             there = distinct[np.isfinite(distinct[:, 0]), 0]
@@ -154,7 +176,7 @@ class CalibrationMap(Result):
         else:
             spread = self._spread(distinct, person)[row.ravel()]
         low, span = self.levels[0], np.ptp(self.levels)
-        at = special.logit(np.clip((centre - low) / span, 0.0, 1.0))
+        at = special.logit(np.clip((np.asarray(mean, dtype=float) - low) / span, 0.0, 1.0))
         out = two_sided(max(self.n_groups - 1, 1), self.confidence_level) * spread
         return low + span * special.expit(at - out), low + span * special.expit(at + out)
 
@@ -166,9 +188,6 @@ class CalibrationMap(Result):
         eta = x @ self.resampled_slopes.T + (0.0 if person is None else self.resampled_shifts[:, person])
         place = sum(gap * special.expit(eta - a) for gap, a in zip(gaps, self.resampled_thresholds.T, strict=True))
         return np.asarray(np.std(special.logit(np.clip(place, 1e-12, 1 - 1e-12)), axis=1, ddof=1))
-
-    def _inputs(self, x: ArrayLike) -> Floats:
-        return inputs_of(x, len(self.slopes))
 
     @property
     def shown(self) -> Shown:
@@ -189,15 +208,14 @@ class CalibrationMap(Result):
         return Shown(x, mean, low, high, label, n[n > 0], means[:, 5:])
 
     def _rows(self) -> list[dict[str, Any]]:
-        heads = [f"p_{short(level)}" for level in self.levels]
-        shown = self.shown
-        n = shown.n.round(9)
+        table = self.shown
+        n = table.n.round(9)
         whole = n.astype(int) if (n == n.round()).all() else n  # weights may be anything
-        cells = zip(shown.x, shown.mean, shown.low, shown.high, whole, shown.label, shown.p, strict=True)
-        names = ("judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean")
-        return [
-            dict(zip((*names, *heads), [one.item() for one in (*row[:-1], *row[-1])], strict=True)) for row in cells
-        ]
+        names = ["judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean"]
+        names += [f"p_{short(level)}" for level in self.levels]
+        columns = [table.x, table.mean, table.low, table.high, whole, table.label, *table.p.T]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"calibration_map": True, "inputs": len(self.slopes), "own_only": self.own_only or None}
@@ -207,16 +225,16 @@ class CalibrationMap(Result):
         return terms | {"cl": self.confidence_level, "missing": self.n_missing or None}
 
     def __str__(self) -> str:
-        shown = self.shown
-        ends = dict.fromkeys((0, len(shown.x) - 1))
-        said = "; ".join(
-            f"{short(shown.x[i])} means {short(shown.mean[i])}, "
-            f"{bracket(Interval(shown.low[i], shown.high[i]), self.confidence_level)}"
+        table = self.shown
+        ends = dict.fromkeys((0, len(table.x) - 1))
+        means = "; ".join(
+            f"{short(table.x[i])} means {short(table.mean[i])}, "
+            f"{bracket(Interval(table.low[i], table.high[i]), self.confidence_level)}"
             for i in ends
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
-        known = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
-        return f"{said} (from {self.n} labelled items, {self.n_groups} groups){known}{self._bracketed_warnings}"
+        people = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
+        return f"{means} (from {self.n} labelled items, {self.n_groups} groups){people}{self._bracketed_warnings}"
 
 
 class Shown(NamedTuple):
@@ -282,15 +300,6 @@ def calibration_map(
     rng : Generator or int, optional
         For the resamples; default: always the same.
 
-    Returns
-    -------
-    CalibrationMap
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, there are fewer than two levels or no label beside a score.
-
     References
     ----------
     Pratt (1981), Concavity of the log likelihood, JASA 76. Zrnic and Candes (2024), Cross-prediction-powered
@@ -311,27 +320,31 @@ def calibration_map(
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
-    labelled, used = rows_of(x, y, weights)
-    unit, fold = units_and_folds(groups, used, n_folds)
+    labelled = np.isfinite(check.array(y, "y"))
+    labelled &= True if weights is None else check.array(weights, "weights") > 0
+    unit, fold = units_and_folds(groups, labels.used, n_folds)
     people = None
     if annotators is not None:
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
         people = annotator_logit(x, y, annotators, **options)
-    sample = folded(labels, unit[used], fold[used], persons_of(people, annotators, used))
-    every_level_has_an_end(sample.table.counts, labels.levels, pseudo)
-    design = designed(sample, labels.x.shape[1], people, ridge, pseudo)
-    generator = np.random.default_rng(0 if rng is None else rng)
-    fits = fits_of(sample, design, pseudo, n_resamples, generator)
-    plain = [design.on_own_units(a, b) for a, b in fits]
+    sample = _Folded.of(labels, unit, fold, annotators)
+    check_levels(sample.table.counts, labels.levels, pseudo)
+    design = _designed(sample, labels.x.shape[1], people, ridge, pseudo)
+    fits = _fits(sample, design, pseudo, n_resamples, np.random.default_rng(0 if rng is None else rng))
+    (thresholds, slopes, _), folds, resampled = (design.on_own_units(a, b) for a, b in fits)
     n_groups = int(sample.unit.max()) + 1
-    found = CalibrationMap(
+    persons: dict[str, Any] = {}
+    if people is not None:
+        persons = {"tau": people.tau, "shifts": people.shifts, "forecasters": people.forecasters}
+        persons |= {"fold_shifts": folds[2], "resampled_shifts": resampled[2]}
+    result = CalibrationMap(
         levels=labels.levels,
-        thresholds=plain[0][0],
-        slopes=plain[0][1],
-        fold_thresholds=plain[1][0],
-        fold_slopes=plain[1][1],
-        resampled_thresholds=plain[2][0],
-        resampled_slopes=plain[2][1],
+        thresholds=thresholds,
+        slopes=slopes,
+        fold_thresholds=folds[0],
+        fold_slopes=folds[1],
+        resampled_thresholds=resampled[0],
+        resampled_slopes=resampled[1],
         x=sample.table.x[:, : labels.x.shape[1]],
         counts=sample.table.counts,
         fold=fold if n_groups > 1 else np.full(len(fold), -1),
@@ -341,50 +354,140 @@ def calibration_map(
         n=round(float(sample.weight.sum())),
         n_labels=len(sample.weight),
         n_groups=n_groups,
-        n_folds=len(plain[1][1]) if n_groups > 1 else 0,
-        n_missing=int((labelled & ~used).sum()),
+        n_folds=len(folds[1]) if n_groups > 1 else 0,
+        n_missing=int((labelled & ~labels.used).sum()),
         confidence_level=confidence_level,
-        **_known_of(people, plain),
+        **persons,
     )
-    warned = _doubts_of(found)
-    for text in warned:
+    doubts = _doubts_of(result)
+    for text in doubts:
         check.warn(text)
-    return replace(found, warnings=(*warned, *(people.warnings if people else ())))
+    return replace(result, warnings=(*doubts, *(people.warnings if people else ())))
 
 
-def _known_of(people: AnnotatorLogit | None, plain: list[tuple[Floats, Floats, Floats]]) -> dict[str, Any]:
-    """What the map knows of persons."""
-    if people is None:
-        return {}
-    shifts = {"shifts": people.shifts, "fold_shifts": plain[1][2], "resampled_shifts": plain[2][2]}
-    return shifts | {"tau": people.tau, "forecasters": people.forecasters}
-
-
-def _doubts_of(found: CalibrationMap) -> tuple[str, ...]:
+def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
     """What a reader should know before the map."""
-    given, slope = found.counts.sum(axis=0) > 0, found.slopes[0]
-    never = ", ".join(map(short, found.levels[~given]))
-    alone = found.own_only or len(found.slopes) == 1
-    reversed_ = float((found.resampled_slopes[:, 0] < 0).mean()) if len(found.resampled_slopes) else math.nan
+    seen, slope = result.levels[result.counts.sum(axis=0) > 0], result.slopes[0]
+    never = ", ".join(map(short, np.setdiff1d(result.levels, seen)))
+    alone = result.own_only or len(result.slopes) == 1
+    reversed_ = float((result.resampled_slopes[:, 0] < 0).mean()) if len(result.resampled_slopes) else math.nan
+    constant = bool((np.ptp(result.x, axis=0) == 0).all())
+    several, missing = 1 < len(seen) < len(result.levels), result.n_missing
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
-        "shares": bool((np.ptp(found.x, axis=0) == 0).all()),
+        "shares": constant,
         "negative_slope: the higher the judge's score, the lower people's labels "
         f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and slope * np.ptp(found.x[:, 0]) < -_SPECK,
-        f"labels_alike: every label is {short(found.levels[given][0])}; nothing tells which items have another": int(
-            given.sum()
-        )
-        == 1,
-        f"unseen_levels: nobody said {never}; their chance comes from the pseudo-label alone": 1
-        < int(given.sum())
-        < len(given),
+        and slope * np.ptp(result.x[:, 0]) < -_SPECK,
+        f"labels_alike: every label is {short(seen[0])}; nothing tells which items have another": len(seen) == 1,
+        f"unseen_levels: nobody said {never}; their chance comes from the pseudo-label alone": several,
         "one_group: all labels are of one group, so there is neither cross-fitting nor an interval of the map; its "
-        "scores of the labelled items know their labels": found.n_groups == 1,
-        f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be short": 1
-        < found.n_groups
+        "scores of the labelled items know their labels": result.n_groups == 1,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be short": 1
+        < result.n_groups
         < 10,
-        f"inputs_missing: {found.n_missing} labels are of items that lack an input; they are left out": found.n_missing
-        > 0,
+        f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
     return tuple(text for text, holds in texts.items() if holds)
+
+
+# --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
+
+
+class _Folded(NamedTuple):
+    """The table, and of each label its level, weight, unit and fold."""
+
+    table: Counted
+    place: Codes
+    weight: Floats
+    unit: Codes
+    fold: Codes
+
+    @classmethod
+    def of(cls, labels: Sample, unit: Codes, fold: Codes, annotators: Labels | None) -> _Folded:
+        """With persons the place of each label's is one more input."""
+        x = labels.x if annotators is None else np.column_stack([labels.x, persons_of(annotators, labels)[1]])
+        table = counted(x, labels.place, len(labels.levels), labels.weight)
+        return cls(table, labels.place, labels.each_weight, unit[labels.used], fold[labels.used])
+
+    @property
+    def by_fold(self) -> Floats:
+        """Counts of each fold."""
+        return self.table.of_parts(self.fold, int(self.fold.max()) + 1, self.place, self.weight)
+
+    def resampled(self, n: int, rng: np.random.Generator) -> Floats:
+        """Counts of n resampled sets of the groups, (n, R, K)."""
+        shape, n_units = self.table.counts.shape, int(self.unit.max()) + 1
+        if n_units == len(self.unit) and (self.weight == 1).all():  # single labels: cells are drawn at once
+            drawn = rng.multinomial(n_units, self.table.counts.ravel() / n_units, n)
+            return drawn.reshape(n, *shape).astype(float)
+        cell = self.table.row * shape[1] + self.place
+        each = sparse.csr_matrix((self.weight, (self.unit, cell)), shape=(n_units, math.prod(shape)))
+        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
+        return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *shape)
+
+
+class _Design(NamedTuple):
+    """Standardised inputs (R, p) and persons, the penalty of both, and the way back to the judge's units."""
+
+    z: Floats
+    penalty: Floats
+    own_only: bool
+    centre: Floats
+    spread: Floats
+    persons: Persons | None = None
+
+    def on_own_units(self, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
+        """Thresholds, slopes per unit of each input, shifts."""
+        p = len(self.centre)
+        slopes = b[..., :p] / self.spread
+        tau = 0.0 if self.persons is None else self.persons.tau
+        return a + (slopes @ self.centre)[..., None], slopes, tau * b[..., p:]
+
+
+def _designed(sample: _Folded, p: int, people: AnnotatorLogit | None, ridge: float | None, pseudo: float) -> _Design:
+    """Whether the own score alone is best, and the penalty: as of `people`, as was asked for, or chosen."""
+    z, centre, spread = standardised(sample.table.x[:, :p], sample.table.counts.sum(axis=1))
+    if people is not None:
+        own_only, penalty = len(people.inputs_used) < p, people.ridge
+    elif ridge is not None:
+        own_only, penalty = False, float(ridge)
+    else:
+        tried = chosen_ridge(Tabled(z, sample.table, sample.place, sample.unit, sample.weight), pseudo)
+        best = next((one for one in tried if one.chosen), None)
+        own_only = p > 1 if best is None else len(best.inputs) < p
+        penalty = reference_ridge(1) if best is None else best.ridge
+    z = np.where(np.arange(p) > 0, 0.0, z) if own_only else z
+    if people is None:
+        return _Design(z, np.full(p, penalty), own_only, centre, spread)
+    both = np.concatenate([np.full(p, penalty), np.ones(len(people.shifts))])
+    persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(people.tau))
+    return _Design(z, both, own_only, centre, spread, persons)
+
+
+def _fits(
+    sample: _Folded, design: _Design, pseudo: float, n_resamples: int, rng: np.random.Generator
+) -> list[tuple[Floats, Floats]]:
+    """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
+    counts, z, penalty = sample.table.counts, design.z, design.penalty
+    a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty, None, design.persons)
+    if sample.unit.max() == 0:
+        return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
+    if sample.table.x.shape[1] == 1 and len(z) > _MANY:
+        # neighbouring scores taken together where there are very many of a single input; a thousand are as good
+        part, weight = np.arange(len(z)) * _MANY // len(z), counts.sum(axis=1)  # rows are in order
+        z = (np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight))[:, None]
+        counts = np.zeros((_MANY, counts.shape[1]))
+        np.add.at(counts, part, sample.table.counts)
+        sample = sample._replace(table=Counted(z, counts, part[sample.table.row]))
+
+    def begun(some: Floats, extra: float | Floats) -> tuple[Floats, Floats, Floats]:
+        return fitted(*with_pseudo(z, some, extra), penalty, (a, b), design.persons)
+
+    without = begun(np.maximum(counts - sample.by_fold, 0.0), pseudo)
+    step = max(1, _AT_ONCE // counts.size)
+    sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
+    # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
+    unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
+    drawn = [begun(sample.resampled(len(w), rng), w) for w in unseen]
+    return [(a, b), without[:2], (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]

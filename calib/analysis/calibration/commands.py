@@ -24,7 +24,6 @@ _AT = typer.Option(
 )
 _SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
 _SETS = to_write(*TABLES, told="Write the set of each item there")
-_PRICES = typer.Option(help="Price of a judge's score; of one judge of a cascade NAME=PRICE (repeatable).")
 _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
 _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
@@ -42,21 +41,41 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
-    from calib.analysis.calibration.display import map_blocks
     from calib.analysis.calibration.frames_file import is_calibration
 
     if apply is None and allow_stale:
         raise typer.BadParameter("--allow-stale is for --apply.")
     if is_calibration(file):
-        _refuse_but_at(at, labels=labels, apply=apply, save=save, out=out)
-        print_table(calib.Calibration.read(file).at(*at or ()))
-        return
-    if apply is not None:
-        _refuse_with_apply(apply, at, labels=labels, save=save)
+        if not at or any(other is not None for other in (labels, apply, save, out)):
+            raise typer.BadParameter(
+                "FILE is a calibration: --at alone says what a score means by it; to score other items type "
+                "calib calibrate SCORES --apply FILE."
+            )
+        print_table(calib.Calibration.read(file).at(*at))
+    elif apply is not None:
+        if labels is not None or save is not None:
+            text = "--apply takes no labels and makes no new calibration: leave out LABELS and --save."
+            raise typer.BadParameter(text)
+        if at:
+            raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
         _apply(calib.Calibration.read(apply), files.taken(file, names=("scores",))[0], out, allow_stale=allow_stale)
-        return
-    judged, people = files.taken(file, labels)
-    calibration = calib.calibrate(judged, people, **options)
+    else:
+        _show_calibration(calib.calibrate(*files.taken(file, labels), **options), at, save, out)
+
+
+def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
+    from calib.analysis.calibration.frames_inputs import chance_columns
+
+    calibrated = calibration.apply(judged, allow_stale=allow_stale)
+    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
+    write(_without_empty(calibrated), out)
+
+
+def _show_calibration(
+    calibration: calib.Calibration, at: list[float] | None, save: Path | None, out: Path | None
+) -> None:
+    from calib.analysis.calibration.display import map_blocks
+
     if at:
         print_table(calibration.at(*at))
     else:
@@ -70,40 +89,16 @@ def calibrate(
         typer.echo(f"wrote {shown_text(calibration.save(save))}")
 
 
-def _refuse_but_at(at: list[float] | None, **others: Path | None) -> None:
-    """Of a calibration as FILE only scores are asked."""
-    if not at or any(other is not None for other in others.values()):
-        raise typer.BadParameter(
-            "FILE is a calibration: --at alone says what a score means by it; to score other items type "
-            "calib calibrate SCORES --apply FILE."
-        )
-
-
-def _refuse_with_apply(apply: Path, at: list[float] | None, **others: Path | None) -> None:
-    if any(other is not None for other in others.values()):
-        raise typer.BadParameter("--apply takes no labels and makes no new calibration: leave out LABELS and --save.")
-    if at:
-        raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
-
-
-def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames_forecasts import chance_columns
-
-    calibrated = calibration.apply(judged, allow_stale=allow_stale)
-    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
-    write(_without_empty(calibrated), out)
-
-
 def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
     """Without the columns that every table of scores may have and this one has nothing in: reading fills them in."""
     from calib.table import SCHEMAS
 
-    spare = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
-    empty = [name for name in spare if (scores[name].isna() | (scores[name].astype(str) == "")).all()]
+    optional = [name for name, column in SCHEMAS["scores"].items() if name in scores and not column.required]
+    empty = [name for name in optional if (scores[name].isna() | (scores[name].astype(str) == "")).all()]
     return scores.drop(columns=empty)
 
 
-@options_from("forecast_quality", without=("rng",), called=_CALLED)
+@options_from("forecast_quality", called=_CALLED)
 def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How well scores foretell what people say of each item, beside the labels' shares without any judge.
 
@@ -135,7 +130,7 @@ def escalate(
     files: Files,
     labels: Human = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
-    price_judge: Annotated[list[str] | None, _PRICES] = None,
+    price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
     accepted: Annotated[Path | None, _ACCEPTED] = None,
     out: Annotated[Path | None, _PEOPLE] = None,
     **options: Any,
@@ -143,21 +138,12 @@ def escalate(
     """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
     from calib.report.sections import said_of
 
-    prices = dict(map(_priced, price_judge or ())) | ({} if price_label is None else {"label": price_label})
+    prices = {name: price for name, price in (("label", price_label), ("judge", price_judge)) if price is not None}
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*said_of(results, "notes"))
     write(_of_items(results, "accepted"), accepted)
     write(_of_items(results, "people"), out)
-
-
-def _priced(text: str) -> tuple[str, float]:
-    """A price, of all judges or of the one that is named before it."""
-    name, _, price = text.rpartition("=")
-    try:
-        return name or "judge", float(price)
-    except ValueError:
-        raise typer.BadParameter(f"--price-judge must be a number or NAME=NUMBER, but got {text!r}.") from None
 
 
 def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:

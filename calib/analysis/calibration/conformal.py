@@ -73,15 +73,6 @@ def full_conformal(
     by_new : sequence, shape (M,), optional
         Cells of `x_new`.
 
-    Returns
-    -------
-    ScoreSets
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a label is not a level, there is no label, or `ridge` or `pseudo` is 0.
-
     References
     ----------
     Vovk, Gammerman and Shafer (2022), Algorithmic learning in a random world; Vovk (2012), Conditional validity of
@@ -138,11 +129,6 @@ def split_conformal(
     ScoreSets
         Its `n` and the cells' are the labels of the quantile.
 
-    Raises
-    ------
-    ValueError
-        As for `full_conformal`.
-
     References
     ----------
     Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018), Distribution-free predictive inference for regression, JASA.
@@ -160,11 +146,11 @@ def split_conformal(
     fits = np.isin(task.sample.unit, order[: (n_units + 1) // 2])
     cells = _cells(task, ~fits)
     base = _Fit.of(task.sample.x[fits], task.sample.place[fits], task)
-    known = base.strangeness(task.sample.x[~fits, 0])[np.arange((~fits).sum()), task.sample.place[~fits]]
+    own_scores = base.strangeness(task.sample.x[~fits, 0])[np.arange((~fits).sum()), task.sample.place[~fits]]
     tried = base.strangeness(cells.score)
     n_above = np.empty(tried.shape)
     for cell in range(len(cells.names)):
-        own, here = np.sort(known[cells.of_label == cell]), cells.of_set == cell
+        own, here = np.sort(own_scores[cells.of_label == cell]), cells.of_set == cell
         n_above[here] = len(own) - np.searchsorted(own, tried[here] - _TIE)
     return _answer(task, "split", cells, n_above, tried, ~fits)
 
@@ -178,12 +164,12 @@ def sets_of(
     labelled = len(np.unique(score[np.isfinite(score) & np.isfinite(label)]))
     if new * k * (labelled + 2) * k <= _MOST_CELLS:
         return full_conformal(x, y, levels=levels, **options)
-    found = split_conformal(x, y, levels=levels, rng=rng, **options)
-    said = (
+    result = split_conformal(x, y, levels=levels, rng=rng, **options)
+    text = (
         f"split_form: the judge has {new} distinct scores, each of which the full form would refit to {labelled} "
         f"others; here one half of the labels is fitted and the other gives the quantile"
     )
-    return replace(found, warnings=(said, *found.warnings))
+    return replace(result, warnings=(text, *result.warnings))
 
 
 def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | int | None = 0) -> NDArray[np.bool_]:
@@ -246,12 +232,9 @@ def _task(
     if by is None or cells is None:
         return _Task(sample, np.zeros(used.sum(), int), new, np.zeros(len(new), int), ("",), level, ridge, pseudo)
     code = check.codes([*by, *cells], "by")
-    names = tuple(_named(value) for value in dict.fromkeys([*by, *cells]))
+    values = dict.fromkeys([*by, *cells])
+    names = tuple(short(float(one)) if isinstance(one, float | np.floating) else str(one) for one in values)
     return _Task(sample, code[: len(score)][used], new, code[len(score) :], names, level, ridge, pseudo)
-
-
-def _named(value: Any) -> str:
-    return short(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 class _Cells(NamedTuple):
@@ -330,21 +313,20 @@ def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: 
     """How many labels of each cell are as strange as each label (S, K, C) tried at each score, in the refit with it."""
     k, r = counts.shape[-1], len(x)
     tried = np.concatenate([np.broadcast_to(counts, (k, r, k)), np.eye(k)[:, None, :]], axis=1)
-    weight = np.append(counts.sum(axis=1), 1.0)
+    weight, penalty = np.append(counts.sum(axis=1), 1.0), np.array([task.ridge])
     own = of_cell.reshape(len(of_cell), -1).T
+    n_above = np.empty((len(values), k, own.shape[1]))
     size = max(1, _CHUNK // (k * (r + 2) * k))
-    parts = [_above(values[i : i + size], x, tried, weight, base, task) @ own for i in range(0, len(values), size)]
-    return np.concatenate(parts) if parts else np.empty((0, k, own.shape[1]))
-
-
-def _above(values: Floats, x: Floats, tried: Floats, weight: Floats, base: _Fit, task: _Task) -> Floats:
-    """Which labels at which scores (S, K, R * K) are as strange as each label tried at each of `values`."""
-    k, rows = tried.shape[-1], np.concatenate([np.broadcast_to(x, (len(x), len(values))), values[None]])
-    z = standardised(rows, weight)[0].T[:, None, :, None]
-    a, b, _ = fitted(*with_pseudo(z, tried, task.pseudo), np.array([task.ridge]), (base.a, base.b))
-    strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
-    new = strange[:, np.arange(k), -1, np.arange(k)]
-    return (strange[:, :, :-1] >= new[..., None, None] - _TIE).reshape(len(values), k, -1).astype(float)
+    for start in range(0, len(values), size):
+        some = values[start : start + size]
+        rows = np.concatenate([np.broadcast_to(x, (r, len(some))), some[None]])
+        z = standardised(rows, weight)[0].T[:, None, :, None]
+        a, b, _ = fitted(*with_pseudo(z, tried, task.pseudo), penalty, (base.a, base.b))
+        strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
+        new = strange[:, np.arange(k), -1, np.arange(k)]
+        above = strange[:, :, :-1] >= new[..., None, None] - _TIE
+        n_above[start : start + size] = above.reshape(len(some), k, -1).astype(float) @ own
+    return n_above
 
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -363,10 +345,9 @@ def _answer(
     low, high = member.argmax(axis=1), k - 1 - member[:, ::-1].argmax(axis=1)
     size, n_unread = high - low + 1, int((cells.row < 0).sum())
     n_filled, total = int(cells.n_items[filled].sum()), len(task.x_new)
-    unit = task.sample.unit[counts]
-    n_groups = len(np.unique(unit))
+    n_groups = len(np.unique(task.sample.unit[counts]))
     laws = (coverage_point(int(number), task.level) for number in n)
-    found = ScoreSets(
+    result = ScoreSets(
         levels=levels,
         level=task.level,
         method=method,
@@ -390,28 +371,26 @@ def _answer(
         singles=cells.n_items[size == 1].sum() / total if total else np.nan,
         ridge=float(task.ridge),
         pseudo=float(task.pseudo),
-        warnings=_told_of_sets(task, cells, n, n_groups, n_filled),
+        warnings=_doubts_of_sets(task, cells, n, n_groups, n_filled),
     )
-    for text in found.warnings:
+    for text in result.warnings:
         check.warn(text)
-    return found
+    return result
 
 
-def _told_of_sets(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) -> tuple[str, ...]:
+def _doubts_of_sets(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) -> tuple[str, ...]:
     """What a reader should know before the sets."""
     least, level, labels = least_labels(task.level), f"{100 * task.level:g} %", int(n.sum())
-    told = ", ".join(map(repr, cells.pooled[:5])) + ", ..." * (len(cells.pooled) > 5)
-    found = {
+    names = ", ".join(map(repr, cells.pooled[:5])) + ", ..." * (len(cells.pooled) > 5)
+    pooled = len(cells.pooled) > 0 and labels >= least
+    texts = {
         f"too_few_labels: sets at {level} take {least} labels and there are {labels}, so that every set is the whole "
         f"scale": labels < least,
-        f"pooled_cells: {told} have one quantile together, as a cell takes {least} labels of its own": bool(
-            cells.pooled
-        )
-        and labels >= least,
+        f"pooled_cells: {names} have one quantile together, as a cell takes {least} labels of its own": pooled,
         f"repeated_documents: {labels} labels are of {n_groups} documents: sets hold as often as they say for items of "
         f"such documents together, and less surely for one new document; one_per_group=True is exact for these": (
             n_groups < labels
         ),
         f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
     }
-    return tuple(text for text, holds in found.items() if holds)
+    return tuple(text for text, holds in texts.items() if holds)

@@ -16,6 +16,7 @@ from calib.core.result import Result, short
 
 _DIGITS = 12  # sums of the same shares in another order differ in the digits behind
 _TINY = 1e-9  # of a weight: nothing is left
+_POINTS = 50  # of a curve, at most
 
 
 class Ordered(NamedTuple):
@@ -60,10 +61,40 @@ def learned_elsewhere(at: Ordered, y: Floats, weight: Floats, fold: Codes) -> Fl
         own = fold == one
         mine = np.bincount(row[own], weight[own], minlength=len(at.x))
         left = at.weight - mine
-        known = left > _TINY * at.weight
-        mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[known] / left[known]
-        out[own] = np.interp(at.x[row[own]], at.x[known], monotone(mean, left[known]))
+        there = left > _TINY * at.weight
+        mean = (total - np.bincount(row[own], (weight * y)[own], minlength=len(at.x)))[there] / left[there]
+        out[own] = np.interp(at.x[row[own]], at.x[there], monotone(mean, left[there]))
     return out
+
+
+class ReliabilityCurve(NamedTuple):
+    """What came beside what was forecast, after isotonic regression.
+
+    Attributes
+    ----------
+    above : float
+        The curve is of the chance of a label above this level; NaN: of the mean label.
+    forecast, observed : ndarray
+        Ascending; at 50 places at most.
+    share : ndarray
+        Of the labels, up to each of these places from the one before.
+    """
+
+    above: float
+    forecast: Floats
+    observed: Floats
+    share: Floats
+
+
+def reliability_curve(above: float, forecast: Floats, came: Floats, weight: Floats) -> ReliabilityCurve:
+    """At each distinct forecast what came, or of many at as many as are drawn, each for as many rows."""
+    at = ordered(forecast, weight)
+    observed, share = monotone(at.mean(came, weight), at.weight), np.cumsum(at.weight) / at.weight.sum()
+    grid = np.arange(len(at.x))
+    if len(grid) > _POINTS:
+        inner = np.searchsorted(share, np.linspace(0, 1, _POINTS)[1:-1]).clip(0, grid[-1])
+        grid = np.unique(np.concatenate([[0], inner, grid[-1:]]))
+    return ReliabilityCurve(above, at.x[grid], observed[grid], np.diff(share[grid], prepend=0.0))
 
 
 # --- what a score of forecasts is made of -----------------------------------------------------------------------------
@@ -151,15 +182,6 @@ def corp(
     weights : array_like, shape (n,), optional
         How often each row counts; rows of weight 0 are left out.
 
-    Returns
-    -------
-    Corp
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, or nothing is labelled.
-
     References
     ----------
     Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8).
@@ -211,8 +233,8 @@ def forecasts_in(
 def chances_below(share: Floats, levels: Floats) -> Floats:
     """Cumulative shares in ascending order of the levels, without the last; NaN where there is no mass."""
     if share.ndim != 2 or share.shape[1] != len(levels):
-        given = f"got shape {share.shape}"
-        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", given)
+        got = f"got shape {share.shape}"
+        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", got)
     if (share < 0).any():
         raise ArgumentError("p", "must hold weights that are not negative", f"got {short(np.nanmin(share))}")
     below = np.cumsum(share[:, np.argsort(levels)], axis=1)

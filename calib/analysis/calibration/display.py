@@ -12,12 +12,11 @@ import pandas as pd
 
 from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
-from calib.analysis.calibration.cascade import Escalation
 from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
 from calib.analysis.calibration.score_sets import ScoreSets
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.core.result import Interval, bracket, short
-from calib.stats import AcceptThreshold, ForecastQuality
+from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve
 from calib.table import figure
 from calib.table.results import Results, words
 from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
@@ -25,99 +24,111 @@ from calib.table.text import Block, each_once, number_span, plain_text, title_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from calib.analysis.calibration.reliability_band import ReliabilityCurve
-
 _IN_FULL = 25  # rows, from which on scores with the same set are one
+_KEYS = ("criterion", "prompt", "method", "temperature")
+_CURVES = 7  # curves in one picture
+_MARKED = 12  # forecasts that are marked one by one
+_MOST_SHADES = 11  # sizes of sets that a legend names one by one
+_ROOM = 0.08  # share of a bar from which on its number fits into it
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
     """What the most frequent score of each judge means, what its lowest and highest do, and what has to be minded."""
-    return [_map_sentence(label, found) for label, found in zip(labels, results, strict=True)]
+    sentences = []
+    for label, result in zip(labels, results, strict=True):
+        table = result.shown
+        often, last = int(np.argmax(table.n)), len(table.x) - 1
+        about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
+        ends = bracket(Interval(table.low[often], table.high[often]), result.confidence_level)
+        interval = f"({ends} of the map)" if ends != "no interval" else "(no interval: one group of labels)"
+        others = [f"; {short(table.x[i])} means {short(table.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
+        top = result.levels[-2:] if len(result.levels) > 2 else result.levels[-1:]
+        share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
+        averaged_over = len(result.slopes) > 1 and not result.own_only
+        beside = " (on average over what else the map reads)" if averaged_over else ""
+        means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
+        sentences.append(
+            f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
+            f"{_who_rated(result)}"
+        )
+    return sentences
 
 
-def _map_sentence(label: dict[str, Any], found: CalibrationMap) -> str:
-    shown = found.shown
-    often, last = int(np.argmax(shown.n)), len(shown.x) - 1
-    about = f"{words({k: v for k, v in label.items() if k != 'against'})}: " if label else ""
-    interval = bracket(Interval(shown.low[often], shown.high[often]), found.confidence_level)
-    known = f"({interval} of the map)" if interval != "no interval" else "(no interval: one group of labels)"
-    ends = [f"{short(shown.x[i])} means {short(shown.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
-    top = found.levels[-2:] if len(found.levels) > 2 else found.levels[-1:]
-    share = f"{100 * shown.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
-    others = "; ".join(["", *ends]) if ends else ""
-    beside = " (on average over what else the map reads)" if len(found.slopes) > 1 and not found.own_only else ""
-    said = f"a judge score of {short(shown.x[often])}{beside} means: people would say {short(shown.mean[often])}"
-    labels = f"from {found.n} labelled items"
-    return f"{about}{said} on average {known}, {share}{others}; {labels}.{_who_rated(found)}"
-
-
-def _who_rated(found: CalibrationMap) -> str:
-    """What is known of labels by who gave them alone, where the map knows persons."""
-    skill = {one.forecast: f"{one.skill:.3f}" for one in found.forecasters}
+def _who_rated(result: CalibrationMap) -> str:
+    """Where the map knows persons: how they differ, and what is known of labels by who gave them alone."""
+    skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
     if not skill:
         return ""
-    told = f"who rated, without the judge, forecasts labels with a skill of {skill['annotators']}"
-    both = f"Of other texts {told}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
-    return f" {_how_people_differ(found)} {both}"
-
-
-def _how_people_differ(found: CalibrationMap) -> str:
-    """The spread of the shifts as labels: what a strict and a lenient person say of the same score."""
-    often = found.x[np.argmax(found.counts.sum(axis=1))]
-    at = found.slopes @ often + found.tau * np.array([-1.0, 1.0])
-    strict, lenient = averaged(found.thresholds, at, np.zeros(2)) @ found.levels
+    # the spread of the shifts as labels: what a strict and a lenient person say of the same score
+    often = result.x[np.argmax(result.counts.sum(axis=1))]
+    at = result.slopes @ often + result.tau * np.array([-1.0, 1.0])
+    strict, lenient = averaged(result.thresholds, at, np.zeros(2)) @ result.levels
     return (
-        f"People differ (tau {short(found.tau)} on the log-odds): of a score of {short(often[0])} a strict person, one "
-        f"standard deviation from the average one, says {short(strict)} on average, a lenient one {short(lenient)}."
+        f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(often[0])} a strict person, "
+        f"one standard deviation from the average one, says {short(strict)} on average, a lenient one "
+        f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
+        f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
     )
 
 
 def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
     """Where a map knows persons: what is forecast without the judge, and each person's shift."""
-    of = zip(told_apart(results.labels), results, strict=True)
-    known = [(f" ({visible(name)})" if name else "", found) for name, found in of if found.shifts]
-    return [block for name, found in known for block in (_skills_of(name, found), _shifts(name, found))]
-
-
-def _skills_of(name: str, found: CalibrationMap) -> Block:
-    rows = [(one.forecast, one.skill, one.rps, one.log_score) for one in found.forecasters]
-    frame = pd.DataFrame(rows, columns=["known", "skill", "RPS", "log score"])
-    return Block(f"What labels of other texts are forecast by{name}", frame)
-
-
-def _shifts(name: str, found: CalibrationMap) -> Block:
-    rows = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in found.shifts]
-    frame = pd.DataFrame(rows, columns=["annotator", "shift", "std. error", "labels"])
-    says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
-    return Block(f"How each person differs{name}", frame, says)
+    blocks = []
+    for judge, result in zip(told_apart(results.labels), results, strict=True):
+        if not result.shifts:
+            continue
+        name = f" ({visible(judge)})" if judge else ""
+        skills = [(one.forecast, one.skill, one.rps, one.log_score) for one in result.forecasters]
+        frame = pd.DataFrame(skills, columns=["known", "skill", "RPS", "log score"])
+        blocks.append(Block(f"What labels of other texts are forecast by{name}", frame))
+        shifts = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in result.shifts]
+        frame = pd.DataFrame(shifts, columns=["annotator", "shift", "std. error", "labels"])
+        says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
+        blocks.append(Block(f"How each person differs{name}", frame, says))
+    return blocks
 
 
 def map_fact(results: Results[CalibrationMap]) -> str:
     """How far the mean of people goes while the judge goes from one end to the other."""
-    spans = [one.shown for one in results]
-    names = [f"{visible(name, 30)}: " if name else "" for name in told_apart(results.labels)]
-    told = [
-        f"{name}judge {short(s.x[0])} to {short(s.x[-1])}, people on average {short(s.mean[0])} to {short(s.mean[-1])}"
-        for name, s in zip(names, spans, strict=True)
-    ]
-    return "; ".join(told)
+    spans = []
+    for name, result in zip(told_apart(results.labels), results, strict=True):
+        x, mean = result.shown.x, result.shown.mean
+        span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
+        spans.append(f"{visible(name, 30)}: {span}" if name else span)
+    return "; ".join(spans)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
 
 
 def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
-    """For each what it brings beyond no judge, whether its chances are right, and what recalibration would bring."""
-    return each_once(labels, results, lambda result: [" ".join(filter(None, _told_of(result)))])
+    """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
+    return each_once(labels, results, _forecast_words)
 
 
-def _told_of(result: ForecastQuality) -> list[str]:
+def _forecast_words(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
     ends = bracket(result.interval, result.confidence_level)
-    return [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}.",
-            _after_recalibration(result), _fit_of_chances(result), _log(result)]  # fmt: skip
+    sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}."]
+    parts = result.crossfitted
+    if parts.unc > 0 and parts.mcb <= 0:
+        sentences.append("Recalibrated on other groups' labels it would be no better.")
+    elif parts.unc > 0 and parts.mcb > 0:
+        sentences.append(
+            f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
+        )
+    missed = f"{result.n_impossible} of {result.n} labels"
+    if result.kind == "number":
+        sentences.append("A number speaks of no chance: calibrate it to have some.")
+    elif result.sure:
+        sentences.append(f"Each forecast is sure of itself, and {missed} came otherwise: calibrate it to have chances.")
+    elif result.n_impossible:
+        infinite = math.isinf(result.log_score)
+        log = "the log score is infinite" if infinite else f"a floor of {result.floor:g} hides it"
+        sentences.append(f"{missed} had no chance at all: {log}.")
+    return [" ".join(sentences)]
 
 
 def beside_no_judge(result: ForecastQuality) -> str:
@@ -134,39 +145,6 @@ def beside_no_judge(result: ForecastQuality) -> str:
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
 
 
-def _after_recalibration(result: ForecastQuality) -> str:
-    """What is in the forecasts, if their chances are put right."""
-    parts = result.crossfitted
-    if not parts.unc > 0 or math.isnan(parts.mcb):
-        return ""
-    if parts.mcb <= 0:
-        return "Recalibrated on other groups' labels it would be no better."
-    return f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
-
-
-def _fit_of_chances(result: ForecastQuality) -> str:
-    if result.kind == "number":
-        return "A number speaks of no chance: calibrate it to have some."
-    if math.isnan(result.p_value):
-        return ""
-    if result.sure:
-        missed = f"{result.n_impossible} of {result.n} labels came otherwise"
-        return f"Each forecast is sure of itself, and {missed}: calibrate it to have chances."
-    fits = "do not fit" if result.p_value <= 1 - result.confidence_level else "fit"
-    ends = f"{short(result.mcb_null.low)} to {short(result.mcb_null.high)}"
-    return (
-        f"Its chances {fits} the labels: miscalibration {short(result.corp.mcb)}, of calibrated forecasts {ends} "
-        f"(p = {result.p_value:.2g}; calibration error {result.ece:.2g}, of calibrated ones {result.ece_null:.2g})."
-    )
-
-
-def _log(result: ForecastQuality) -> str:
-    if not result.n_impossible or result.kind == "number" or result.sure:
-        return ""
-    made = "the log score is infinite" if math.isinf(result.log_score) else f"a floor of {result.floor:g} hides it"
-    return f"{result.n_impossible} of {result.n} labels had no chance at all: {made}."
-
-
 def forecast_fact(results: Results[ForecastQuality]) -> str:
     """The skill, or the lowest and the highest of several."""
     if len(results) == 1:
@@ -178,22 +156,15 @@ def forecast_fact(results: Results[ForecastQuality]) -> str:
 
 
 def curve_fact(result: ForecastQuality, curve: ReliabilityCurve) -> str:
-    """Where what came is farthest from what was forecast, and how much of the labels lies out of the band."""
+    """Where what came is farthest from what was forecast."""
     mean = math.isnan(curve.above)
     if result.kind == "number" and not mean:
         low, high = (f"{100 * curve.observed[end]:.0f} %" for end in (0, -1))
         return f"{low} of the lowest scores have a label above {short(curve.above)}, {high} of the highest"
-    out = float(curve.share[(curve.observed < curve.low) | (curve.observed > curve.high)].sum())
-    if not out and not math.isnan(curve.low[0]):
-        return "what came is everywhere in the band of calibrated forecasts"
-    gap = (curve.observed - curve.forecast) * curve.share**0.5
-    far = max(range(len(gap)), key=lambda i: abs(gap[i]))
-    told = (curve.forecast[far], curve.observed[far])
-    said, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in told)
-    what = f"where {said} is forecast people give {came}" if mean else f"where {said} is forecast {came} came"
-    if math.isnan(curve.low[0]):
-        return what
-    return f"{what}; {100 * out:.0f} % of the labels lie out of the band"
+    far = np.argmax(np.abs((curve.observed - curve.forecast) * curve.share**0.5))
+    ends = curve.forecast[far], curve.observed[far]
+    forecast, came = (f"{value:.2f}" if mean else f"{100 * value:.0f} %" for value in ends)
+    return f"where {forecast} is forecast {f'people give {came}' if mean else f'{came} came'}"
 
 
 def pit_fact(result: ForecastQuality) -> str:
@@ -215,22 +186,21 @@ def pit_fact(result: ForecastQuality) -> str:
 
 def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
     """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
-    return each_once(labels, results, lambda result: [_sets_sentence(result)])
+    return each_once(labels, results, _set_words)
 
 
-def _sets_sentence(result: ScoreSets) -> str:
-    k, level = len(result.levels), f"{100 * result.level:g} %"
-    wide = f"{short(result.mean_size)} labels of {k}"
+def _set_words(result: ScoreSets) -> list[str]:
+    level = f"{100 * result.level:g} %"
     if all(cell.k > cell.n for cell in result.cells):
-        return f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."
+        return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
     cells = " in each cell" * (len(result.cells) > 1)
     surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-    said = (
-        f"{level} of the sets hold what people would say ({surely}); they have {wide} on average, and one label for "
-        f"{100 * result.singles:.3g} % of {len(result.row)} items"
-    )
     gate = "" if result.decides else "; such sets are no gate"
-    return f"{said}{gate}."
+    return [
+        f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
+        f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
+        f"items{gate}."
+    ]
 
 
 def sets_fact(results: Results[ScoreSets]) -> str:
@@ -261,35 +231,29 @@ def sets_notes(results: Results[ScoreSets]) -> list[str]:
 def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
     """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
     names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
-    return [
-        f"{name}{': ' * bool(name)}{_escalation_words(label, result)}"
-        for name, label, result in zip(names, labels, results, strict=True)
-    ]
-
-
-def _escalation_words(label: Mapping[str, Any], result: Escalation) -> str:
-    name = visible(label.get("rater", "judge"))
-    who = "The judge" if name == "judge" else name
-    sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-    cost = (
-        ""
-        if math.isnan(result.cost)
-        else (f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}.")
-    )
-    if not result.n_accepted:
-        near = f" {result.nearest[0].upper()}{visible(result.nearest[1:])}." if result.nearest else ""
-        return (
+    sentences = []
+    for name, label, result in zip(names, labels, results, strict=True):
+        judge = visible(label.get("rater", "judge"))
+        who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
+        sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
+        cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+        cost = "" if math.isnan(result.cost) else cost
+        if result.n_accepted:
+            many = " (which holds for many labels, as the confidence was learned from the same ones)"
+            sentences.append(
+                f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} "
+                f"confidence at most {most} of these verdicts ({result.verdict}) differ from people's"
+                f"{'' if result.exact else many}; {result.for_people}.{cost}"
+            )
+            continue
+        nearest = result.test.nearest_words
+        near = f" {nearest[0].upper()}{nearest[1:]}." if nearest else ""
+        sentences.append(
             f"{who} may decide none of the {result.n} items alone: {result.n_labels} labels do not show, with {sure} "
             f"confidence, a share of them of which at most {most} of the verdicts ({result.verdict}) differ from "
             f"people's.{near}{cost}"
         )
-    learned = "" if result.exact else " (which holds for many labels, as the confidence was learned from the same ones)"
-    each = f" In turn: {visible(result.in_turn)}." if result.in_turn else ""
-    return (
-        f"{who} may decide {100 * result.accepted_share:.3g} % of the {result.n} items alone: with {sure} confidence "
-        f"at most {most} of these verdicts ({result.verdict}) differ from people's{learned}; "
-        f"{result.for_people}.{each}{cost}"
-    )
+    return sentences
 
 
 def accept_fact(results: Sequence[Any]) -> str:
@@ -314,83 +278,75 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
 def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
 
-    In an escalation labels may count. Beside a skill a p would be read as the skill's, and is of the chances.
+    In an escalation labels may count.
     """
     frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
-    frame = frame.rename(columns={"p_value": "p_chances"}) if "skill" in frame else frame
     frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    return _runs(frame) if {"nearest", "n_items"} <= set(frame) and len(frame) > _IN_FULL else frame
-
-
-def _runs(frame: pd.DataFrame) -> pd.DataFrame:
-    """Scores in order, a row for each run of those that have the same set, at the place of its first."""
+    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
+        return frame
+    # scores in order, a row for each run of those that have the same set, at the place of its first
     same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
     begins = (same != same.shift()).any(axis=1)
     rows = frame.drop(columns="nearest").groupby(begins.cumsum())
     ends = rows["score"].last().rename("score_to")
-    out = rows.first().assign(n_items=rows["n_items"].sum())
-    out.insert(out.columns.get_loc("score") + 1, "score_to", ends)
-    return out.set_axis(frame.index[begins])
+    runs = rows.first().assign(n_items=rows["n_items"].sum())
+    runs.insert(runs.columns.get_loc("score") + 1, "score_to", ends)
+    return runs.set_axis(frame.index[begins])
 
 
 # --- item by item ---------------------------------------------------------------------------------------------------
 
 
-_ASKED = ("criterion", "prompt", "method", "temperature")
-
-
 def said_of_items(thing: Any) -> pd.DataFrame | None:
     """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
-    if isinstance(thing, Results):
-        told = [_items_in(label, found) for label, found in zip(thing.labels, thing, strict=True)]
-        frames = [frame for frame in told if frame is not None]
-        if isinstance(thing, Calibration) and thing.scores is not None:
-            frames = [_calibrated_items(thing.apply(thing.scores))]
-        return pd.concat(frames, ignore_index=True) if frames else None
-    is_calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
-    return _calibrated_items(thing) if is_calibrated else None
-
-
-def _items_in(label: Mapping[str, Any], found: Any) -> pd.DataFrame | None:
-    if isinstance(found, Escalation):
-        return _decided_items(label, found)
-    return _items_with_sets(label, found) if isinstance(found, ScoreSets) else None
+    if not isinstance(thing, Results):
+        calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
+        return _calibrated_items(thing) if calibrated else None
+    if isinstance(thing, Calibration) and thing.scores is not None:
+        return _calibrated_items(thing.apply(thing.scores))
+    frames = []
+    for label, result in zip(thing.labels, thing, strict=True):
+        if isinstance(result, Escalation):
+            frames.append(_decided_items(label, result))
+        elif isinstance(result, ScoreSets):
+            frames.append(_items_with_sets(label, result))
+    return pd.concat(frames, ignore_index=True) if frames else None
 
 
 def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
     """The chance of each label, the mean and its interval; those of which least is known first."""
     chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
-    about = {name: list(map(_text_of, scores[name])) for name in _ASKED}
-    shown = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
-    shown = shown.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
-    shown = shown.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
-    return shown.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
+    about = {name: list(map(_text_of, scores[name])) for name in _KEYS}
+    frame = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
+    frame = frame.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
+    frame = frame.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
+    return frame.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
 
 
-def _decided_items(label: Mapping[str, Any], found: Escalation) -> pd.DataFrame:
+def _decided_items(label: Mapping[str, Any], result: Escalation) -> pd.DataFrame:
     """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
-    items = found.items
+    items = result.items
     judge = np.where(items["decided_by"] != "", "the judge", "people")
     whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
     first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    shown = _named_items(label, items).assign(
+    frame = _named_items(label, items).assign(
         **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
     )
-    return shown.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
+    return frame.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
 
 
-def _items_with_sets(label: Mapping[str, Any], found: ScoreSets) -> pd.DataFrame:
+def _items_with_sets(label: Mapping[str, Any], result: ScoreSets) -> pd.DataFrame:
     """The labels that people may give each item; the widest sets first."""
-    items = found.items
+    items = result.items
     ends = zip(items["low"], items["high"], strict=True)
-    said = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    shown = _named_items(label, items)
-    return shown.assign(**{"judge's score": items["score"], "set": said, "sort": -items["size"].to_numpy(dtype=float)})
+    sets = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+    frame = _named_items(label, items)
+    return frame.assign(**{"judge's score": items["score"], "set": sets, "sort": -items["size"].to_numpy(dtype=float)})
 
 
 def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
     """What rows of several results are joined by."""
-    about = {name: _text_of(label.get(name, "")) for name in _ASKED}
+    about = {name: _text_of(label.get(name, "")) for name in _KEYS}
     return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
 
 
@@ -399,13 +355,7 @@ def _text_of(value: Any) -> str:
     return "" if str(value) == "nan" else str(value)
 
 
-# --- calibration drawn ------------------------------------------------------------------------------------------------
-
-
-_ROOM = 0.08
-
-
-# --- the map --------------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
 
 def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None) -> Axes:
@@ -426,71 +376,49 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     >>> ax.get_ylabel()
     "people's label"
     """
-    label, found = figure.single_pair(result, CalibrationMap)
+    label, single = figure.single_pair(result, CalibrationMap)
     drawn, colour = figure.axes_of(ax), figure.COLOURS[0]
-    at, low, mean, high = _map_line(found)
-    _label_dots(drawn, found)
+    if len(single.slopes) > 1 and not single.own_only:
+        at, mean, low, high = single.shown[:4]
+    else:
+        x = np.zeros((101, len(single.slopes)))
+        at = x[:, 0] = np.linspace(single.x[:, 0].min(), single.x[:, 0].max(), 101)
+        mean = single.predict(x) @ single.levels
+        low, high = single.band(x, mean)
+    # one dot for each score and label that came together
+    row, place = np.nonzero(single.counts)
+    dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
+    n = np.bincount(which.ravel(), single.counts[row, place])
+    area = 4 + 250 * n / n.max()
+    drawn.scatter(dots[:, 0], dots[:, 1], s=area, color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
     drawn.set_xlabel("judge's score")
     drawn.set_ylabel("people's label")
-    if len(found.levels) <= 11:
-        drawn.set_yticks(found.levels)
-    margin = 0.06 * np.ptp(found.levels)
-    drawn.set_ylim(found.levels[0] - margin, found.levels[-1] + margin)
-    if len(scores := np.unique(found.x[:, 0])) <= _MOST_SHADES and len(found.x[0]) == 1:
+    if len(single.levels) <= 11:
+        drawn.set_yticks(single.levels)
+    margin = 0.06 * np.ptp(single.levels)
+    drawn.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
+    if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [
-        figure.handle(f"mean of people, {100 * found.confidence_level:g} % band of the map", color=colour),
-        figure.handle(f"labels (area: how many; {short(found.n)} items)", color=figure.GREY, marker="o", linestyle=""),
+        figure.handle(f"mean of people, {100 * single.confidence_level:g} % band of the map", color=colour),
+        figure.handle(f"labels (area: how many; {short(single.n)} items)", color=figure.GREY, marker="o", linestyle=""),
     ]
-    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, found)])))
+    figure.legend_above(drawn, handles, title_of([label], []), map_fact(Results.of([(label, single)])))
     return drawn
-
-
-def _map_line(found: CalibrationMap) -> tuple[Floats, Floats, Floats, Floats]:
-    """Scores of the judge, and at each the ends of the band around the mean of people."""
-    if len(found.slopes) > 1 and not found.own_only:
-        shown = found.shown
-        return shown.x, shown.low, shown.mean, shown.high
-    at = np.zeros((101, len(found.slopes)))
-    at[:, 0] = np.linspace(found.x[:, 0].min(), found.x[:, 0].max(), 101)
-    mean = found.predict(at) @ found.levels
-    low, high = found.band(at, mean)
-    return at[:, 0], np.asarray(low), mean, np.asarray(high)
-
-
-def _label_dots(ax: Axes, found: CalibrationMap) -> None:
-    """One dot for each score and label that came together."""
-    row, place = np.nonzero(found.counts)
-    at, where = np.unique(np.c_[found.x[row, 0], found.levels[place]], axis=0, return_inverse=True)
-    n = np.bincount(where.ravel(), found.counts[row, place])
-    ax.scatter(at[:, 0], at[:, 1], s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
-
-
-# --- the quality of forecasts ---------------------------------------------------------------------------------------
-
-_CURVES = 7  # curves in one picture
-_MARKED = 12  # forecasts that are marked one by one
 
 
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
     """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
 
-    The line is the isotonic regression of the labels on the forecasts; the band is where it lies in most draws (the
-    confidence level, place by place) if the forecasts are calibrated. Of several results there is a line each, without
-    bands.
+    The line is the isotonic regression of the labels on the forecasts. Of several results there is a line each.
 
     Parameters
     ----------
     above : float, optional
         Draw the chance of a label above this level. Default: of two levels that chance, else the mean label.
-
-    Raises
-    ------
-    ValueError
-        If there is no such level, or there are more than seven results.
 
     Examples
     --------
@@ -505,9 +433,13 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
         raise ArgumentError("results", f"must hold {_CURVES} results at most to be drawn as lines", f"has {len(pairs)}")
     drawn = figure.axes_of(ax)
     names = told_apart([label for label, _ in pairs])
-    for place, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        _draw_curve(drawn, curve, figure.COLOURS[place], plain_text(name) if len(pairs) > 1 else "")
-    _draw_diagonal(drawn, pairs[0][1], curves[0])
+    for curve, name, colour in zip(curves, names, figure.COLOURS, strict=False):
+        label = plain_text(name) if len(pairs) > 1 else ""
+        drawn.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=label)
+        if len(curve.forecast) <= _MARKED:
+            drawn.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
+        else:
+            drawn.plot(curve.forecast, np.full(len(curve.forecast), drawn.get_ylim()[0]), "|", color=colour, alpha=0.5)
     _name_axes(drawn, pairs[0][1], curves[0], len(pairs))
     fact = curve_fact(pairs[0][1], curves[0]) if len(pairs) == 1 else forecast_fact(Results.of(pairs))
     if len(pairs) > 1:
@@ -528,35 +460,16 @@ def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
     raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
 
 
-def _draw_curve(ax: Axes, curve: ReliabilityCurve, colour: str, name: str) -> None:
-    if not name and not math.isnan(curve.low[0]):
-        ax.fill_between(curve.forecast, curve.low, curve.high, color=figure.GREY, alpha=0.25, linewidth=0, zorder=0,
-                        label="calibrated forecasts")  # fmt: skip
-        ax.legend(frameon=False, fontsize="small", loc="upper left")
-    ax.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=name)
-    if len(curve.forecast) <= _MARKED:
-        ax.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
-    else:
-        ax.plot(curve.forecast, np.full(len(curve.forecast), ax.get_ylim()[0]), "|", color=colour, alpha=0.5)
-
-
-def _draw_diagonal(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve) -> None:
-    """Where what comes is what was forecast; a number forecasts no chance."""
-    mean = math.isnan(curve.above)
-    if mean or result.kind == "distribution":
+def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
+    """With the diagonal, where what comes is what was forecast; a number forecasts no chance."""
+    mean, chances = math.isnan(curve.above), result.kind == "distribution"
+    if mean or chances:
         ends = [result.levels[0], result.levels[-1]] if mean else [0.0, 1.0]
         ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
-
-
-def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
+    forecast = "mean label" if mean else f"chance of a label above {short(curve.above)}"
     n = f"   (n = {result.n} labels)" * (n_results == 1)
-    if math.isnan(curve.above):
-        ax.set_xlabel(f"{'mean label, as forecast' if result.kind == 'distribution' else 'score'}{n}")
-        ax.set_ylabel("mean label that came")
-        return
-    chance = f"chance of a label above {short(curve.above)}, as forecast"
-    ax.set_xlabel(f"{chance if result.kind == 'distribution' else 'score'}{n}")
-    ax.set_ylabel(f"share of labels above {short(curve.above)}")
+    ax.set_xlabel((f"{forecast}, as forecast" if chances else "score") + n)
+    ax.set_ylabel("mean label that came" if mean else f"share of labels above {short(curve.above)}")
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
@@ -593,12 +506,6 @@ def forecast_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
         yield partial(pit, results)
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------
-
-
-_MOST_SHADES = 11  # sizes of sets that a legend names one by one
-
-
 def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> Axes:
     """The labels that people may give, along the judge's score; of several results how large their sets are.
 
@@ -620,35 +527,35 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     return _rows_of_sizes(pairs, ax) if len(pairs) > 1 else _bars_of_sets(*pairs[0], ax)
 
 
-def _bars_of_sets(label: dict[str, Any], found: ScoreSets, ax: Axes | None) -> Axes:
-    drawn, several = figure.axes_of(ax), len(found.cells) > 1
-    values = np.unique(found.score)
+def _bars_of_sets(label: dict[str, Any], sets: ScoreSets, ax: Axes | None) -> Axes:
+    drawn, several = figure.axes_of(ax), len(sets.cells) > 1
+    values = np.unique(sets.score)
     pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
     if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
         pitch = float(np.ptp(values)) / 200
-    step = float(np.diff(found.levels).min())
-    shown = [c for c in range(len(found.cells)) if (found.cell == c).any()]
-    beside = len(shown) if len(values) < len(found.score) else 1  # cells that share a score lie side by side
-    for place, cell in enumerate(shown):
-        here, colour = found.cell == cell, figure.look_of(place)[0]
+    step = float(np.diff(sets.levels).min())
+    cells = [c for c in range(len(sets.cells)) if (sets.cell == c).any()]
+    beside = len(cells) if len(values) < len(sets.score) else 1  # cells that share a score lie side by side
+    for place, cell in enumerate(cells):
+        here, colour = sets.cell == cell, figure.look_of(place)[0]
         wide = 0.7 * pitch / beside
-        at = found.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
-        height = found.high[here] - found.low[here] + 0.8 * step
-        drawn.bar(at, height, wide, bottom=found.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
-        drawn.plot(at, found.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
-    drawn.set_xlabel(f"judge's score   (n = {len(found.row)} items, {found.n} labels)")
+        at = sets.score[here] + ((place - (beside - 1) / 2) * wide * 1.1 if beside > 1 else 0.0)
+        height = sets.high[here] - sets.low[here] + 0.8 * step
+        drawn.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
+        drawn.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
+    drawn.set_xlabel(f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)")
     drawn.set_ylabel("people's label")
-    drawn.set_yticks(found.levels if len(found.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
-    drawn.set_ylim(found.levels[0] - 0.6 * step, found.levels[-1] + 0.6 * step)
+    drawn.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
+    drawn.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
-    colours = [figure.look_of(place)[0] for place in range(len(shown))]
-    names = [plain_text(found.cells[cell].name) for cell in shown] if several else [f"{100 * found.level:g} % set"]
+    colours = [figure.look_of(place)[0] for place in range(len(cells))]
+    names = [plain_text(sets.cells[cell].name) for cell in cells] if several else [f"{100 * sets.level:g} % set"]
     handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
     handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
                                  linestyle=""))  # fmt: skip
-    fact = sets_fact(Results.of([(label, found)]))
+    fact = sets_fact(Results.of([(label, sets)]))
     figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))
     return drawn
 
@@ -658,11 +565,14 @@ def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | Non
     from matplotlib import colormaps
     from matplotlib.patches import Patch
 
-    facts, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
-    rows = figure.rows_of(ax, facts, [found for _, found in pairs], pitch=1.2)
+    labels, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
+    rows = figure.rows_of(ax, labels, [found for _, found in pairs], pitch=1.2)
     shades = [colormaps["Blues"](x) for x in np.linspace(0.95, 0.2, most)]
     for mark in rows.marks:
-        share = _shares_of_sizes(mark.result, most)
+        sets = mark.result
+        n = np.bincount(sets.size - 1, sets.n_items, minlength=most)
+        n[len(sets.levels) - 1] += sets.n_unread  # of an item without a score the set is the whole scale
+        share = n / max(n.sum(), 1)
         for part, left, colour in zip(share, np.cumsum(share) - share, shades, strict=True):
             rows.ax.barh(rows.heights[mark.place], part, 0.6, left=left, color=colour, edgecolor="white", zorder=2)
             if part >= _ROOM:
@@ -675,26 +585,15 @@ def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | Non
     ends = {0: "1 label", most - 1: f"{most} labels"}
     named = range(most) if most <= 7 else ends
     handles = [Patch(color=shades[i], label=ends.get(i, str(i + 1))) for i in named]
-    title, fact = title_of(facts, rows.names), sets_fact(Results.of(pairs))
+    title, fact = title_of(labels, rows.names), sets_fact(Results.of(pairs))
     figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
     return figure.finished(rows.ax, ax)
-
-
-def _shares_of_sizes(found: ScoreSets, most: int) -> Floats:
-    """Share of the items whose set has 1, 2, ... labels; of an item without a score it is the whole scale."""
-    n = np.bincount(found.size - 1, found.n_items, minlength=most)
-    n[len(found.levels) - 1] += found.n_unread
-    return np.asarray(n / max(n.sum(), 1))
-
-
-# --- escalation -----------------------------------------------------------------------------------------------------
 
 
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
     """Errors among the accepted items against their share, with the band that holds for all thresholds together.
 
-    A line is the risk that was allowed, a filled dot the threshold that was taken; of a cascade each judge has a curve,
-    against the items that came to it.
+    A line is the risk that was allowed, a filled dot the threshold that was taken.
 
     Parameters
     ----------
@@ -710,35 +609,27 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     """
     kind: Any = AcceptThreshold if isinstance(results, AcceptThreshold) else Escalation
     label, result = figure.single_pair(results, kind)
-    stages = [("", result)] if kind is AcceptThreshold else [(stage.judge, stage.found) for stage in result.stages]
-    drawn, several = figure.axes_of(ax), len(stages) > 1
-    handles = []
-    for place, (judge, found) in enumerate(stages):
-        handles += _accept_curve(drawn, found, f"{plain_text(judge)}: " * several, figure.look_of(place)[0])
-    drawn.axhline(result.risk, color="black", linewidth=1.0, linestyle="--")
-    allowed = figure.handle(f"risk allowed: {short(result.risk)}", color="black", linestyle="--")
+    test: AcceptThreshold = result if kind is AcceptThreshold else result.test
+    drawn, colour = figure.axes_of(ax), figure.look_of(0)[0]
+    share, risk, upper = (np.array([getattr(p, name) for p in test.curve]) for name in ("accepted", "risk", "upper"))
+    drawn.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
+    drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
+    drawn.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
+    name = f"errors among labels, upper band of all thresholds ({100 * test.confidence_level:.4g} %)"
+    handles = [
+        figure.handle(name, color=colour, marker="o", mfc="white"),
+        figure.handle(f"risk allowed: {short(test.risk)}", color="black", linestyle="--"),
+    ]
+    if test.accepted:
+        drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
+        name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"
+        handles.append(figure.handle(name, color=colour, marker="o", markersize=8, linestyle=""))
     drawn.set_xlim(0, 1.02)
-    most = max((point.risk for _, found in stages for point in found.curve if point.risk == point.risk), default=0.0)
-    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * result.risk, 1.15 * most)))
-    drawn.set_xlabel(f"share of the items{' that come to the judge' * several} accepted")
+    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * test.risk, 1.15 * np.nanmax([0.0, *risk]))))
+    drawn.set_xlabel("share of the items accepted")
     drawn.set_ylabel("verdicts that differ from people's")
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")
-    title = title_of([label], [])
-    figure.legend_above(drawn, [handles[0], allowed, *handles[1:]], title, accept_fact([result]))
+    figure.legend_above(drawn, handles, title_of([label], []), accept_fact([result]))
     return drawn
-
-
-def _accept_curve(ax: Axes, found: AcceptThreshold, of: str, colour: str) -> list[Any]:
-    share, risk, upper = (np.array([getattr(p, name) for p in found.curve]) for name in ("accepted", "risk", "upper"))
-    ax.fill_between(share, np.nan_to_num(risk), upper, color=colour, alpha=0.15, linewidth=0)
-    ax.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
-    words = f"{of}errors among labels, upper band of all thresholds ({100 * found.confidence_level:.4g} %)"
-    handles = [figure.handle(words, color=colour, marker="o", mfc="white")]
-    if found.accepted:
-        rate = found.errors / found.m
-        ax.plot([found.accepted], [rate], "o", color=colour, markersize=8, zorder=5)
-        words = f"{of}accepted: {100 * found.accepted:.3g} %, from confidence {found.threshold:.3g} on"
-        handles.append(figure.handle(words, color=colour, marker="o", markersize=8, linestyle=""))
-    return handles

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calib.analysis.calibration.corp import (
     Corp,
+    ReliabilityCurve,
     corp_of,
     forecasts_in,
     learned_elsewhere,
     need_labels,
     ordered,
     parts_of_score,
+    reliability_curve,
 )
-from calib.analysis.calibration.reliability_band import ReliabilityCurve, forecasts_of, kin_of, null_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
@@ -25,9 +26,8 @@ from calib.core.numeric import jackknife_variance, ratio, unit_sums, units_of
 from calib.core.result import Interval, Result, bracket, short
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
-_BINS = 10  # of a PIT histogram
+_BINS = 10  # of a PIT histogram, and of the calibration error
 _NO_SPREAD = 1e-20
-_NONE = Interval(np.nan, np.nan)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,27 +57,23 @@ class ForecastQuality(Result):
         learned on that few labels does harm. NaN with a single group.
     mcb_interval, dsc_interval : Interval
         Of the cross-fitted parts.
-    mcb_null, p_value : Interval, float
-        Where `corp.mcb` lies if labels come with the chances that the forecasts say, and how often it is then as
-        large as here. NaN for numbers, which speak of no chance.
-    ece, ece_null : float
-        Expected calibration error of 10 bins, a mean over the K - 1 chances of a label above each level, and its mean
-        for forecasts that are perfectly calibrated and as many labels; NaN where nothing is drawn, as the first says
-        nothing without the second.
+    ece : float
+        Expected calibration error of 10 bins, a mean over the K - 1 chances of a label above each level: above 0 for
+        perfectly calibrated forecasts, too, the more so the fewer the labels. NaN for numbers, which speak of no
+        chance.
     pit : ndarray, shape (10,)
         Non-randomised histogram of where labels lie in their forecast: all .1 if it is calibrated; high ends: the
         forecasts are too sure; high on the left: too high.
     curves : tuple of ReliabilityCurve
-        Of the mean, and of the chance of a label above each level but the last: what was forecast, what came, and
-        the band where that lies for calibrated forecasts.
+        Of the chance of a label above each level but the last, and of the mean: what was forecast and what came.
     kind : str
         "distribution" or "number".
     levels : ndarray, shape (K,)
     confidence_level, floor : float
         `floor` was added to each chance for the log score, and to nothing else.
-    n, n_groups, n_missing, n_impossible, n_resamples : int
+    n, n_groups, n_missing, n_impossible : int
         Labels; independent groups of them; rows without a label or a forecast; labels to which the forecast gave no
-        chance, before the floor; draws behind the null.
+        chance, before the floor.
     warnings : tuple of str
         What a reader should know first, each as "name: text".
     """
@@ -95,10 +91,7 @@ class ForecastQuality(Result):
     crossfitted: Corp
     mcb_interval: Interval
     dsc_interval: Interval
-    mcb_null: Interval
-    p_value: float
     ece: float
-    ece_null: float
     pit: Floats = field(repr=False)
     curves: tuple[ReliabilityCurve, ...] = field(repr=False)
     kind: str
@@ -109,13 +102,12 @@ class ForecastQuality(Result):
     n_groups: int
     n_missing: int
     n_impossible: int
-    n_resamples: int
     warnings: tuple[str, ...] = ()
 
     @property
     def sure(self) -> bool:
         """Whether all chances are 0 or 1, as of verdicts: such forecasts are calibrated where they never err."""
-        return self.mcb_null.high == 0 and self.ece_null == 0
+        return self.kind == "distribution" and all(set(curve.forecast) <= {0, 1} for curve in self.curves[:-1])
 
     @property
     def estimate(self) -> float:
@@ -127,14 +119,13 @@ class ForecastQuality(Result):
         row |= {"rps_low": self.rps_interval.low, "rps_high": self.rps_interval.high}
         row |= self._row("log_score", "log_shares", "crps", "crps_shares")
         row |= {"mcb": self.corp.mcb, "dsc": self.corp.dsc, "unc": self.corp.unc, "form": self.corp.form}
-        row |= {"mcb_null_high": self.mcb_null.high, "p_value": self.p_value}
         row |= {"mcb_crossfitted": self.crossfitted.mcb, "dsc_crossfitted": self.crossfitted.dsc}
-        row |= self._row("ece", "ece_null", "kind", "n", "n_groups", "n_missing", "n_impossible")
+        row |= self._row("ece", "kind", "n", "n_groups", "n_missing", "n_impossible")
         return [row | self._row("confidence_level", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"forecast_quality": True, "kind": self.kind, "form": self.corp.form.replace(" ", "-")}
-        terms |= {"ci": "jackknife", "cl": self.confidence_level, "null": self.n_resamples or None, "n": self.n}
+        terms |= {"ci": "jackknife", "cl": self.confidence_level, "n": self.n}
         terms |= {"groups": self.n_groups if self.n_groups != self.n else None, "missing": self.n_missing or None}
         return terms | {"impossible": self.n_impossible or None, "floor": self.floor or None}
 
@@ -155,7 +146,6 @@ class _Data(NamedTuple):
     unit: Codes
     levels: Floats
     number: Floats | None
-    used: NDArray[np.bool_]  # which of the rows that came these are
 
     @property
     def label(self) -> Floats:
@@ -175,20 +165,17 @@ def forecast_quality(
     levels: ArrayLike | None = None,
     *,
     groups: Labels | None = None,
-    items: Labels | None = None,
     weights: ArrayLike | None = None,
     floor: float = 0.0,
     confidence_level: float = 0.95,
-    n_resamples: int = 999,
-    rng: np.random.Generator | int | None = 0,
 ) -> ForecastQuality:
     r"""How good forecasts of labels are, beside what the labels' own shares reach without any judge.
 
     Intervals are jackknives over groups of the mean losses, with Student's t. Those of the score and the skill cover
     what many documents would have (92 to 96 % of the time at 95 %, with 10 to 50 documents, simulated); those of
     the cross-fitted parts are about what is learned from as many labels, which is less than what many labels would
-    teach: whether there is any miscalibration is for `p_value` to say. Forecasts that were fitted to these labels
-    flatter themselves: give those of a map that was fitted without the label's group.
+    teach. Forecasts that were fitted to these labels flatter themselves: give those of a map that was fitted without
+    the label's group.
 
     Parameters
     ----------
@@ -200,28 +187,13 @@ def forecast_quality(
     levels : array_like, shape (K,), optional
         Values of the scale, which need not be evenly spaced. Default: 0, 1, ..., K - 1; of numbers 0 and 1.
     groups : sequence, shape (n,), optional
-        Labels are independent between groups (documents). Default: each item is on its own.
-    items : sequence, shape (n,), optional
-        What each label is of, where several people labelled an item. Default: each row is an item.
+        Labels are independent between groups: documents, or items that several people labelled. Default: each row is
+        on its own.
     weights : array_like, shape (n,), optional
         How often each row counts, such as 1 / number of labels of its item.
     floor : float, default 0
         Added to each chance for the log score, which is infinite without one as soon as a label comes that had none.
     confidence_level : float, default 0.95
-    n_resamples : int, default 999
-        How often labels are drawn with the chances that the forecasts say, for the null of MCB and of the calibration
-        error, and the band of the curves. 0: none of these. Labels of one item and of one group are drawn as much
-        alike as those that came are, beyond their forecasts (normal scores with two correlations).
-    rng : Generator or int, default 0
-
-    Returns
-    -------
-    ForecastQuality
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a label is not a level, a number is off the scale, or nothing is labelled.
 
     References
     ----------
@@ -234,29 +206,20 @@ def forecast_quality(
     >>> p = rng.dirichlet([1, 1, 1], 200)
     >>> y = [rng.choice([1, 2, 3], p=row) for row in p]
     >>> found = forecast_quality(p, y, [1, 2, 3])
-    >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}], p = {found.p_value:.2g}")
-    0.228 [0.132, 0.325], p = 0.8
+    >>> print(f"{found.skill:.3f} [{found.interval.low:.3f}, {found.interval.high:.3f}]")
+    0.228 [0.132, 0.325]
     """
     check.probability(confidence_level, "confidence_level")
-    check.whole(n_resamples, "n_resamples", least=0)
     if not 0 <= floor < 1:
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
-    data, n_missing = _labelled(p, y, levels, items if groups is None else groups, weights)
-    scores = _scores(data, floor) | _parts(data, n_missing, confidence_level)
-    seen = forecasts_of(data.below, data.weight, data.levels, data.number)
-    certain = data.number is not None
-    kin = None if certain else kin_of(data.below, data.place, data.weight, units_of(items, data.used), data.unit)
-    null = null_of(seen, data.place, kin, n_resamples, confidence_level, np.random.default_rng(rng))
-    found = ForecastQuality(
-        **scores,
-        mcb_null=null.mcb,
-        p_value=null.p_value,
-        ece=null.ece,
-        ece_null=null.ece_null,
-        curves=null.curves,
-        n_resamples=null.n_resamples,
+    data, n_missing = _labelled(p, y, levels, groups, weights)
+    result = ForecastQuality(
+        **_scores(data, floor),
+        **_parts(data, n_missing, confidence_level),
+        ece=_calibration_error(data) if data.number is None else np.nan,
+        curves=_curves(data),
         pit=_pit(data),
-        kind="number" if certain else "distribution",
+        kind="distribution" if data.number is None else "number",
         levels=data.levels,
         confidence_level=confidence_level,
         floor=float(floor),
@@ -264,10 +227,7 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(found, warnings=_forecast_warnings(found))
-
-
-# --- what comes in ----------------------------------------------------------------------------------------------------
+    return replace(result, warnings=_forecast_warnings(result))
 
 
 def _labelled(
@@ -278,30 +238,21 @@ def _labelled(
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
     if share.ndim == 1:
         check.same_length(p=share, y=y)
-        number, scale = share, np.sort(values)
-        _need_on_scale(number, scale)
-        share = (number - scale[0]) / (scale[-1] - scale[0]) if len(scale) == 2 else _certain(number, scale)
-        values = scale
+        number, values = share, np.sort(values)
+        low, high = values[0], values[-1]
+        if (off := (number < low) | (number > high)).any():
+            rule = f"must be on the scale of the labels, {short(low)} to {short(high)}"
+            raise ArgumentError("p", rule, f"got {short(number[off][0])}: calibrate it first")
+        if len(values) == 2:
+            share = (number - low) / (high - low)
+        else:  # all weight on the level of the number, of one between two on the higher: that is where it is reached
+            at = np.searchsorted(values, np.where(np.isnan(number), low, number))
+            share = np.where(np.isnan(number)[:, None], np.nan, np.eye(len(values))[at])
     below, place, used, weight = forecasts_in(share, y, values, weights)
     need_labels(used)
     number = None if number is None or len(values) == 2 else number[used]
     unit = units_of(groups, used)
-    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number, used), int((~used).sum())
-
-
-def _need_on_scale(number: Floats, levels: Floats) -> None:
-    off = (number < levels[0]) | (number > levels[-1])
-    if off.any():
-        rule = f"must be on the scale of the labels, {short(levels[0])} to {short(levels[-1])}"
-        raise ArgumentError("p", rule, f"got {short(number[off][0])}: calibrate it first")
-
-
-def _certain(number: Floats, levels: Floats) -> Floats:
-    """All weight on the level of the number, of one between two levels on the higher: that is where it is reached."""
-    at = np.searchsorted(levels, np.where(np.isnan(number), levels[0], number))
-    share = np.zeros((len(number), len(levels)))
-    share[np.arange(len(at)), at] = np.where(np.isnan(number), np.nan, 1.0)
-    return share
+    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
@@ -328,91 +279,85 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
 
 
 def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
-    """The ranked probability score and its parts, as fitted and cross-fitted, with intervals."""
-    made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
-    made |= {"n_levels": len(data.levels), "n_missing": n_missing}
-    losses = _losses(data)
-    score, recalibrated, reference = map(data.mean, losses.T)
-    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
-    rps, skill, mcb, dsc = _intervals(losses, data, level)
-    return {
-        "rps": score,
-        "rps_interval": rps,
-        "skill": _skill(score, reference),
-        "interval": skill,
-        "skill_in_sample": _skill(score, shares),
-        "corp": corp_of(score, fitted, shares, **made),
-        "crossfitted": corp_of(score, recalibrated, reference, **made),
-        "mcb_interval": mcb,
-        "dsc_interval": dsc,
-    }
-
-
-def _skill(score: float, reference: float) -> float:
-    return 1 - score / reference if reference > 0 else np.nan
-
-
-def _losses(data: _Data) -> Floats:
-    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
-    came = data.came
-    recalibrated = _squares(_recalibrated(data) - came)
-    if data.number is None:
-        score = _squares(data.below - came)
-    else:
-        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
-        score = np.abs(place - data.place) / (len(data.levels) - 1)
-    sums = unit_sums(data.weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
-    others = sums.sum(axis=0) - sums
-    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
-    return np.column_stack([score, recalibrated, _squares(shares - came)])
-
-
-def _squares(gap: Floats) -> Floats:
-    return np.asarray(np.mean(gap**2, axis=1))
-
-
-def _recalibrated(data: _Data) -> Floats:
-    """Each chance after isotonic regression on the labels of other groups."""
-    fold, came = data.unit % _FOLDS, data.came
-    out = np.full(data.below.shape, np.nan)
-    if data.unit.max() == 0:
-        return out
-    at = None if data.number is None else ordered(-data.number, data.weight)
-    for k in range(data.below.shape[1]):
-        by = ordered(data.below[:, k], data.weight) if at is None else at
-        out[:, k] = learned_elsewhere(by, came[:, k], data.weight, fold)
-    return out
-
-
-def _intervals(losses: Floats, data: _Data, level: float) -> list[Interval]:
-    """Of the score, the skill, and the cross-fitted MCB and DSC: jackknife over groups.
+    """The ranked probability score and its parts, as fitted and cross-fitted, with jackknife intervals over groups.
 
     The shares and the recalibration are where their own losses are least, so that their errors do not count to
     first order, and the losses may be taken as they are. The shares' error of second order is all that there is where
     forecasts are nearly shares themselves, the same for every item: without it such had skill in one sample of three.
     """
+    made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
+    made |= {"n_levels": len(data.levels), "n_missing": n_missing}
+    losses = _losses(data)
+    score, recalibrated, reference = map(data.mean, losses.T)
+    _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
     points = _estimates(sums.sum(axis=0)[None])[0]
     variance, n = jackknife_variance(_estimates(sums.sum(axis=0) - sums))
-    variance[1] += ratio(_shares_error(data), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
-    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
-    return [
-        Interval(float(point - half), float(point + half))
-        for point, half in zip(points, quantile(n - 1, (1 - level) / 2) * np.sqrt(variance), strict=True)
-    ]
-
-
-def _shares_error(data: _Data) -> float:
-    """Variance of what the error of the shares adds to their score, summed over labels: of squares of normal errors."""
+    # variance of what the error of the shares adds to their score, summed over labels: of squares of normal errors
     off = unit_sums(data.weight[:, None] * (data.came - np.average(data.came, axis=0, weights=data.weight)), data.unit)
     cov = off.T @ off / data.weight.sum()
-    return float(2 * (cov**2).sum() / cov.shape[0] ** 2)
+    variance[1] += ratio(float(2 * (cov**2).sum() / len(cov) ** 2), sums[:, 2].sum() ** 2) * (1 - points[1]) ** 2
+    variance = np.where(variance > _NO_SPREAD, variance, np.nan)  # what all groups have alike is not known any better
+    half = quantile(n - 1, (1 - level) / 2) * np.sqrt(variance)
+    ends = zip((points - half).tolist(), (points + half).tolist(), strict=True)
+    intervals = zip(("rps_interval", "interval", "mcb_interval", "dsc_interval"), ends, strict=True)
+    return {name: Interval(*pair) for name, pair in intervals} | {
+        "rps": score,
+        "skill": 1 - score / reference if reference > 0 else np.nan,
+        "skill_in_sample": 1 - score / shares if shares > 0 else np.nan,
+        "corp": corp_of(score, fitted, shares, **made),
+        "crossfitted": corp_of(score, recalibrated, reference, **made),
+    }
+
+
+def _losses(data: _Data) -> Floats:
+    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
+    came, below, weight = data.came, data.below, data.weight
+    if data.number is None:
+        score = np.mean((below - came) ** 2, axis=1)
+    else:
+        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
+        score = np.abs(place - data.place) / (len(data.levels) - 1)
+    recalibrated = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
+    at = None if data.number is None else ordered(-data.number, weight)
+    for k in range(below.shape[1] if data.unit.max() else 0):
+        by = ordered(below[:, k], weight) if at is None else at
+        recalibrated[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
+    sums = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
+    others = sums.sum(axis=0) - sums
+    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
+    return np.column_stack([score, *(np.mean((p - came) ** 2, axis=1) for p in (recalibrated, shares))])
 
 
 def _estimates(sums: Floats) -> Floats:
     """RPS, skill, MCB and DSC of weighted sums of the three losses and of the weight."""
     score, recalibrated, reference = ratio(sums[:, :3], sums[:, 3:]).T
     return np.column_stack([score, 1 - ratio(score, reference), score - recalibrated, reference - recalibrated])
+
+
+# --- calibration ------------------------------------------------------------------------------------------------------
+
+
+def _calibration_error(data: _Data) -> float:
+    """Of 10 bins of one width, the last with both its ends; the mean over the levels."""
+    k = data.below.shape[1]
+    bins = np.minimum((np.round(1 - data.below, 12) * _BINS).astype(np.intp), _BINS - 1)
+    gap = data.weight[:, None] * (data.came - data.below)
+    sums = np.bincount((bins * k + np.arange(k)).ravel(), gap.ravel(), minlength=_BINS * k)
+    return float(np.abs(sums).sum() / data.weight.sum() / k)
+
+
+def _curves(data: _Data) -> tuple[ReliabilityCurve, ...]:
+    """Distributions by each of their chances and their mean, numbers by themselves."""
+    forecasts = [*(1 - data.below).T, data.levels[-1] - data.below @ np.diff(data.levels)]
+    if data.number is not None:
+        forecasts = [data.number] * len(data.levels)
+    targets = [*(1 - data.came).T, data.label]
+    above = (*map(float, data.levels[:-1]), np.nan)
+    return tuple(
+        reliability_curve(name, forecast, target, data.weight)
+        for name, forecast, target in zip(above, forecasts, targets, strict=True)
+    )
 
 
 def _pit(data: _Data) -> Floats:
@@ -425,22 +370,18 @@ def _pit(data: _Data) -> Floats:
     return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
 
 
-def _forecast_warnings(found: ForecastQuality) -> tuple[str, ...]:
+def _forecast_warnings(result: ForecastQuality) -> tuple[str, ...]:
     """What a reader should know before the scores."""
-    lost, n = found.n_impossible, found.n
-    log = "the log score is infinite" if not found.floor else f"the log score counts them at the floor, {found.floor:g}"
-    band = f"{short(found.mcb_null.low)} to {short(found.mcb_null.high)}"
-    number = found.kind == "number"
-    told = {
+    lost, n = result.n_impossible, result.n
+    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
+    number = result.kind == "number"
+    texts = {
         f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
         "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
         f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
         "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
-        f"(skill {short(found.skill)})": found.skill < 0 and not found.interval.high >= 0,
-        f"miscalibrated: labels do not come with the chances that were forecast: MCB {short(found.corp.mcb)}, of "
-        f"calibrated forecasts {band} (p {short(found.p_value)})": found.p_value <= 1 - found.confidence_level
-        and not found.sure,
-        f"few_groups: {found.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": found.n_groups < 10,
+        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
+        "short": result.n_groups < 10,
     }
-    return tuple(text for text, holds in told.items() if holds)
+    return tuple(text for text, holds in texts.items() if holds)

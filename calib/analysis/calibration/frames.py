@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -10,41 +10,32 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.cascade import escalated
-from calib.analysis.calibration.frames_calibration import Calibration
-from calib.analysis.calibration.frames_escalation import (
-    Decider,
-    aligned_deciders,
-    check_escalation,
-    deciders_of,
-    stages_of,
-)
+from calib.analysis.calibration.conformal import one_of_each, sets_of
+from calib.analysis.calibration.frames_calibration import Calibration, kept_forecasts
+from calib.analysis.calibration.frames_escalation import Rule, check_escalation, escalation_of, verdicts_of, votes_of
 from calib.analysis.calibration.frames_file import Bound, with_record
-from calib.analysis.calibration.frames_forecasts import (
-    chance_columns,
-    forecasts_of,
-    kept_forecasts,
-    labelled_sets,
-    labels_beside,
-)
 from calib.analysis.calibration.frames_inputs import (
     KINDS,
     beside,
+    chance_columns,
+    forecasts_of,
     group_of_rows,
     inputs_beside,
     judges_alone,
     judges_of,
+    labels_beside,
     prompts_of,
 )
 from calib.analysis.distributions.frames import weights_by_level
 from calib.core import check
 from calib.core.check import as_typed
+from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
-from calib.table import has_replies
-from calib.table.gold import labelled_pairs, parts_of, with_warnings
-from calib.table.results import Results
-from calib.table.validate import Who, checked, in_the_names_of, items_in, scores_in
+from calib.table import TableArgumentError, TableError, has_replies, parse_scale
+from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
+from calib.table.results import Results, words
+from calib.table.validate import Checked, Who, in_the_names_of, items_in, ratings_in, scores_in
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -93,16 +84,10 @@ def calibrate(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Calibration
-
     Raises
     ------
     TableError
         If nothing matches, or people's labels are on no scale of up to 25 values.
-    ValueError
-        If no labelled item has a score.
 
     Examples
     --------
@@ -118,30 +103,26 @@ def calibrate(
     """
     as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
-    judge, columns = _judge_and_columns(columns)
+    judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
+    if hasattr(judge, "temperature"):
+        others: Any = {name: value for name, value in columns.items() if name != "judge"}
+        columns = others
+    else:
+        judge = None
     files = given(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     table = judges_alone(scores_in(files.scores, "scores"), people)
-    group = files.named(groups)
-    own = {Who.of(label): rows for label, rows in judges_of(table, inputs).slices()}
-    asked = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
-    sent: dict[str, Any] = {"prompt": prompts_of(prompt, table), "judge": judge}
+    judges, group, sent = judges_of(table, inputs), files.named(groups), prompts_of(prompt, table)
+    own = {Who.of(label): rows for label, rows in judges.slices()}
+    options = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     answers = []
-    for judged in labelled_pairs(judges_of(table, inputs), people, (group,)):
-        read = beside(own[Who.of(judged.label)], table, inputs)
-        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, **sent)
-        answers.append(with_record(bound, inputs_beside(read, own[Who.of(judged.label)], judged), asked))
-    labels, found = zip(*answers, strict=True)
-    return Calibration(labels, found, table.frame)
-
-
-def _judge_and_columns(columns: Columns) -> tuple[Any, Columns]:
-    """`judge` may be a `Judge` or, as everywhere, name a column."""
-    judge: Any = columns.get("judge")
-    if not hasattr(judge, "temperature"):
-        return None, columns
-    rest: Any = {name: value for name, value in columns.items() if name != "judge"}
-    return judge, rest
+    for judged in labelled_pairs(judges, people, (group,)):
+        rows = own[Who.of(judged.label)]
+        read = beside(rows, table, inputs)
+        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, sent, judge)
+        answers.append(with_record(bound, inputs_beside(read, rows, judged), options))
+    labels, maps = zip(*answers, strict=True)
+    return Calibration(labels, maps, table.frame)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
@@ -155,8 +136,6 @@ def forecast_quality(
     groups: str | None = "group",
     floor: float = 0.0,
     confidence_level: float = 0.95,
-    n_resamples: int = 999,
-    rng: np.random.Generator | int | None = 0,
     **columns: Unpack[Columns],
 ) -> Results[stats.ForecastQuality]:
     """How well scores foretell what people say of each item, beside their labels' shares without any judge.
@@ -177,7 +156,7 @@ def forecast_quality(
     groups : str or None, default "group"
         The column of what items share (the source document): what intervals and cross-fitting leave out together.
         None: each item is on its own.
-    floor, confidence_level, n_resamples, rng
+    floor, confidence_level
         As for `calib.stats.forecast_quality`.
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
@@ -201,38 +180,37 @@ def forecast_quality(
     >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
     >>> print(found)
     RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
-(shares 1.306) [warnings: miscalibrated]
+(shares 1.306)
     """
     as_typed(forecast_quality, locals())
-    options: dict[str, Any] = {"floor": floor, "confidence_level": confidence_level, "n_resamples": n_resamples}
-    options |= {"rng": rng}
     notes: tuple[str, ...] = ()
     if isinstance(scores, Calibration):
-        theirs = None if gold is None else given(gold, None, columns, names=("gold",), needs=("label",)).people
-        scores, gold, notes = kept_forecasts(scores, None if theirs is None else scores_in(theirs, "gold").frame)
+        labels = None
+        if gold is not None:
+            labels = scores_in(given(gold, None, columns, names=("gold",), needs=("label",)).people, "gold").frame
+        scores, gold, notes = kept_forecasts(scores, labels)
         columns, groups = {}, groups and "group"
     files = given(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
-    told = _told_in(files.scores)
+    ratings = _ratings_in(files.scores)
+    replies = {} if ratings is None else {Who.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
     answers = []
     for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
-        forecasts = forecasts_of(judged, told.get(Who.of(judged.label)))
+        forecasts = forecasts_of(judged, replies.get(Who.of(judged.label)))
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             with in_the_names_of(whole, p="scores", y="gold"):
-                labels, n = labels_beside(judged, forecasts, part, groups, whole)
-                result = replace(stats.forecast_quality(**labels, **options), n=n)
+                sample, n = labels_beside(judged, forecasts, part, groups, whole)
+                result = stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
-            answers.append((whole | counts, with_warnings(result, (*judged.warnings, *notes))))
+            answers.append((whole | counts, with_warnings(replace(result, n=n), (*judged.warnings, *notes))))
     return Results.of(answers)
 
 
-def _told_in(scores: Any) -> dict[Who, tuple[pd.DataFrame, Any]]:
-    """Of ratings how the replies on each item are distributed."""
-    if not (isinstance(scores, pd.DataFrame) and has_replies(scores)):
-        return {}
-    return {Who.of(label): weights_by_level(rows) for label, rows in checked(scores, "ratings", "scores").slices()}
+def _ratings_in(scores: Any) -> Checked | None:
+    """The single replies, where ratings were given."""
+    return ratings_in(scores, "scores") if isinstance(scores, pd.DataFrame) and has_replies(scores) else None
 
 
 # --- sets -----------------------------------------------------------------------------------------------------------
@@ -285,8 +263,6 @@ def score_sets(
     ------
     TableError
         If nothing matches, or the labelled items were drawn with unequal probabilities.
-    ValueError
-        If no labelled item has a score.
 
     Examples
     --------
@@ -306,11 +282,55 @@ def score_sets(
     people = scores_in(files.people, "gold")
     judges = judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
-    asked: dict[str, Any] = {"by": by, "groups": group, "one_per_group": one_per_group, "level": level, "rng": rng}
-    return Results.of(
-        labelled_sets(judged, judges.frame["item"], **asked)
-        for judged in labelled_pairs(judges, people, (group, None if by == "score" else by))
-    )
+    items = pd.Index(judges.frame["item"].astype(object).unique())
+    answers = []
+    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
+        frame = judged.frame.iloc[np.argsort(items.get_indexer(judged.frame["item"]), kind="stable")]
+        x, y = frame["x"], frame["y"]
+        if by == "score":  # an item without a score is in none, and gets the whole scale
+            cell = x.fillna(x.min()).fillna(0.0).to_numpy()
+        else:
+            cell = None if by is None else whole_column(frame, by, "by")
+        _need_one_chance(frame, cell, judged.label)
+        units = None if group is None else groups_of(frame, group)
+        if one_per_group:
+            if units is None:
+                rule = "needs a column of documents (groups=, in a shell --groups)"
+                raise TableArgumentError("one_per_group", rule, "there is none")
+            y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
+        with in_the_names_of(judged.label, y="gold", x="scores"):
+            sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
+        about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
+        about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
+        about |= {"label": frame["y"].to_numpy()}
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": sets.n_unread}
+        notes = (*judged.warnings, *_unsaid_scale(judged))
+        answers.append((judged.label | counts, with_warnings(replace(sets, columns=about), notes)))
+    return Results.of(answers)
+
+
+def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
+    """Labelled items must come in no particular order among the others, within each cell."""
+    if "inclusion" not in frame or frame["inclusion"].isna().all() or frame["y"].notna().all():
+        return
+    chance = frame["inclusion"].astype(float).groupby(np.zeros(len(frame)) if cell is None else cell)
+    if ((chance.max() - chance.min()) > 1e-6 * chance.max()).any():
+        design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
+        raise TableError(
+            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
+            f"these with several (design {design!r}). Draw with choose_items(scores, n) or design='groups'; for labels "
+            f"of strata type by='stratum'."
+        )
+
+
+def _unsaid_scale(judged: Labelled) -> tuple[str, ...]:
+    """Labels beyond those that came are in no set, unless a scale says that they can be."""
+    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
+    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
+        return ()
+    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+    return (f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss "
+            "what lies beyond: give people's scores the column `scale`",)  # fmt: skip
 
 
 # --- escalation -----------------------------------------------------------------------------------------------------
@@ -326,7 +346,6 @@ def escalate(
     within: float | None = None,
     confidence: str | None = None,
     inputs: str = "score",
-    cascade: Sequence[str] | None = None,
     prices: Mapping[str, float] | None = None,
     groups: str | None = "group",
     **columns: Unpack[Columns],
@@ -357,10 +376,8 @@ def escalate(
         votes where there are some that differ.
     inputs : {"score", "criteria", "raters"}, default "score"
         As for `calibrate`; with "raters" all judges decide together.
-    cascade : sequence of str, optional
-        Raters, or the columns of their scores, cheap first: each decides what it may of what those before it left.
     prices : mapping, optional
-        Of a "label" and of a "judge" score, or of one of each rater or column by name.
+        Of a "label" and of a "judge" score.
     groups : str or None, default "group"
         The column of what items share (the document). Where whole groups were labelled these count, not the labels.
     **columns
@@ -369,15 +386,13 @@ def escalate(
     Returns
     -------
     Results
-        One for each judge and criterion, of a cascade one for each criterion; `.one().accepted` and `.one().people`
-        are frames of the scores, the latter for `label_page`.
+        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
+        for `label_page`.
 
     Raises
     ------
     TableError
         If nothing matches, or labels were drawn with unlike chances.
-    ValueError
-        If an argument breaks its rule.
 
     Examples
     --------
@@ -390,31 +405,24 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, cut, within, prices, cascade, inputs)
+    check_escalation(risk, confidence_level, cut, within, prices)
     files = given(scores, gold, columns, any_scale=True)
-    asked: dict[str, Any] = {"cut": cut, "within": within, "confidence": files.named(confidence), "inputs": inputs}
-    asked |= {"group": files.named(groups), "pairwise": files.pairwise}
-    cascade = None if cascade is None else [files.rater(name) for name in cascade]
-    prices = None if prices is None else {files.rater(name): price for name, price in prices.items()}
-    found = deciders_of(files.scores, files.people, cascade=cascade, **asked)
-    return Results.of(_escalated(stages, risk, confidence_level, prices) for stages in stages_of(found, cascade))
-
-
-def _escalated(
-    deciders: Sequence[Decider], risk: float, confidence_level: float, prices: Mapping[str, float] | None
-) -> tuple[dict[str, Any], stats.Escalation]:
-    """Judges one after the other, on the items of all of them."""
-    first = deciders[0]
-    rows, facts, drawn = aligned_deciders(deciders)
-    names = [str(one.label["rater"]) for one in deciders]
-    sources = list(dict.fromkeys(one.said.source for one in deciders))
-    said: dict[str, Any] = {
-        "verdict": str(first.rule),
-        "confidence": ", ".join(sources),
-        "exact": "calibrated" not in sources,
-    }
-    asked: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "groups": drawn, "prices": prices}
-    warned = tuple(dict.fromkeys(text for one in deciders for text in one.warnings))
-    with in_the_names_of(first.label, confidence="scores", errors="gold"):
-        result = escalated(names, rows, facts, **asked, **said, warnings=warned)
-    return first.label | ({"rater": ", ".join(names)} if len(names) > 1 else {}), result
+    people = scores_in(files.people, "gold")
+    ratings = _ratings_in(files.scores)
+    replies = None if ratings is None else ratings.frame
+    table = judges_alone(scores_in(files.scores, "scores"), people)
+    judges, group, column = judges_of(table, inputs), files.named(groups), files.named(confidence)
+    if column in (None, "votes", "calibrated"):
+        beside_scores = [*chance_columns(judges.frame)]
+    else:
+        beside_scores = [column] if column in judges.frame else []
+    own = {Who.of(label): rows for label, rows in judges.slices()}
+    answers = []
+    for judged in labelled_pairs(judges, people, (group, *beside_scores)):
+        rows = own[Who.of(judged.label)]
+        rule = Rule.of(judged, cut, within, pairwise=files.pairwise)
+        x = inputs_beside(beside(rows, table, inputs), rows, judged)
+        verdicts = verdicts_of(judged, rule, column, votes_of(replies, table, judged, inputs), x, group)
+        options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
+        answers.append(escalation_of(judged, rows, rule, verdicts, group, **options))
+    return Results.of(answers)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, sha, written
+from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, written
 from calib.analysis.calibration.frames_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
+from calib.analysis.calibration.ordered_logit import sha
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short
@@ -19,9 +20,13 @@ from calib.core.topic import above
 from calib.stats import CalibrationMap, entropy
 from calib.table import TableError, check_scores
 from calib.table.results import Results, words
-from calib.table.validate import Checked, scores_in
+from calib.table.validate import Checked, Who, scores_in
 
 CALIBRATED = " (calibrated)"
+_MEAN_LABELS = (
+    "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
+    "person says; give the labels as `gold` to have each of them count"
+)
 _OWN_COLUMNS = ("var_within", "var_between", "low", "high", "mass", "against")  # of the judge's own scale
 
 
@@ -89,8 +94,8 @@ class Calibration(Results[CalibrationMap]):
             If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
-        taken = above("inputs.resolve", "given")
-        files = taken(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
+        resolve = above("inputs.resolve", "given")
+        files = resolve(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map
         table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
         if table.frame.empty:
@@ -98,8 +103,8 @@ class Calibration(Results[CalibrationMap]):
         parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
-            known = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
-            raise TableError(f"the scores must be of a criterion that was calibrated ({known}), but are of {there}.")
+            own = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
+            raise TableError(f"the scores must be of a criterion that was calibrated ({own}), but are of {there}.")
         return check_scores(pd.concat(parts, ignore_index=True))
 
     def at(self, *scores: float, annotator: Any = None) -> pd.DataFrame:
@@ -129,12 +134,12 @@ class Calibration(Results[CalibrationMap]):
             rule = "must be one or several finite numbers, each an argument such as in at(2, 3)"
             raise ArgumentError("at", rule, f"got {', '.join(map(repr, scores)) or 'none'}")
         parts = []
-        for label, found in zip(self.labels, self, strict=True):
-            if len(found.slopes) > 1:
-                raise TableError(f"{words(label)}: the map reads {len(found.slopes)} scores of an item: `apply` it.")
+        for label, fit in zip(self.labels, self, strict=True):
+            if len(fit.slopes) > 1:
+                raise TableError(f"{words(label)}: the map reads {len(fit.slopes)} scores of an item: `apply` it.")
             who = {name: label[name] for name in ("criterion", "rater")} | {"judge": x}
-            _warn_beyond(found, who, x)
-            parts.append(_meant(found, x[:, None], np.full(len(x), -1), annotator).assign(**who))
+            _warn_beyond(fit, who, x)
+            parts.append(_columns_at(fit, x[:, None], np.full(len(x), -1), annotator).assign(**who))
         out = pd.concat(parts, ignore_index=True)
         return out[
             ["criterion", "rater", "judge", *out.columns.difference(("criterion", "rater", "judge"), sort=False)]
@@ -166,7 +171,7 @@ class Calibration(Results[CalibrationMap]):
         FileNotFoundError
         """
         pairs = maps_in(Path(path))
-        return cls(tuple(label for label, _ in pairs), tuple(found for _, found in pairs))
+        return cls(tuple(label for label, _ in pairs), tuple(fit for _, fit in pairs))
 
     def _matched(self, table: Checked, allow_stale: bool) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
         """Each slice of the scores, the map that is of it, and all that the map reads."""
@@ -174,21 +179,20 @@ class Calibration(Results[CalibrationMap]):
         for kind in dict.fromkeys(map(_kind, self)):
             maps = [one for one in self if _kind(one) == kind]
             for rows in _slices_for(kind, maps, table):
-                near = _nearest(maps, Input.of(rows))
-                if not near:
+                fit = _nearest(maps, rows)
+                if fit is None:
                     left.append(str(rows["criterion"].iloc[0]))
                     continue
-                found = _only(near, rows)
-                read = beside(rows, table, kind, inputs_in(found.record))
-                _refuse_stale(found, rows, read, allow_stale)
-                yield found, rows, read
+                read = beside(rows, table, kind, inputs_in(fit.record))
+                _refuse_stale(fit, rows, read, allow_stale)
+                yield fit, rows, read
         if left and len(left) < table.frame["criterion"].nunique():
             names = ", ".join(map(repr, dict.fromkeys(left)))
             check.warn(f"not_calibrated: no map is of {names}; these scores are left out")
 
 
-def _kind(found: CalibrationMap) -> str:
-    return str(found.record["summary"]["map"]["kind"])
+def _kind(fit: CalibrationMap) -> str:
+    return str(fit.record["summary"]["map"]["kind"])
 
 
 def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterator[pd.DataFrame]:
@@ -196,64 +200,66 @@ def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterat
     if kind != "raters":
         yield from (rows for _, rows in table.slices())
         return
-    for found in maps:
-        first, *others = inputs_in(found.record)
+    for fit in maps:
+        first, *others = inputs_in(fit.record)
         criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
         mine = table.only((criteria == first.who.criterion) & raters.isin({one.who.rater for one in others}))
         if len(mine.frame):
             yield judges_of(mine, kind).frame
 
 
-def _nearest(maps: list[CalibrationMap], has: Input) -> list[CalibrationMap]:
-    """The maps of the criterion that differ in fewest things."""
-    mine = [(inputs_in(one.record)[0], one) for one in maps]
-    mine = [(had, one) for had, one in mine if had.who.criterion == has.who.criterion]
-    far = [len(unlike(had, has)) for had, _ in mine]
-    return [one for n, (_, one) in zip(far, mine, strict=True) if n == min(far)]
+def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap | None:
+    """The single map of the criterion that differs in fewest things from what some scores are; None without any."""
+    has, pairs = Input.of(rows), [(inputs_in(one.record)[0], one) for one in maps]
+    pairs = [(had, one) for had, one in pairs if had.who.criterion == has.who.criterion]
+    far = [len(unlike(had, has)) for had, _ in pairs]
+    near = [pair for n, pair in zip(far, pairs, strict=True) if n == min(far)]
+    if len(near) > 1:
+        raters = ", ".join(dict.fromkeys(repr(had.who.rater) for had, _ in near))
+        raise TableError(
+            f"{words(label_of(rows))}: several maps are as near to these scores (of {raters}): take one first, such as "
+            "calibration[name].apply(...)."
+        )
+    return near[0][1] if near else None
 
 
-def _only(near: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap:
-    """The single map that comes nearest to some scores."""
-    if len(near) == 1:
-        return near[0]
-    label, known = label_of(rows), [inputs_in(one.record)[0].who.rater for one in near]
-    raise TableError(
-        f"{words(label)}: several maps are as near to these scores (of {', '.join(map(repr, dict.fromkeys(known)))}): "
-        "take one first, such as calibration[name].apply(...)."
-    )
-
-
-def _refuse_stale(found: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
+def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
     """A map is about the judge that it was fitted to, asked in the same way."""
-    label = label_of(rows)
-    differs = []
-    for had, has in zip(inputs_in(found.record), read.inputs, strict=True):
-        other = f" (input {had.who.criterion}, {had.who.rater})" if had is not inputs_in(found.record)[0] else ""
-        differs += [text + other * (len(read.inputs) > 1) for text in unlike(had, has)]
-    told = "; ".join(dict.fromkeys(differs))
+    label, differs = label_of(rows), []
+    for had, has in zip(inputs_in(fit.record), read.inputs, strict=True):
+        which = f" (input {had.who.criterion}, {had.who.rater})" if len(read.inputs) > 1 else ""
+        differs += [text + which for text in unlike(had, has)]
+    changes = "; ".join(dict.fromkeys(differs))
     if differs and not allow_stale:
         raise TableError(
-            f"{words(label)}: the scores must be of the judge that was calibrated, but {told}. "
+            f"{words(label)}: the scores must be of the judge that was calibrated, but {changes}. "
             "Calibrate this judge with labels of its own; allow_stale=True goes on all the same."
         )
     if differs:
-        check.warn(f"stale: {words(label)}: {told}; how this judge errs is not known")
+        check.warn(f"stale: {words(label)}: {changes}; how this judge errs is not known")
 
 
-def _applied(found: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
+def _applied(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
-    _warn_of_inputs(found, rows, read)
-    fold = _folds_at(found, rows)
-    at, which, row = _distinct(read.x, fold)
-    meant = _meant(found, at, which, annotator).iloc[row].set_axis(rows.index)
-    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in meant])
+    label, x = label_of(rows), read.x
+    _warn_beyond(fit, label, x[:, 0])
+    if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
+        check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
+    fold = _folds_at(fit, rows)
+    # only distinct inputs and folds are worked out
+    values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
+    n_folds = int(fold.max(initial=0)) + 2
+    both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
+    at = values.reshape(-1, x.shape[1])[both // n_folds]
+    columns = _columns_at(fit, at, both % n_folds - 1, annotator).iloc[row].set_axis(rows.index)
+    kept = rows.drop(columns=[name for name in rows if name in _OWN_COLUMNS or name in columns])
     return kept.assign(
-        **meant,
+        **columns,
         rater=_throughout(f"{rows['rater'].iloc[0]}{CALIBRATED}", rows),
-        scale=_throughout(scale_text(found.levels), rows),
-        judge=read.x[:, 0],
+        scale=_throughout(scale_text(fit.levels), rows),
+        judge=x[:, 0],
         fold=pd.array(np.where(fold >= 0, fold, np.nan), dtype="Int64"),  # whole in a CSV, too
-        calibration=found.record["id"].removeprefix("sha256:")[:12],
+        calibration=fit.record["id"].removeprefix("sha256:")[:12],
     )
 
 
@@ -262,25 +268,17 @@ def _throughout(text: str, rows: pd.DataFrame) -> pd.Categorical:
     return pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.intp), categories=pd.Index([text], dtype=object))
 
 
-def _distinct(x: Floats, fold: Codes) -> tuple[Floats, Codes, Codes]:
-    """The distinct inputs and folds, and which of them each row has."""
-    values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
-    n_folds = int(fold.max(initial=0)) + 2
-    both, row = np.unique(place.ravel() * n_folds + fold + 1, return_inverse=True)
-    return values.reshape(-1, x.shape[1])[both // n_folds], both % n_folds - 1, row
-
-
-def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
+def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd.DataFrame:
     """What distinct inputs mean: columns of scores."""
-    p = found.predict(at, fold=fold, annotator=annotator)
-    mean, whole = p @ found.levels, np.asarray(np.isfinite(p[:, 0]))
-    low, high = found.band(at, mean, annotator=annotator)
-    shares = dict(zip([f"p_{text}" for text in scale_text(found.levels).split("|")], p.T, strict=True))
+    p = fit.predict(at, fold=fold, annotator=annotator)
+    mean, whole = p @ fit.levels, np.asarray(np.isfinite(p[:, 0]))
+    low, high = fit.band(at, mean, annotator=annotator)
+    shares = dict(zip([f"p_{text}" for text in scale_text(fit.levels).split("|")], p.T, strict=True))
     columns = {
-        "score": np.clip(mean, found.levels[0], found.levels[-1]),
+        "score": np.clip(mean, fit.levels[0], fit.levels[-1]),
         "entropy": entropy(p),
-        "sd": np.sqrt(np.maximum(p @ found.levels**2 - mean**2, 0.0)),
-        "mode": found.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
+        "sd": np.sqrt(np.maximum(p @ fit.levels**2 - mean**2, 0.0)),
+        "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
         "conf_low": low,
         "conf_high": high,
     }
@@ -289,36 +287,68 @@ def _meant(found: CalibrationMap, at: Floats, fold: Codes, annotator: Any) -> pd
     return frame
 
 
-def _folds_at(found: CalibrationMap, rows: pd.DataFrame) -> Codes:
+def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
     """The fold of each item's document; -1 where no label of it was used."""
-    held = found.record["summary"]["map"]
+    held = fit.record["summary"]["map"]
     folds, name = held["folds"], held["groups"]
     units = rows["item"]
     if name is not None and name in rows and rows[name].notna().all():
         units = rows[name]
     elif name is not None:  # documents are not known here: what was labelled is
-        folds = {pair["item"]: folds[pair["group"]] for pair in found.record["pairs"] if pair["group"] in folds}
+        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
         check.warn(
             f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
             "were labelled themselves are cross-fitted"
         )
     code, names = pd.factorize(units.astype(object))
-    known = np.fromiter((folds.get(sha(one), -1) for one in names), dtype=np.intp, count=len(names))
-    return np.asarray(known[code])
+    return np.asarray(np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code])
 
 
-def _warn_of_inputs(found: CalibrationMap, rows: pd.DataFrame, read: Beside) -> None:
-    label, x = label_of(rows), read.x
-    _warn_beyond(found, label, x[:, 0])
-    if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
-        check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
-
-
-def _warn_beyond(found: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
-    had = inputs_in(found.record)[0]
+def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    had = inputs_in(fit.record)[0]
     if n := beyond(had, x):
         seen = f"{short(had.low)} to {short(had.high)}"
-        told = {name: value for name, value in label.items() if name != "judge"}
-        check.warn(
-            f"beyond_range: {words(told)}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}"
+        about = words({name: value for name, value in label.items() if name != "judge"})
+        check.warn(f"beyond_range: {about}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}")
+
+
+# --- its own forecasts ------------------------------------------------------------------------------------------------
+
+
+def kept_forecasts(
+    calibration: Calibration, people: pd.DataFrame | None
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """Forecasts of the items that a calibration was fitted to, their labels, and what to mind of these.
+
+    Each labelled item is forecast by the map that has not seen its fold. The calibration keeps hashes of items, which
+    `people` name, and of each item the mean label, which does where there are none.
+    """
+    forecasts, labels = [], []
+    for label, fit in zip(calibration.labels, calibration, strict=True):
+        if len(fit.slopes) > 1:
+            raise TableError(
+                f"{words(label)}: the calibration must read one score, but it reads {len(fit.slopes)}, which it does "
+                "not keep; judge what it makes of the scores: calib.forecast_quality(calibration.apply(scores), gold)."
+            )
+        pairs, folds = pd.DataFrame(fit.record["pairs"]), fit.record["summary"]["map"]["folds"]
+        unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
+        fold = unit.map(folds).fillna(-1).astype(int).to_numpy()
+        p = fit.predict(pairs["f"].to_numpy(dtype=float), fold=fold)
+        scale, who = scale_text(fit.levels), Who.of(label).label
+        shared = pd.DataFrame({"item": pairs["item"], "group": unit, "system": pairs["system"], "scale": scale})
+        shared = shared[[name for name in shared if shared[name].notna().all()]]
+        chances = {f"p_{text}": column for text, column in zip(scale.split("|"), p.T, strict=True)}
+        rater = f"{who['rater']}{CALIBRATED}"
+        forecasts.append(shared.assign(**who | {"rater": rater}, score=p @ fit.levels, fold=fold, **chances))
+        labels.append(shared.assign(criterion=who["criterion"], rater="people", method="human", score=pairs["y"]))
+    own = pd.concat(forecasts, ignore_index=True)
+    if people is None:
+        several = any(fit.n_labels > fit.n for fit in calibration)
+        return check_scores(own), check_scores(pd.concat(labels, ignore_index=True)), (_MEAN_LABELS,) * several
+    names = {sha(item): item for item in people["item"].unique()}
+    if not own["item"].isin(names).any():
+        raise TableError(
+            "the labels must be of items that the calibration was fitted to, but none is; of other items judge what it "
+            "makes of their scores: calib.forecast_quality(calibration.apply(scores), gold)."
         )
+    return check_scores(own.assign(item=own["item"].map(lambda item: names.get(item, item)))), people, ()

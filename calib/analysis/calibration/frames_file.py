@@ -17,6 +17,7 @@ import pandas as pd
 from calib import stats
 from calib._version import __version__
 from calib.analysis.calibration.frames_inputs import Input
+from calib.analysis.calibration.ordered_logit import sha
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.stats import CalibrationMap
@@ -29,18 +30,10 @@ from calib.table.validate import Who, in_the_names_of
 ONE, SEVERAL = "calib/calibration/v1", "calib/calibrations/v1"
 _ARRAYS = ("levels", "thresholds", "slopes", "fold_thresholds", "fold_slopes", "resampled_thresholds",
            "resampled_slopes", "x", "counts", "fold_shifts", "resampled_shifts")  # fmt: skip
-_NUMBERS = (
-    "own_only",
-    "ridge",
-    "pseudo",
-    "n",
-    "n_labels",
-    "n_groups",
-    "n_folds",
-    "n_missing",
-    "confidence_level",
-    "tau",
-)
+_NUMBERS = ("own_only", "ridge", "pseudo", "n", "n_labels", "n_groups", "n_folds", "n_missing", "confidence_level",
+            "tau")  # fmt: skip
+_SETTINGS = ("model", "method", "draws", "temperature", "top_logprobs", "max_tokens", "seed", "noise_floor",
+             "continuation")  # fmt: skip
 _METHODS = ("sample", "logprob", "chain")  # that the file knows
 
 
@@ -63,52 +56,64 @@ class Bound:
         return self.judged.frame["item"].to_numpy() if self.groups is None else self.groups
 
 
-def with_record(bound: Bound, x: Any, asked: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
+def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
-    judged, given_ = bound.judged, bound.judged.given
-    row = given_["row"].to_numpy()
-    units = np.asarray(bound.units, dtype=object)[row]
-    persons = _annotators_of(given_, judged.label) if asked["annotators"] else None
+    judged, labels = bound.judged, bound.judged.given
+    row = labels["row"].to_numpy()
+    persons = None
+    if options["annotators"]:
+        if labels["annotator"].nunique() < 2:
+            rule = "must hold the labels of each of several annotators where {0} is True"
+            alone = f"has those of {labels['annotator'].iloc[0]!r} alone"
+            raise ArgumentError("gold", rule, alone, mentions=("annotators",), about=words(judged.label))
+        persons = labels["annotator"].astype(str).to_numpy()
     with in_the_names_of(judged.label, y="gold", x="scores"):
-        found = stats.calibration_map(
+        fit = stats.calibration_map(
             x[row],
-            given_["y"],
+            labels["y"],
             levels=judged.levels,
-            groups=units,
-            weights=given_["weight"],
-            **asked | {"annotators": persons},
+            groups=np.asarray(bound.units, dtype=object)[row],
+            weights=labels["weight"],
+            **options | {"annotators": persons},
         )
-    n_labels = int(given_.groupby(["row", "annotator"]).ngroups)
-    found = with_warnings(replace(found, n_labels=n_labels), judged.warnings)
+    n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
+    fit = with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
     counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
     about = replace(bound, judged=replace(judged, label=judged.label | counts))
-    return about.judged.label, replace(found, record=_record_of(found, about))
+    return about.judged.label, replace(fit, record=_record_of(fit, about))
 
 
-def _annotators_of(given_: pd.DataFrame, label: dict[str, Any]) -> Any:
-    """Who gave each label, of whom there must be two."""
-    if given_["annotator"].nunique() < 2:
-        rule = "must hold the labels of each of several annotators where {0} is True"
-        had = f"has those of {given_['annotator'].iloc[0]!r} alone"
-        raise ArgumentError("gold", rule, had, mentions=("annotators",), about=words(label))
-    return given_["annotator"].astype(str).to_numpy()
-
-
-def _record_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def _record_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The artifact of one map, with its id."""
-    frame = bound.judged.frame
-    mean = _mean_labels(bound.judged)
-    pairs = frame.assign(mean=mean, unit=_hashes(bound.groups, len(frame)))[~np.isnan(mean) & frame["x"].notna()]
+    frame, labels, who = bound.judged.frame, bound.judged.given, bound.inputs[0].who
+    weight = np.bincount(labels["row"], labels["weight"], minlength=len(frame))
+    total = np.bincount(labels["row"], labels["weight"] * labels["y"], minlength=len(frame))
+    mean = total / np.where(weight > 0, weight, np.nan)
+    unit = None if bound.groups is None else [sha(group) for group in bound.groups]
+    pairs = frame.assign(mean=mean, unit=unit)[(weight > 0) & frame["x"].notna()]
+    builds = []
+    if labels_in(pairs, "system") is not None:
+        for name, rows in pairs.groupby("system", sort=True):
+            # how far people are above the judge on the outputs of one system, with the error of that
+            gap = (rows["mean"] - rows["x"].astype(float)).to_numpy()
+            error = float(np.std(gap, ddof=1) / math.sqrt(len(gap))) if len(gap) > 1 else None
+            builds.append({"system": str(name), "n": len(rows), "bias": float(gap.mean()), "se": error})
+    prompts = [one.sha256 for one in bound.prompt if one.id == who.prompt]
     content = {
         "schema": ONE,
         "created": str(datetime.now(UTC).date()),
         "calib": __version__,
         "judge": _judge_of(bound),
-        "prompt": _prompt_of(bound),
-        "scale": {"judge": bound.inputs[0].scale, "human": scale_text(found.levels)},
-        "labels": _labels_of(found, bound),
-        "builds": [_build_of(name, rows) for name, rows in _by_system(pairs)],
-        "summary": _summary_of(pairs, frame["x"]) | {"map": _map_of(found, bound)},
+        "prompt": {
+            "criterion": who.criterion,
+            "id": who.prompt,
+            "sha256": prompts[0] if prompts else sha(who.prompt).removeprefix("sha256:"),
+            "known_by": "all that is sent but the items" if prompts else "the table: the id of the prompt",
+        },
+        "scale": {"judge": bound.inputs[0].scale, "human": scale_text(fit.levels)},
+        "labels": _labels_of(fit, bound),
+        "builds": builds,
+        "summary": _summary_of(pairs, frame["x"], builds) | {"map": _map_of(fit, bound)},
         "pairs": [_pair_of(row) for row in pairs.to_dict("records")],
         "valid": {"days": 90, "uses": 50},
     }
@@ -122,20 +127,14 @@ def id_of(record: Mapping[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(_canonical(content)).hexdigest()}"
 
 
-def sha(name: Any) -> str:
-    """The hash that stands for an item or a group."""
-    return f"sha256:{hashlib.sha256(str(name).encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
 def _canonical(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain).encode()
+    def plain(one: Any) -> Any:
+        """Numbers and arrays of numpy as Python has them."""
+        if isinstance(one, np.ndarray | np.generic):
+            return one.tolist()
+        raise TypeError(f"{type(one).__name__} cannot be written as JSON")
 
-
-def _plain(value: Any) -> Any:
-    """Numbers and arrays of numpy as Python has them."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=plain).encode()
 
 
 def scale_text(levels: Any) -> str:
@@ -143,34 +142,12 @@ def scale_text(levels: Any) -> str:
     return "|".join(f"{level:.17g}" if float(f"{level:g}") != level else f"{level:g}" for level in levels)
 
 
-def _hashes(groups: Any, n: int) -> list[str | None]:
-    return [None] * n if groups is None else [sha(group) for group in groups]
-
-
-def _mean_labels(judged: Labelled) -> Any:
-    """Of each row the mean of what people said; NaN where nobody did."""
-    given, n = judged.given, len(judged.frame)
-    weight = np.bincount(given["row"], given["weight"], minlength=n)
-    total = np.bincount(given["row"], given["weight"] * given["y"], minlength=n)
-    return np.divide(total, weight, out=np.full(n, np.nan), where=weight > 0)
-
-
 def _judge_of(bound: Bound) -> dict[str, Any]:
     who, judge = bound.inputs[0].who, bound.judge
     draws = bound.judged.frame.get("n", pd.Series([1])).astype(float).max()
-    known = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
-    names = (
-        "model",
-        "method",
-        "draws",
-        "temperature",
-        "top_logprobs",
-        "max_tokens",
-        "seed",
-        "noise_floor",
-        "continuation",
-    )
-    settings = {name: getattr(judge, name) for name in names} if judge is not None else known
+    settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
+    if judge is not None:
+        settings = {name: getattr(judge, name) for name in _SETTINGS}
     return {
         "model": judge.model if judge is not None else who.rater,
         "answered_as": [],
@@ -185,41 +162,36 @@ def _judge_of(bound: Bound) -> dict[str, Any]:
     }
 
 
-def _prompt_of(bound: Bound) -> dict[str, Any]:
-    who = bound.inputs[0].who
-    mine = [one for one in bound.prompt if one.id == who.prompt]
-    digest = mine[0].sha256 if mine else hashlib.sha256(who.prompt.encode("utf-8", "surrogatepass")).hexdigest()
-    known = "all that is sent but the items" if mine else "the table: the id of the prompt"
-    return {"criterion": who.criterion, "id": who.prompt, "sha256": digest, "known_by": known}
-
-
-def _labels_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
-    frame, given = bound.judged.frame, bound.judged.given
-    first, last = _dates(bound)
-    known = {"n": found.n, "n_groups": found.n_groups, "raters": max(1, given["annotator"].nunique())}
-    return known | {
-        "alpha": _alpha(given),
-        "drawn": _drawn(frame),
+def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
+    """How many labels, how people agree, how the items were drawn, and when; today, where no times are known."""
+    frame, labels, people = bound.judged.frame, bound.judged.given, bound.people
+    first = last = str(datetime.now(UTC).date())
+    if isinstance(people, pd.DataFrame) and "time" in people:
+        times = people.loc[people["criterion"].astype(str) == bound.inputs[0].who.criterion, "time"]
+        when = pd.to_datetime(times, errors="coerce", utc=True, format="mixed").dropna()
+        if len(when):
+            first, last = str(when.min().date()), str(when.max().date())
+    drawn = "unknown"
+    if set(DESIGN) <= set(frame) and frame["design"].notna().any():
+        labelled = frame[frame["y"].notna()]
+        designs = set(labelled["design"].dropna().astype(str))
+        if len(designs) == 1 and designs <= {"simple", "groups", "strata", "active"} and chosen_in(labelled).all():
+            drawn = designs.pop()
+    return {
+        "n": fit.n,
+        "n_groups": fit.n_groups,
+        "raters": max(1, labels["annotator"].nunique()),
+        "alpha": _alpha(labels),
+        "drawn": drawn,
         "first": first,
         "last": last,
         "guideline_sha256": None,
     }
 
 
-def _dates(bound: Bound) -> tuple[str, str]:
-    """Of the first and last label on the criterion, where times are known; else today."""
-    today = str(datetime.now(UTC).date())
-    rows = bound.people
-    if not isinstance(rows, pd.DataFrame) or "time" not in rows:
-        return today, today
-    times = rows.loc[rows["criterion"].astype(str) == bound.inputs[0].who.criterion, "time"]
-    when = pd.to_datetime(times, errors="coerce", utc=True, format="mixed").dropna()
-    return (str(when.min().date()), str(when.max().date())) if len(when) else (today, today)
-
-
-def _alpha(given: pd.DataFrame) -> float | None:
+def _alpha(labels: pd.DataFrame) -> float | None:
     """Krippendorff's alpha between the annotators, of ordinal labels; None where there are no two on an item."""
-    each = given.assign(total=given["y"] * given["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
+    each = labels.assign(total=labels["y"] * labels["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
     table = (each["total"] / each["weight"]).unstack()  # noqa: PD010 - of a Series
     if table.shape[1] < 2 or not (table.notna().sum(axis=1) > 1).any():
         return None
@@ -230,55 +202,29 @@ def _alpha(given: pd.DataFrame) -> float | None:
     return float(alpha) if math.isfinite(alpha) else None
 
 
-def _drawn(frame: pd.DataFrame) -> str:
-    """How the labelled items were drawn, where `choose_items` wrote it."""
-    if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
-        return "unknown"
-    labelled = frame[frame["y"].notna()]
-    designs = set(labelled["design"].dropna().astype(str))
-    known = designs <= {"simple", "groups", "strata", "active"} and len(designs) == 1
-    return designs.pop() if known and bool(chosen_in(labelled).all()) else "unknown"
-
-
-def _by_system(pairs: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    if labels_in(pairs, "system") is None:
-        return []
-    return [(str(name), rows) for name, rows in pairs.groupby("system", sort=True)]
-
-
-def _build_of(name: str, rows: pd.DataFrame) -> dict[str, Any]:
-    """How far people are above the judge on the outputs of one system, with the error of that."""
-    gap = (rows["mean"] - rows["x"].astype(float)).to_numpy()
-    error = float(np.std(gap, ddof=1) / math.sqrt(len(gap))) if len(gap) > 1 else None
-    return {"system": name, "n": len(rows), "bias": float(gap.mean()), "se": error}
-
-
-def _summary_of(pairs: pd.DataFrame, scores: pd.Series) -> dict[str, Any]:
+def _summary_of(pairs: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """People less the judge: mean and spread; how the two go together; how the judge's scores lie."""
     y, x = pairs["mean"].to_numpy(float), pairs["x"].to_numpy(float)
     gap, several = y - x, len(y) > 1
     varies = several and np.ptp(x) > 0
     both = varies and np.ptp(y) > 0
     seen = scores.dropna().to_numpy(float)
+    # spread of the builds' true biases: what is left when their errors are taken away
+    measured = [(build["bias"], build["se"]) for build in builds if build["se"] is not None]
+    between = None
+    if len(measured) > 1:
+        bias, error = np.transpose(measured)
+        between = float(math.sqrt(max(0.0, np.var(bias, ddof=1) - np.mean(error**2))))
     return {
         "bias": float(gap.mean()),
         "sd_error": float(gap.std(ddof=1)) if several else 0.0,
         "r": float(np.corrcoef(x, y)[0, 1]) if both else None,
         "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None,
-        "between_builds_sd": _between([_build_of(*part) for part in _by_system(pairs)]),
+        "between_builds_sd": between,
         "judge_mean": float(seen.mean()),
         "judge_sd": float(seen.std(ddof=1)) if len(seen) > 1 else 0.0,
         "judge_deciles": np.quantile(seen, np.arange(1, 10) / 10).tolist(),
     }
-
-
-def _between(builds: Sequence[Mapping[str, Any]]) -> float | None:
-    """Spread of the builds' true biases: what is left when their errors are taken away."""
-    known = [build for build in builds if build["se"] is not None]
-    if len(known) < 2:
-        return None
-    spread = np.var([build["bias"] for build in known], ddof=1) - np.mean([build["se"] ** 2 for build in known])
-    return float(math.sqrt(max(0.0, spread)))
 
 
 def _pair_of(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,28 +236,21 @@ def _pair_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return pair
 
 
-def _map_of(found: CalibrationMap, bound: Bound) -> dict[str, Any]:
+def _map_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The map itself, what it reads, and which fold each labelled document is in."""
     units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
-    folds = {sha(unit): fold for unit, fold in zip(units, found.fold.tolist(), strict=True) if fold >= 0}
-    inputs = [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs]
-    label = [[name, _scalar(value)] for name, value in bound.judged.label.items()]
-    arrays = {name: getattr(found, name) for name in (*_ARRAYS, *_NUMBERS)}
-    about = {
-        "label": label,
+    values = (value.item() if isinstance(value, np.generic) else value for value in bound.judged.label.values())
+    label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    return {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
+        "label": list(zip(bound.judged.label, label, strict=True)),
         "kind": bound.kind,
-        "inputs": inputs,
+        "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs],
         "groups": bound.group_column if bound.groups is not None else None,
-        "folds": folds,
+        "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
+        "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
+        "forecasters": fit.forecasters,
+        "warnings": fit.warnings,
     }
-    people = [[sha(one.annotator), one.shift, one.std_error, one.n] for one in found.shifts]
-    persons = {"shifts": people, "forecasters": [list(one) for one in found.forecasters]}
-    return arrays | about | persons | {"warnings": found.warnings}
-
-
-def _scalar(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
@@ -325,48 +264,40 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
 def maps_in(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
     """The labels and the maps of a file, which hang together."""
     try:
-        pairs = [_map_in(record) for record in _records_in(path)]
-        fits = all(_hangs_together(found) for _, found in pairs)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        if isinstance(error, TableError):
-            raise
-        fits = False
-    if not fits:
-        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.")
-    return pairs
-
-
-def _hangs_together(found: CalibrationMap) -> bool:
-    """Whether the parts of a map have the sizes that belong to each other, of finite numbers."""
-    k, p, r = len(found.levels), len(inputs_in(found.record)), len(found.resampled_slopes)
-    wanted = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "resampled_thresholds": (r, k - 1)}
-    wanted |= {"resampled_slopes": (r, p), "x": (len(found.counts), p), "counts": (len(found.x), k)}
-    folds = len(found.fold_slopes)
-    wanted |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
-    parts = [getattr(found, name) for name in wanted]
-    sized = all(part.shape == shape for part, shape in zip(parts, wanted.values(), strict=True))
-    finite = all(np.isfinite(part).all() for part in parts)
-    return sized and finite and folds > 0 and len(found.x) > 0 and k > 1 and bool((np.diff(found.levels) > 0).all())
+        return [_map_in(record) for record in _records_in(path)]
+    except TableError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.") from None
 
 
 def _map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
-    """The label and the map of a record that was read."""
+    """The label and the map of a record that was read, whose parts must have the sizes that belong to each other."""
     held = record["summary"]["map"]
     label = {name: math.nan if value is None else value for name, value in held["label"]}
-    n_levels, p = len(held["levels"]), len(held["slopes"])
-    persons = len(held["shifts"])
-    shapes = {"resampled_thresholds": (-1, n_levels - 1), "resampled_slopes": (-1, p)}
-    shapes |= {f"{name}_shifts": (len(held[f"{name}_shifts"]), persons) for name in ("fold", "resampled")}
-    arrays: dict[str, Any] = {
-        name: np.asarray(held[name], dtype=float).reshape(shapes.get(name, np.shape(held[name]))) for name in _ARRAYS
-    }
+    k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
+    arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
+    r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
+    # of no resamples or persons a file has a plain []
+    free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
+    free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
+    arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}
+    shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
+    shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
+    sized = all(arrays[name].shape == shape for name, shape in shapes.items())
+    finite = all(np.isfinite(arrays[name]).all() for name in (*shapes, "resampled_thresholds", "resampled_slopes"))
+    if not (sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()):
+        raise ValueError("the parts of the map do not hang together")
     numbers: dict[str, Any] = {name: held[name] for name in _NUMBERS}
-    numbers |= {
-        "shifts": tuple(stats.Shift(*one) for one in held["shifts"]),
-        "forecasters": tuple(stats.Forecaster(*one) for one in held["forecasters"]),
-    }
-    fold = np.empty(0, dtype=np.intp)
-    return label, CalibrationMap(**arrays, **numbers, fold=fold, record=record, warnings=tuple(held["warnings"]))
+    return label, CalibrationMap(
+        **arrays,
+        **numbers,
+        shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
+        forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
+        fold=np.empty(0, dtype=np.intp),
+        record=record,
+        warnings=tuple(held["warnings"]),
+    )
 
 
 def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
@@ -410,21 +341,15 @@ def _records_in(path: Path) -> list[dict[str, Any]]:
     records = [whole] if schema == ONE else whole.get("calibrations")
     if not isinstance(records, list) or not all(isinstance(one, dict) and one.get("schema") == ONE for one in records):
         raise TableError(f"{path}: `calibrations` must be a list of calibrations of schema {ONE!r}.")
-    for one in records:
-        _refuse_changed(one, path)
-    return records
-
-
-def _refuse_changed(record: dict[str, Any], path: Path) -> None:
-    found, says = id_of(record), str(record.get("id"))
-    if found != says:
-        raise TableError(
-            printable(
-                f"{path}: is damaged or was edited: its id is {says[:19]}..., but what it says has {found[:19]}...; "
+    for record in records:
+        own, says = id_of(record), str(record.get("id"))
+        if own != says:
+            text = (
+                f"{path}: is damaged or was edited: its id is {says[:19]}..., but what it says has {own[:19]}...; "
                 "make it again with `calibrate`, or take it from where it came from."
             )
-        )
-    if not isinstance(record.get("summary"), dict) or "map" not in record["summary"]:
-        raise TableError(
-            f"{path}: has no `summary.map`, without which nothing can be calibrated: `calibrate` writes it."
-        )
+            raise TableError(printable(text))
+        if not isinstance(record.get("summary"), dict) or "map" not in record["summary"]:
+            text = f"{path}: has no `summary.map`, without which nothing can be calibrated: `calibrate` writes it."
+            raise TableError(text)
+    return records

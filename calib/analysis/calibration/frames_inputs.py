@@ -1,8 +1,9 @@
-"""Which scores a calibration reads: a judge's own, those on other criteria, those of other judges."""
+"""What the verbs read of tables: the inputs of a map, and scores as forecasts of people's labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,18 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.result import short
 from calib.table import TableError, parse_scale
 from calib.table.gold import Labelled, groups_of, mean_of_raters
 from calib.table.results import words
 from calib.table.validate import Checked, Who
 
 KINDS = ("score", "criteria", "raters")
+_FIRST = (
+    "calibrate it first, and judge the calibration, which forecasts each label by a map that has not seen it: "
+    "calib.forecast_quality(calib.calibrate(scores, gold)), or in a shell `calib calibrate FILE --save judge.json` and "
+    "`calib forecast-quality judge.json`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +77,15 @@ def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ..
 
 def _others(table: Checked, label: dict[str, Any], kind: str) -> list[pd.DataFrame]:
     """The slices that can be read beside one, in an order of their own."""
-    own, found = Who.of(label), []
+    own, slices = Who.of(label), []
     for other, rows in table.slices():
         who = Who.of(other)
         if kind == "raters" and who.criterion == own.criterion:
-            found.append((str(who), rows))
+            slices.append((str(who), rows))
         same = (who.rater, who.method, who.temperature) == (own.rater, own.method, own.temperature)
         if kind == "criteria" and who.criterion != own.criterion and same:
-            found.append((str(who), rows))
-    return [rows for _, rows in sorted(found, key=lambda pair: pair[0])]
+            slices.append((str(who), rows))
+    return [rows for _, rows in sorted(slices, key=lambda pair: pair[0])]
 
 
 def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
@@ -152,24 +159,24 @@ def judges_alone(judges: Checked, people: Checked) -> Checked:
 def prompts_of(prompt: Any, table: Checked) -> tuple[Any, ...]:
     """The prompts that were sent, each of which some scores must be by."""
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
-    known = set(table.frame["prompt"].astype(str))
+    ids = set(table.frame["prompt"].astype(str))
     for one in prompts:
         if not hasattr(one, "sha256"):
             raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
-        if one.id not in known:
-            given = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(known)))}"
-            raise ArgumentError("prompt", "must be what the scores were asked with", given)
+        if one.id not in ids:
+            got = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(ids)))}"
+            raise ArgumentError("prompt", "must be what the scores were asked with", got)
     return prompts
 
 
 def group_of_rows(judged: Labelled, group: str | None) -> Any:
     """The group of each labelled item, at its row; None where nothing is known of groups."""
     rows = judged.given["row"].unique()
-    found = None if group is None else groups_of(judged.frame.iloc[rows], group)
-    if found is None:
+    groups = None if group is None else groups_of(judged.frame.iloc[rows], group)
+    if groups is None:
         return None
     whole = np.full(len(judged.frame), None, dtype=object)
-    whole[rows] = found
+    whole[rows] = groups
     return whole
 
 
@@ -177,3 +184,76 @@ def inputs_beside(read: Beside, own: pd.DataFrame, judged: Labelled) -> Any:
     """The inputs in the order of the items beside their labels."""
     place = pd.Index(own["item"].astype(object)).get_indexer(judged.frame["item"])
     return read.x[place]
+
+
+# --- scores as forecasts ----------------------------------------------------------------------------------------------
+
+
+def chance_columns(frame: pd.DataFrame) -> dict[str, float]:
+    """The columns that hold the chance of a label, with that label."""
+    levels = {}
+    for name in map(str, frame):
+        with suppress(ValueError):
+            levels[name] = float(name.removeprefix("p_")) if name.startswith("p_") else np.nan
+    return {name: level for name, level in levels.items() if np.isfinite(level)}
+
+
+def forecasts_of(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Floats:
+    """For each row of `judged.frame` the chance of each level, (n, K), or a number, (n,).
+
+    Of calibrated scores their chances, of draws and token probabilities (`replies`: weights by item, and their levels)
+    the shares, and of other scores, or where every item has all its weight on one level, the score itself.
+    """
+    names = chance_columns(judged.frame)
+    if names and judged.frame[list(names)].notna().any(axis=None):
+        chances = judged.frame[list(names)].astype(float).to_numpy()
+        return _at_levels(judged, chances, np.array(list(names.values())))
+    # a number on another scale than people's is no forecast of what they say
+    low, high = judged.levels[[0, -1]]
+    scale, x = parse_scale(judged.scale) if judged.scale else None, judged.frame["x"].astype(float)
+    off, rule = x[(x < low) | (x > high)], f"scores must be on people's scale, {short(low)} to {short(high)}"
+    if scale is not None and (scale.low, scale.high) != (low, high):
+        raise TableError(f"{words(judged.label)}: {rule}, but are on {judged.scale!r}; {_FIRST}.")
+    if len(off):
+        raise TableError(f"{words(judged.label)}: {rule}, but have {short(off.iloc[0])}; {_FIRST}.")
+    if replies is not None:
+        weights, levels = replies
+        shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
+        if ((shares > 0).sum(axis=1) > 1).any():
+            return _at_levels(judged, shares, levels)
+    return np.asarray(x)
+
+
+def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
+    """The shares of people's values, which must be all that have some."""
+    used = np.nansum(shares, axis=0) > 0
+    off = used & ~np.isin(levels, judged.levels)
+    if off.any():
+        values = ", ".join(map(short, judged.levels))
+        raise TableError(
+            f"{words(judged.label)}: scores must give chances to values of people's scale ({values}), but give some to "
+            f"{short(levels[off][0])}; {_FIRST}."
+        )
+    out = np.zeros((len(shares), len(judged.levels)))
+    out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
+    out[np.isnan(shares).any(axis=1)] = np.nan
+    return out
+
+
+def labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> tuple[dict[str, Any], int]:
+    """Each label of a part, with the forecast of its item, its group and its weight; how many these are.
+
+    A mean between two values is one label, of which either value has a part.
+    """
+    rows = judged.given[judged.given["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    read = rows[judged.frame["x"].notna().to_numpy()[place]]
+    n = len(read[["row", "annotator"]].drop_duplicates())
+    sample = {"p": forecasts[place], "y": rows["y"], "levels": judged.levels}
+    return sample | {"groups": unit, "weights": rows["weight"].to_numpy()}, n

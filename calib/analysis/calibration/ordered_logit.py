@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import heapq
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,16 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.calibration.proportional_odds import (
+    RidgeCandidate,
+    Tabled,
     chances,
+    chosen_ridge,
     counted,
     distinct_rows,
     fitted,
     log_likelihood,
     newton_step,
+    reference_ridge,
     standardised,
     with_pseudo,
 )
-from calib.analysis.calibration.ridge_choice import RidgeCandidate, Tabled, chosen_ridge, covariance_of, reference_ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import units_of
@@ -104,11 +110,6 @@ class OrderedLogit(Result):
         ndarray, shape (n, K)
             No probability is below the smallest number that a computer can tell from 0.
 
-        Raises
-        ------
-        ValueError
-            If there are not p inputs, or one is infinite.
-
         Examples
         --------
         >>> ordered_logit([1, 1, 2, 2, 3, 3], [0, 0, 0, 1, 1, 1]).predict([1, 3, None]).round(2)
@@ -116,9 +117,9 @@ class OrderedLogit(Result):
                [0.22, 0.78],
                [ nan,  nan]])
         """
-        taken = list(self.inputs_used)
+        used = list(self.inputs_used)
         with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
-            at = inputs_of(x, len(self.slopes))[:, taken] @ self.slopes[taken] + check.array(shift, "shift")
+            at = inputs_of(x, len(self.slopes))[:, used] @ self.slopes[used] + check.array(shift, "shift")
         return chances(self.thresholds, at)
 
     @property
@@ -145,12 +146,6 @@ class OrderedLogit(Result):
         >>> fit.covariance().shape  # doctest: +SKIP
         (2, 2)
         """
-        self._has_covariance()
-        unit = self.sample.unit if self.sample.grouped else None
-        return covariance_of(self.sample.x, self.sample.place, self.thresholds, self.slopes, unit)
-
-    def _has_covariance(self) -> None:
-        """Only a maximum of the likelihood of plain labels has one."""
         for name, value in (("ridge", self.ridge), ("pseudo", self.pseudo)):
             if value:
                 raise ArgumentError(name, "must be 0 for a covariance: type ridge=0, pseudo=0", f"is {short(value)}")
@@ -158,6 +153,7 @@ class OrderedLogit(Result):
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
             raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
+        return _covariance(self.sample, self.thresholds, self.slopes)
 
     def _rows(self) -> list[dict[str, Any]]:
         names = [f"threshold_{k + 1}" for k in range(len(self.thresholds))]
@@ -216,15 +212,10 @@ def ordered_logit(
     weights : array_like, shape (n,), optional
         How many labels each row counts for. Default: one each.
 
-    Returns
-    -------
-    OrderedLogit
-
     Raises
     ------
     ValueError
-        If lengths differ, levels are not ascending or fewer than two, a label is not one of them, no row has label
-        and inputs, ridge, pseudo or a weight is below 0, or a level has no label and ``pseudo=0``.
+        If a level has no label and ``pseudo=0``, among others.
 
     References
     ----------
@@ -246,21 +237,21 @@ def ordered_logit(
     penalties_checked(ordered_logit, ridge=ridge, pseudo=pseudo)
     sample = sample_of(x, y, levels, groups, weights)
     table = counted(sample.x, sample.place, len(sample.levels), sample.weight)
-    every_level_has_an_end(table.counts, sample.levels, pseudo)
+    check_levels(table.counts, sample.levels, pseudo)
     z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
     tried: tuple[RidgeCandidate, ...] = ()
     if ridge is None:
         tried = chosen_ridge(Tabled(z, table, sample.place, sample.unit, sample.each_weight), pseudo)
     best = next((one for one in tried if one.chosen), None)
-    taken = best.inputs if best else (0,) if ridge is None else tuple(range(z.shape[1]))
-    penalty = best.ridge if best else reference_ridge(len(taken)) if ridge is None else float(ridge)
-    z = z[:, list(taken)]
-    problem = (*with_pseudo(z, table.counts, pseudo), np.full(len(taken), penalty))
+    used = best.inputs if best else (0,) if ridge is None else tuple(range(z.shape[1]))
+    penalty = best.ridge if best else reference_ridge(len(used)) if ridge is None else float(ridge)
+    z = z[:, list(used)]
+    problem = (*with_pseudo(z, table.counts, pseudo), np.full(len(used), penalty))
     a, b, _ = fitted(*problem)
     slopes = np.zeros(len(spread))
-    slopes[list(taken)] = b / spread[list(taken)]
-    warned = _odd_fit(a, b, problem)
-    for text in warned:
+    slopes[list(used)] = b / spread[list(used)]
+    doubts = _odd_fit(a, b, problem)
+    for text in doubts:
         check.warn(text)
     return OrderedLogit(
         levels=sample.levels,
@@ -269,33 +260,57 @@ def ordered_logit(
         log_likelihood=float(log_likelihood(a, b, z, table.counts)),
         ridge=penalty,
         pseudo=float(pseudo),
-        inputs_used=taken,
+        inputs_used=used,
         candidates=tried,
         n=len(sample.place),
         n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing,
-        warnings=warned,
+        warnings=doubts,
         sample=sample,
     )
 
 
 def _odd_fit(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
-    """`problem` is what was fitted: standardised inputs, counts, penalty."""
+    """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
     z, counts, penalty = problem
-    warned = []
+    doubts = []
     if not z.any():
-        warned.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
+        doubts.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
     elif (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum():
-        warned.append(
+        doubts.append(
             "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
             "may know nothing."
         )
     if not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
-        warned.append(
+        doubts.append(
             "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
             "these are where the likelihood gained nothing more. Type ridge=1."
         )
-    return tuple(warned)
+    return tuple(doubts)
+
+
+def _covariance(sample: Sample, thresholds: Floats, slopes: Floats) -> Floats:
+    """Of thresholds and slopes, at the maximum of the likelihood.
+
+    statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1.
+    """
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    z, centre, spread = standardised(sample.x, np.ones(len(sample.x)))
+    gaps, p, last = np.diff(thresholds), len(slopes), len(thresholds)
+    best = np.concatenate([slopes * spread, thresholds[:1] - slopes @ centre, np.log(gaps)])
+    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": sample.unit}} if sample.grouped else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no step was made
+        model = OrderedModel(sample.place, z, distr="logit")
+        fit = model.fit(start_params=best, method="bfgs", maxiter=0, disp=0, **clustered)
+    # derivatives of thresholds and slopes in statsmodels' (standardised slopes, first threshold, log gaps)
+    turn = np.zeros((last + p, p + last))
+    turn[:last, :p] = centre / spread
+    turn[:last, p] = 1.0
+    turn[:last, p + 1 :] = np.tril(np.ones((last, last - 1)), -1) * gaps
+    turn[last:, :p] = np.diag(1 / spread)
+    return np.asarray(turn @ fit.cov_params() @ turn.T)
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------
@@ -306,7 +321,9 @@ def sample_of(
 ) -> Sample:
     """The rows that have a label, all inputs and a weight above 0."""
     values, labels = inputs_of(x), check.array(y, "y", ndim=1)
-    weight = None if weights is None else _weights(weights)
+    weight = None if weights is None else check.array(weights, "weights", ndim=1)
+    if weight is not None and not (weight >= 0).all():
+        raise ArgumentError("weights", "must be numbers not below 0", f"got {short(weight[~(weight >= 0)][0])}")
     check.same_length(x=values, y=labels, groups=groups, weights=weight)
     there = np.isfinite(labels)
     used = there.copy()
@@ -317,9 +334,18 @@ def sample_of(
     if not used.any():
         raise ArgumentError("y", "must have a label where {0} has a score", "got none", mentions=("x",))
     seen, row = distinct_rows((labels if there.all() else labels[there])[:, None])
-    scale = _ascending(seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1), levels is None)
-    place = _places(seen[:, 0], scale)[row]
-    unit, grouped = units_of(groups, used), groups is not None
+    scale = seen[:, 0] if levels is None else check.array(levels, "levels", ndim=1)
+    if levels is None and len(scale) < 2:
+        rule = "must have two values or more, or {0} must say what a label can be: type levels=[1, 2, 3]"
+        raise ArgumentError("y", rule, f"is {short(scale[0])} everywhere", mentions=("levels",))
+    if len(scale) < 2 or not (np.diff(scale) > 0).all():
+        got = f"got {', '.join(map(short, scale)) or 'none'}"
+        raise ArgumentError("levels", "must be two values or more, each above the one before", got)
+    place = np.searchsorted(scale, seen[:, 0]).clip(max=len(scale) - 1)
+    if (off := scale[place] != seen[:, 0]).any():
+        rule = f"must be one of the levels {', '.join(map(short, scale))}"
+        raise ArgumentError("y", rule, f"got {short(seen[off, 0][0])}")
+    unit, grouped, place = units_of(groups, used), groups is not None, np.asarray(place, dtype=np.intp)[row]
     if used.all():
         return Sample(values, place, scale, unit, grouped, weight, used)
     kept = None if weight is None else weight[used]
@@ -332,8 +358,8 @@ def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != (p or values.shape[1]) or not values.shape[1]:
         wanted = "(n,) or (n, p)" if p is None else "(n,)" if p == 1 else f"(n, {p})"
-        given = f"got a number: write [{x!r}]" if values.ndim == 0 else f"got shape {np.shape(x)}"
-        raise ArgumentError("x", f"must be an array of shape {wanted}", given)
+        got = f"got a number: write [{x!r}]" if values.ndim == 0 else f"got shape {np.shape(x)}"
+        raise ArgumentError("x", f"must be an array of shape {wanted}", got)
     return values
 
 
@@ -345,37 +371,38 @@ def penalties_checked(function: Any, **penalties: float | None) -> None:
             raise ArgumentError(name, "must be a number not below 0", f"got {value!r}")
 
 
-def every_level_has_an_end(counts: Floats, levels: Floats, pseudo: float) -> None:
+def check_levels(counts: Floats, levels: Floats, pseudo: float) -> None:
     """Without pseudo-labels the threshold of a level without labels is nowhere."""
     empty = levels[counts.sum(axis=0) == 0]
     if len(empty) and not pseudo:
-        told = ", ".join(map(short, empty))
-        rule = f"must be above 0 where a level has no label (here {told}), as its threshold would have no end: type"
+        names = ", ".join(map(short, empty))
+        rule = f"must be above 0 where a level has no label (here {names}), as its threshold would have no end: type"
         raise ArgumentError("pseudo", f"{rule} pseudo=1, or leave it out of {{0}}", "got 0", mentions=("levels",))
 
 
-def _weights(weights: ArrayLike) -> Floats:
-    values = check.array(weights, "weights", ndim=1)
-    if not (values >= 0).all():
-        raise ArgumentError("weights", "must be numbers not below 0", f"got {short(values[~(values >= 0)][0])}")
-    return values
+def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
+    """The number and fold of each row's group, whatever the order of the rows; -1 where no label of it is used.
+
+    Groups with many labels are dealt out first, each to the fold that has fewest labels; those with as many in the
+    order of a hash of their names, which has nothing to do with what they are.
+    """
+    if groups is None:
+        unit, n_used = np.full(len(used), -1), int(used.sum())
+        unit[used] = np.random.default_rng(0).permutation(n_used)
+        return unit, np.where(used, unit % n_folds, -1)
+    code = check.codes(groups, "groups")
+    names = list(dict.fromkeys(groups.tolist() if hasattr(groups, "tolist") else groups))
+    size = np.bincount(code[used], minlength=len(names))
+    there = sorted(np.flatnonzero(size).tolist(), key=lambda g: (-size[g], sha(names[g])))
+    unit, fold = np.full((2, len(names)), -1)
+    held = [(0, place) for place in range(min(n_folds, len(there)))]
+    for number, group in enumerate(there):
+        n, place = held[0]
+        unit[group], fold[group] = number, place
+        heapq.heapreplace(held, (n + int(size[group]), place))
+    return unit[code], fold[code]
 
 
-def _ascending(levels: Floats, of_labels: bool) -> Floats:
-    """At least two levels, each above the one before."""
-    if of_labels and len(levels) < 2:
-        rule = "must have two values or more, or {0} must say what a label can be: type levels=[1, 2, 3]"
-        raise ArgumentError("y", rule, f"is {short(levels[0])} everywhere", mentions=("levels",))
-    if len(levels) < 2 or not (np.diff(levels) > 0).all():
-        told = ", ".join(map(short, levels)) or "none"
-        raise ArgumentError("levels", "must be two values or more, each above the one before", f"got {told}")
-    return levels
-
-
-def _places(labels: Floats, levels: Floats) -> Codes:
-    place = np.searchsorted(levels, labels).clip(max=len(levels) - 1)
-    off = levels[place] != labels
-    if off.any():
-        first = short(labels[off][0])
-        raise ArgumentError("y", f"must be one of the levels {', '.join(map(short, levels))}", f"got {first}")
-    return np.asarray(place, dtype=np.intp)
+def sha(name: Any) -> str:
+    """The hash that stands for a name, which may be any text."""
+    return f"sha256:{hashlib.sha256(str(name).encode('utf-8', 'surrogatepass')).hexdigest()}"

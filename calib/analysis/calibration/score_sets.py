@@ -121,23 +121,23 @@ class ScoreSets(Result):
         """One row per item, in their order (needs pandas): its score and its set."""
         import pandas as pd
 
-        known, at = self.row >= 0, self.row.clip(0)
+        read, at = self.row >= 0, self.row.clip(0)
         ends = {"low": self.low, "high": self.high, "size": self.size}
         whole = {"low": self.levels[0], "high": self.levels[-1], "size": len(self.levels)}
-        columns = {"score": np.where(known, self.score[at], np.nan)}
-        columns |= {name: np.where(known, part[at], whole[name]) for name, part in ends.items()}
-        columns |= {"filled": known & self.filled[at]}
+        columns = {"score": np.where(read, self.score[at], np.nan)}
+        columns |= {name: np.where(read, part[at], whole[name]) for name, part in ends.items()}
+        columns |= {"filled": read & self.filled[at]}
         if len(self.cells) > 1:
-            columns["cell"] = np.where(known, np.array([c.name for c in self.cells], dtype=object)[self.cell[at]], "")
+            columns["cell"] = np.where(read, np.array([c.name for c in self.cells], dtype=object)[self.cell[at]], "")
         return pd.DataFrame(self.columns | columns)
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("score", "low", "high", "size", "nearest", "n_items", "filled")
         rows = zip(*(getattr(self, name).tolist() for name in names), strict=True)
-        found = [dict(zip(names, row, strict=True)) for row in rows]
+        sets = [dict(zip(names, row, strict=True)) for row in rows]
         if len(self.cells) == 1:
-            return found
-        return [{"cell": self.cells[cell].name} | row for cell, row in zip(self.cell, found, strict=True)]
+            return sets
+        return [{"cell": self.cells[cell].name} | row for cell, row in zip(self.cell, sets, strict=True)]
 
     def _terms(self) -> dict[str, Any]:
         terms = {"sets": self.method, "score": "mid-cdf", "level": self.level, "ridge": self.ridge}

@@ -65,7 +65,7 @@ def test_shares_said_of_every_item_have_no_skill(n):
     """They had, surely, in a third of the samples of any size; intervals promise 92 to 96 %."""
     rng, shares, above, runs = np.random.default_rng(4), np.array([0.1, 0.2, 0.3, 0.25, 0.15]), 0, 400
     for _ in range(runs):
-        found = forecast_quality(np.tile(shares, (n, 1)), rng.choice(LEVELS, n, p=shares), LEVELS, n_resamples=0)
+        found = forecast_quality(np.tile(shares, (n, 1)), rng.choice(LEVELS, n, p=shares), LEVELS)
         above += found.interval.low > 0
     assert above / runs < 0.08
 
@@ -73,7 +73,7 @@ def test_shares_said_of_every_item_have_no_skill(n):
 def test_the_error_of_the_shares_counts_for_nothing_beside_perfect_forecasts():
     y = np.tile([1.0, 2, 3, 4, 5], 6)
     p = 0.999 * np.eye(5)[y.astype(int) - 1] + 0.001 / 5
-    ends = forecast_quality(p, y, LEVELS, n_resamples=0).interval
+    ends = forecast_quality(p, y, LEVELS).interval
     assert ends.high - ends.low < 1e-5
 
 
@@ -108,18 +108,3 @@ def test_sets_without_a_known_scale_say_where_they_end():
     assert any(text.startswith("unsaid_scale") and "0 to 9" in text for text in told)
     known = calib.score_sets(judge, people.assign(scale="0..10")).one().warnings
     assert not any(text.startswith("unsaid_scale") for text in known)
-
-
-@pytest.mark.slow
-def test_the_null_of_miscalibration_knows_how_little_it_knows_of_kinship():
-    """Five people who agree at .8 on 50 items: how alike they are is known to .1 only; 9.5 % for 5."""
-    rng, thresholds, rejected, runs = np.random.default_rng(6), np.linspace(-2, 2, 4), 0, 200
-    for _ in range(runs):
-        below = special.expit(thresholds - rng.normal(0, 0.8, 50)[:, None])
-        alike = laws.norm.cdf(np.sqrt(0.8) * rng.normal(size=(50, 1)) + np.sqrt(0.2) * rng.normal(size=(50, 5)))
-        y = LEVELS[(alike[..., None] > below[:, None]).sum(axis=-1)].ravel()
-        p = np.diff(below, prepend=0, append=1).repeat(5, axis=0)
-        item, weights = np.arange(50).repeat(5), np.full(250, 0.2)
-        found = forecast_quality(p, y, LEVELS, items=item, groups=item, weights=weights, n_resamples=199, rng=rng)
-        rejected += found.p_value <= 0.05
-    assert laws.binomtest(rejected, runs, 0.05).pvalue > 0.01

@@ -285,12 +285,12 @@ def test_many_scores_are_mapped_by_their_distinct_values():
 @pytest.mark.slow
 def test_neighbouring_scores_taken_together_change_nothing_that_is_seen(monkeypatch):
     """Five thousand distinct scores: folds' maps of a thousand parts beside those of all."""
-    from calib.analysis.calibration import cross_fits
+    from calib.analysis.calibration import calibration_map as fits
 
     x, y = judged(5000)
     x = x + np.random.default_rng(1).uniform(-0.5, 0.5, 5000)
     parts = quietly(x, y, levels=LEVELS, ridge=1.0)
-    monkeypatch.setattr(cross_fits, "_MANY", 10_000)
+    monkeypatch.setattr(fits, "_MANY", 10_000)
     whole = quietly(x, y, levels=LEVELS, ridge=1.0)
     np.testing.assert_allclose(parts.fold_slopes, whole.fold_slopes, rtol=1e-4)
     wide = [np.diff(one.band([3.0], [3.0]), axis=0).item() for one in (parts, whole)]

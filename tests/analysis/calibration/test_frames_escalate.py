@@ -1,4 +1,4 @@
-"""What judges decide and what goes to people, on tables: votes, calibrated confidences, designs, cascades, costs."""
+"""What judges decide and what goes to people, on tables: votes, calibrated confidences, designs, costs."""
 
 import numpy as np
 import pandas as pd
@@ -191,55 +191,25 @@ def test_labels_drawn_with_unlike_chances_are_refused_with_what_to_do():
         calib.escalate(drawn, gold, cut=4)
 
 
-def test_a_cascade_gives_each_judge_what_those_before_it_left():
-    judges, people = juries(raters=2)
-    right = judges["score"].to_numpy() == np.tile(people["score"], 2)
-    judges["sure"] = np.random.default_rng(5).random(len(judges)) + 0.4 * right
-    gold = some(people, 300)
-    asked = {"cascade": ("r1", "r0"), "risk": 0.1, "confidence": "sure", "prices": {"label": 2, "r1": 0.01, "r0": 0.1}}
-    found = calib.escalate(judges, gold, **asked).one()
-    first, second = found.stages
-    assert (first.judge, first.reached, second.reached) == ("r1", 600, 600 - first.decided)
-    assert [stage.found.confidence_level for stage in found.stages] == pytest.approx([0.95, 0.95])
-    by = found.items["decided_by"].value_counts()
-    assert by.get("r1", 0) == first.decided
-    assert by.get("r0", 0) == second.decided
-    assert list(found.by_judge["judge"]) == ["r1", "r0"]
-    assert list(found.by_judge["decided"]) == [first.decided, second.decided]
-    assert found.curve.groupby("judge").size().to_dict() == {
-        "r1": len(first.found.curve),
-        "r0": len(second.found.curve),
-    }
-    for text in (str(found), calib.escalate(judges, gold, **asked).conclusion):
-        assert f"{first}, then {second}" in text
-        assert f"r1 decides {first.decided} of 600 (from confidence" in text
-    asked_for = found.n_people + 300
-    assert found.cost == pytest.approx(600 * 0.01 + second.reached * 0.1 + 2 * asked_for)
-    assert found.cost_of_people == 1200
-
-
-@pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
-def test_a_judge_with_few_labels_stops_nothing():
-    judges, people = juries(raters=2)
-    few = judges[(judges["rater"] == "r0") | (judges["item"] < "i0003")]
-    found = calib.escalate(few, some(people, 200), cascade=("r1", "r0"), risk=0.3).one()
-    assert [text for text in found.warnings if text.startswith("few_labels: r1: ")], "the judge of few labels is named"
-    assert not [text for text in found.warnings if text.startswith("few_labels: r0: ")]
-    assert found.n == 600
-    assert set(found.items["decided_by"]) <= {"r0", "r1", ""}
-
-
 @pytest.mark.long
 @pytest.mark.slow
-def test_the_union_of_a_cascade_keeps_the_promise():
+def test_two_judges_in_turn_keep_the_promise_together():
     """Two judges of like error, whose confidences say a little: the risk of all that is accepted, 300 drawings."""
     rng, runs, broken = np.random.default_rng(8), 300, 0
     judges, people = juries(n=1500, raters=2, right=0.6)
     truth = people.set_index("item")["score"]
     judges["sure"] = np.where(rng.random(len(judges)) < 0.5, 1.0, 0.5) + (judges["score"] == 1) * 0.01
+    small, large = (judges[judges["rater"] == name] for name in ("r0", "r1"))
+    asked = {"confidence": "sure", "risk": 0.17, "confidence_level": 0.95}
     for run in range(runs):
-        found = calib.escalate(judges, some(people, 250, seed=run), cascade=("r0", "r1"), confidence="sure", risk=0.17)
-        accepted = found.one().accepted
+        gold = some(people, 250, seed=run)
+        first = calib.escalate(small, gold, **asked).one()
+        left = first.items.loc[first.items["decided_by"] == "", "item"]
+        accepted = [first.accepted]
+        if len(left):
+            second = calib.escalate(large[large["item"].isin(left)], gold[gold["item"].isin(left)], **asked).one()
+            accepted.append(second.accepted)
+        accepted = pd.concat(accepted)
         broken += len(accepted) > 0 and (accepted["verdict"] != truth.loc[accepted["item"]].to_numpy()).mean() > 0.17
     assert laws.binomtest(broken, runs, 0.1, alternative="greater").pvalue > 0.001
 
@@ -275,11 +245,9 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
         ({"inputs": "jury"}, "`inputs`"),
         ({"confidence": "nothing"}, "`confidence` must be 'votes', 'calibrated' or a column"),
         ({"confidence": "votes"}, "`confidence` needs several replies"),
-        ({"cascade": ["judge", "nobody"]}, "`cascade` must name raters of the scores, but got 'nobody'"),
-        ({"cascade": ["judge", "judge"]}, "`cascade` must name raters"),
-        ({"cascade": ["judge"], "inputs": "raters"}, "`cascade` asks raters in turn"),
         ({"prices": {"judge": 1}}, "`prices` must have the price of a 'label'"),
         ({"prices": {"label": -1}}, "`prices` must be 0 or more"),
+        ({"prices": {"label": 1, "r1": 0.1}}, "`prices` must be of a 'label' and a 'judge'"),
     ],
 )
 def test_bad_input_is_refused(change, message):
@@ -305,10 +273,10 @@ def test_nothing_is_accepted_of_a_judge_that_guesses():
 def test_of_nothing_accepted_the_nearest_threshold_is_told():
     judge, people = study(spread=2.0)
     result = calib.escalate(judge, some(people, 200), cut=4, risk=0.1, prices={"label": 2})
-    found, (stage,) = result.one(), result.one().stages
+    found = result.one()
     assert found.n_accepted == 0
-    tested = [point for point in stage.found.curve if point.tested_at > 0]
-    near = stage.found.nearest
+    tested = [point for point in found.test.curve if point.tested_at > 0]
+    near = found.test.nearest
     assert tested
     assert near.tested_bound == min(point.tested_bound for point in tested) > 0.1
     words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
@@ -332,23 +300,25 @@ def test_hostile_names_are_data():
     judges, people = juries(raters=3)
     names = {"r0": "<b>r\x1b[31m</b>", "r1": "=HYPERLINK(1)", "r2": "\u202er"}
     judges["rater"] = judges["rater"].map(names)
-    found = calib.escalate(judges, some(people, 150), cascade=tuple(names.values()), risk=0.3)
+    found = calib.escalate(judges, some(people, 150), risk=0.3)
+    assert len(found) == 3
     assert "\x1b" not in found.conclusion
     assert "\u202e" not in found.conclusion
 
 
-def test_a_cascade_and_its_prices_take_the_columns_as_the_file_has_them():
+def test_a_judge_without_any_confidence_is_refused_by_its_name():
     judges, people = juries(raters=2)
-    wide = judges.pivot_table(index="item", columns="rater", values="score").reset_index()
-    wide.columns = ["id", "small_grade", "large_grade"]
-    wide["human"] = people["score"].where(np.arange(600) < 200)
-    prices = {"label": 1, "small_grade": 0.01, "large_grade": 0.1}
-    found = calib.escalate(wide, cascade=("small_grade", "large_grade"), risk=0.1, prices=prices).one()
-    assert list(found.by_judge["judge"]) == ["small", "large"]
-    assert set(found.items["decided_by"]) <= {"small", "large", ""}
-    costs = (found.by_judge["reached"] * [0.01, 0.1]).sum() + found.n_people + 200
-    assert found.cost == pytest.approx(costs)
-    assert calib.escalate(wide, cascade=("small", "large"), risk=0.1).one().n_accepted == found.n_accepted
+    judges["sure"] = np.where(judges["rater"] == "r0", 0.9, np.nan)
+    with pytest.raises(ArgumentError, match=r"r1.*`scores` must have a confidence at least, but has none"):
+        calib.escalate(judges, some(people, 150), confidence="sure")
+
+
+def test_the_cost_is_that_of_the_judges_scores_and_of_peoples_labels():
+    judges, people = juries(raters=2)
+    prices = {"label": 2, "judge": 0.01}
+    found = calib.escalate(judges[judges["rater"] == "r1"], some(people, 300), risk=0.3, prices=prices).one()
+    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_people + 300))
+    assert found.cost_of_people == 1200
 
 
 def test_the_line_says_what_became_of_every_item():

@@ -20,21 +20,13 @@ def planted():
 
 def test_ratings_are_judged_by_their_chances_and_scores_as_numbers(planted):
     items, ratings, people = planted
-    told = calib.forecast_quality(ratings, people, n_resamples=0).one()
-    plain = calib.forecast_quality(calib.summarize(ratings, items), people, n_resamples=0).one()
+    told = calib.forecast_quality(ratings, people).one()
+    plain = calib.forecast_quality(calib.summarize(ratings, items), people).one()
     assert (told.kind, plain.kind) == ("distribution", "number")
     rows = people[people["criterion"] == "coherence"]
     wide = ratings.pivot_table(index="item", columns="score", values="weight", aggfunc="sum", fill_value=0.0)
     p = wide.reindex(index=rows["item"], columns=[1.0, 2, 3, 4, 5], fill_value=0.0).to_numpy()
-    by_hand = forecast_quality(
-        p,
-        rows["score"],
-        LEVELS,
-        groups=rows["group"],
-        items=rows["item"],
-        weights=np.full(len(rows), 1 / 3),
-        n_resamples=0,
-    )
+    by_hand = forecast_quality(p, rows["score"], LEVELS, groups=rows["group"], weights=np.full(len(rows), 1 / 3))
     assert told.rps == pytest.approx(by_hand.rps)
     assert told.interval == pytest.approx(by_hand.interval)
     assert told.n == len(rows)
@@ -47,16 +39,16 @@ def test_a_calibration_is_judged_by_its_cross_fitted_forecasts(planted):
     scores = calib.summarize(ratings, items)
     few = people[people["group"].isin(sorted(set(people["group"]))[:12])]
     calibration = calib.calibrate(scores, few)
-    named = calib.forecast_quality(calibration, few, n_resamples=0).one()
-    applied = calib.forecast_quality(calibration.apply(scores), few, n_resamples=0).one()
+    named = calib.forecast_quality(calibration, few).one()
+    applied = calib.forecast_quality(calibration.apply(scores), few).one()
     assert named.rps == pytest.approx(applied.rps, abs=1e-12)
     assert named.interval == pytest.approx(applied.interval)
-    own = calib.forecast_quality(calibration, n_resamples=0).one()
+    own = calib.forecast_quality(calibration).one()
     assert any(text.startswith("mean_labels") for text in own.warnings)
     assert own.n == few[few["criterion"] == "coherence"]["item"].nunique()
     one = few[few["rater"] == "simulated-1"]
     single = calib.calibrate(scores, one)
-    with_gold, without = (calib.forecast_quality(single, gold, n_resamples=0).one() for gold in (one, None))
+    with_gold, without = (calib.forecast_quality(single, gold).one() for gold in (one, None))
     assert with_gold.rps == pytest.approx(without.rps)
     with pytest.raises(calib.table.TableError, match="none is; of other items judge"):
         calib.forecast_quality(calibration, people[~people["item"].isin(few["item"])])
@@ -73,10 +65,10 @@ def test_another_scale_is_refused_with_what_to_do(planted):
 
 def test_each_system_on_its_own_and_groups_change_the_interval(planted):
     items, ratings, people = planted
-    parts = calib.forecast_quality(ratings, people, by="system", n_resamples=0)
+    parts = calib.forecast_quality(ratings, people, by="system")
     assert len(parts) == items["system"].nunique()
     assert sum(part.n for part in parts) == (people["criterion"] == "coherence").sum()
-    grouped, alone = (calib.forecast_quality(ratings, people, groups=g, n_resamples=0).one() for g in ("group", None))
+    grouped, alone = (calib.forecast_quality(ratings, people, groups=g).one() for g in ("group", None))
     assert grouped.n_groups == 24 < alone.n_groups
     assert grouped.interval != alone.interval
 
@@ -93,7 +85,7 @@ def test_hostile_names_come_through(planted, tmp_path):
     items, ratings, people = planted
     bad = "<script>\x1b[31m=1+1\u202e"
     scores = calib.summarize(ratings, items).assign(rater=bad)
-    results = calib.forecast_quality(scores, people, n_resamples=9)
+    results = calib.forecast_quality(scores, people)
     page = results.report(tmp_path / "page.html")
     assert "<script>\x1b" not in (tmp_path / "page.html").read_text()
     assert page is not None
