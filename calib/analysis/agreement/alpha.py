@@ -170,10 +170,6 @@ def krippendorff_alpha(
     rng : Generator or int, optional
         For the bootstrap.
 
-    Returns
-    -------
-    Alpha
-
     Raises
     ------
     ValueError

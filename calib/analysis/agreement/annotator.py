@@ -157,10 +157,6 @@ def alternative_annotator_test(
         standard error is that of clusters, with (number of groups) - 1 degrees of freedom.
     q : float, default 0.05
 
-    Returns
-    -------
-    AltTest
-
     Raises
     ------
     ValueError

@@ -142,10 +142,6 @@ def human_ceiling(
         As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Ceiling
-
     Raises
     ------
     ValueError

@@ -108,10 +108,6 @@ def gwet_ac(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    ChanceCorrected
-
     Raises
     ------
     ValueError

@@ -154,10 +154,6 @@ def rank_judges(
         Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
         Benjamini and Hochberg hold the expected share of wrong ones among them.
 
-    Returns
-    -------
-    Ranking
-
     Raises
     ------
     ValueError

@@ -119,10 +119,6 @@ def disattenuated(
         every error, and no clipping mends that.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Disattenuated
-
     Raises
     ------
     ValueError
@@ -325,10 +321,6 @@ def reliability(
         As for `calib.stats.agreement`; under the nominal metric "kappa_nominal" (the default there) or "exact".
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
-
-    Returns
-    -------
-    Reliability
 
     Raises
     ------

@@ -202,10 +202,6 @@ def instrumented(
         Of one annotator's labels, used with one annotator only.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Instrumented
-
     Raises
     ------
     ValueError

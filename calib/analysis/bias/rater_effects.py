@@ -143,10 +143,6 @@ def rater_effects(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    RaterEffects
-
     Raises
     ------
     ValueError

@@ -266,10 +266,6 @@ def reading_change(
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    ReadingChange
-
     Raises
     ------
     ValueError

@@ -172,10 +172,6 @@ def pass_fail(
         Parts of the groups, for the choice of the cut.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    PassFail
-
     Raises
     ------
     ValueError

@@ -74,10 +74,6 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Roc
-
     Raises
     ------
     ValueError
