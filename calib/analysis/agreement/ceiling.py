@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.alpha import RatersResult, in_slots, interchangeable, rating_table
+from calib.analysis.agreement.alpha import RatersResult
 from calib.analysis.agreement.coefficients import (
     COEFFICIENTS,
     NEEDS_NO_ORDER,
@@ -23,9 +23,15 @@ from calib.analysis.agreement.coefficients import (
 )
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import coded, refuse_other_scale, scale_caution
-from calib.analysis.agreement.soft import Answers
-from calib.analysis.agreement.spread import NO_SPREAD, Spread
+from calib.analysis.agreement.scales import (
+    coded,
+    in_slots,
+    interchangeable,
+    rating_table,
+    refuse_other_scale,
+    scale_caution,
+)
+from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means

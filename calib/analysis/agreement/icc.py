@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.analysis.agreement.alpha import RatersResult, rating_table
+from calib.analysis.agreement.alpha import RatersResult
+from calib.analysis.agreement.scales import rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import Floats
@@ -100,11 +101,6 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     ICC
         NaN with fewer than two complete items, or where no rating differs.
 
-    Raises
-    ------
-    ValueError
-        If there is one rater only, or `confidence_level` is not between 0 and 1.
-
     Notes
     -----
     The F intervals take items as independent and effects as normal. Where items share a
@@ -129,7 +125,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     n, k = complete.shape
     squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
     r, c, e, _ = (float(value[0]) for value in squares)
-    one_way = _one_way(table, confidence)
+    rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_c = _divided(r - e, r + (k - 1) * e)
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
@@ -137,37 +133,37 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
         limits_a = _absolute_limits(r, c, e, rho_a, n, k, confidence)
     estimates: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
-    kinds = {"1": one_way[:3], "C,1": (rho_c, limits_c, k), "A,1": (rho_a, limits_a, k)}
+    kinds = {"1": (rho_1, limits_1, per_item), "C,1": (rho_c, limits_c, k), "A,1": (rho_a, limits_a, k)}
     for kind, (rho, limits, raters) in kinds.items():
         mean = f"ICC({kind[0]},k)"
         estimates |= {f"ICC({kind})": rho, mean: _stepped_up(rho, raters)}
         intervals |= {f"ICC({kind})": limits, mean: Interval(*(_stepped_up(end, raters) for end in limits))}
-    counted = {"n": n, "n_dropped": len(table) - n, "n_raters": k}
-    counted |= {"per_item": one_way.per_item, "n_one_way": one_way.n}
-    return ICC(estimates=estimates, intervals=intervals, confidence_level=confidence, **counted)
+    return ICC(
+        estimates=estimates,
+        intervals=intervals,
+        confidence_level=confidence,
+        n=n,
+        n_dropped=len(table) - n,
+        n_raters=k,
+        per_item=per_item,
+        n_one_way=n_one_way,
+    )
 
 
-class _OneWay(NamedTuple):
-    rho: float
-    limits: Interval
-    per_item: float
-    n: int
-
-
-def _one_way(table: Floats, confidence: float) -> _OneWay:
-    """ICC(1) of the items with two ratings or more."""
+def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, int]:
+    """ICC(1), its interval, ratings per item and number of the items with two ratings or more."""
     m = np.isfinite(table).sum(axis=1)
     table, m = table[m > 1], m[m > 1]
     n = len(table)
     if n < 2:
-        return _OneWay(float("nan"), NO_INTERVAL, float("nan"), n)
+        return float("nan"), NO_INTERVAL, float("nan"), n
     table = table - np.nanmean(table)
     means, per_item, df = row_means(table), n / float(np.sum(1 / m)), int(m.sum()) - n
     inside = float(np.nansum((table - means[:, None]) ** 2))
     within = inside / df if inside > 1e-12 * np.nansum(table**2) else 0.0
     items = per_item * float(np.var(means, ddof=1))
     rho = _divided(items - within, items + (per_item - 1) * within)
-    return _OneWay(rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n)
+    return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
 
 
 def rating_sums(complete: Floats) -> Floats:

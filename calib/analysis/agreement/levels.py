@@ -21,7 +21,6 @@ from calib.analysis.agreement.coefficients import (
     settled,
     weighted_correlation,
 )
-from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
@@ -266,7 +265,7 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
     w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
     if means.design.coefficient == "spa":
         every = [None] * len(w) if systems is None else list(systems)
-        return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
+        return np.array([many_samples.soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
     x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
     return means.correlation(x, y, count, systems)
 
@@ -377,7 +376,7 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
 def _from_systems(design: Design) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
-        return LeftOut(*soft_leave_out(*means.cells))
+        return LeftOut(*many_samples.soft_leave_out(*means.cells))
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems

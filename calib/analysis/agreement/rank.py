@@ -70,10 +70,9 @@ class Ranking(WithCoefficient, Result):
         rows = []
         for i, r in enumerate(self.agreements):
             row = self._row("level", "coefficient") | {"judge": self.names[i]}
-            row |= {"estimate": r.estimate, "std_error": r.std_error, "conf_low": r.interval.low}
-            row |= {"conf_high": r.interval.high, "cluster": self.clusters[i]}
-            row |= {"not_distinguishable": ", ".join(self.like(i)), "n": r.n, "n_missing": self.n_missing}
-            row |= {"n_missing_alone": self.n_missing_alone[i]}
+            row |= r._row("estimate", "std_error", "interval")  # noqa: SLF001 - results of one family
+            row |= {"cluster": self.clusters[i], "not_distinguishable": ", ".join(self.like(i)), "n": r.n}
+            row |= {"n_missing": self.n_missing, "n_missing_alone": self.n_missing_alone[i]}
             rows.append(row | {"n_groups": r.n_groups, "n_systems": r.n_systems})
         return rows
 
@@ -154,10 +153,6 @@ def rank_judges(
         Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
         Benjamini and Hochberg hold the expected share of wrong ones among them.
 
-    Raises
-    ------
-    ValueError
-        As `compare`; if there are fewer than two judges.
 
     References
     ----------
@@ -181,13 +176,8 @@ def rank_judges(
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
-    rules |= {
-        "confidence_level": confidence_level,
-        "method": method,
-        "coefficient": coefficient,
-        "constant": constant,
-        "missing": missing,
-    }
+    rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
+    rules |= {"confidence_level": confidence_level}
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.alpha import Alpha, RatersResult, interchangeable, krippendorff_alpha, rating_table
+from calib.analysis.agreement.alpha import Alpha, RatersResult, krippendorff_alpha
 from calib.analysis.agreement.ceiling import Ceiling, design_of_items, human_ceiling, jackknife_spreads
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
 from calib.analysis.agreement.icc import ICC, icc
+from calib.analysis.agreement.scales import interchangeable, rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -119,10 +120,6 @@ def disattenuated(
         every error, and no clipping mends that.
     confidence_level : float, default 0.95
 
-    Raises
-    ------
-    ValueError
-        If there is one rater only, lengths differ, or a number is not between 0 and 1.
 
     Notes
     -----
@@ -154,7 +151,14 @@ def disattenuated(
     total, bounds = panel.sums.sum(axis=0), (np.inf, 1, 1)
     estimates = _disattenuate(total[None, :], panel)[0]
     left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(panel.sums, units), panel), design, bounds)
-    reason = _refusal(estimates, least, design.n, panel)
+    reason = ""
+    if design.n < 3:
+        reason = f"only {design.n} items have the judge and a rating"
+    elif not np.isfinite(estimates[1]):
+        reason = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
+    elif not estimates[2] >= least:
+        of_mean = f"the mean of {panel.most} raters has a reliability of {short(float(estimates[2]))}"
+        reason = f"{of_mean}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
         estimate=float("nan") if reason else float(estimates[0]),
@@ -190,8 +194,7 @@ class _Panel(NamedTuple):
 
 
 def _panel_of(table: Floats, scores: Floats) -> _Panel:
-    rated = np.isfinite(table)
-    m = rated.sum(axis=1)
+    m = np.isfinite(table).sum(axis=1)
     offsets, lost, moved = (0.0, 0, 0.0) if interchangeable(table) or not len(m) else _offsets_of_raters(table)
     level = table - offsets
     level = level - np.nanmean(level) if len(m) else level
@@ -211,18 +214,6 @@ def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
     apart = shares - shares.mean(axis=0)
     moved = float(np.sum(matrix_product(apart.T, apart) * inverse))
     return matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved
-
-
-def _refusal(estimates: Floats, least: float, n: int, panel: _Panel) -> str:
-    _, correlation, reliability = estimates
-    if n < 3:
-        return f"only {n} items have the judge and a rating"
-    if not np.isfinite(correlation):
-        return "the judge or the mean of raters has a single value over the items, or no item has two ratings"
-    if not reliability >= least:
-        k = panel.most
-        return f"the mean of {k} raters has a reliability of {short(float(reliability))}, below {short(least)}"
-    return ""
 
 
 def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
@@ -322,10 +313,6 @@ def reliability(
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
 
-    Raises
-    ------
-    ValueError
-        If a coefficient of order is asked for under the nominal metric, or as the four functions say.
 
     Examples
     --------
@@ -337,7 +324,11 @@ def reliability(
     least = check.probability(min_reliability, "min_reliability")
     nominal = metric == "nominal"
     if nominal:
-        coefficient = _nominal_coefficient(method, coefficient)
+        named = named_coefficient(method, coefficient)
+        if named not in NEEDS_NO_ORDER and (coefficient is not None or method != "spearman"):
+            rule = f"must be {' or '.join(map(repr, NEEDS_NO_ORDER))} under metric 'nominal', which knows no order"
+            raise ArgumentError("method" if coefficient is None else "coefficient", rule, f"got {named!r}")
+        coefficient = named if named in NEEDS_NO_ORDER else "kappa_nominal"
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
         icc=None if nominal else icc(ratings, confidence_level=confidence_level),
@@ -346,14 +337,3 @@ def reliability(
             None if nominal or judge is None else disattenuated(judge, ratings, min_reliability=least, **design)
         ),
     )
-
-
-def _nominal_coefficient(method: str, coefficient: str | None) -> str:
-    """The unweighted kappa where nothing was asked for; what needs an order is refused."""
-    named = named_coefficient(method, coefficient)
-    if named in NEEDS_NO_ORDER:
-        return named
-    if coefficient is None and method == "spearman":
-        return "kappa_nominal"
-    rule = f"must be {' or '.join(map(repr, NEEDS_NO_ORDER))} under metric 'nominal', which knows no order"
-    raise ArgumentError("method" if coefficient is None else "coefficient", rule, f"got {named!r}")

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from calib.analysis.agreement.coefficients import NEEDS_NO_ORDER, ON_ONE_SCALE
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import matrix_product
 
 _HALF = 0.5  # of the scores
 _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
+_TOGETHER = 3  # items that raters must share for one to be told from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
 _known: ContextVar[bool] = ContextVar("scales_known", default=False)
 
@@ -177,3 +179,43 @@ def _open_to_doubt(x: Floats, y: Floats) -> bool:
     beyond = max(float(x.max() - y.max()), float(y.min() - x.min()))
     below_zero = bool(x.min() < 0 < y.min())
     return _share_beyond(x, y, far=False) >= _HALF or bool(several and (beyond >= np.ptp(y) or below_zero))
+
+
+# --- tables of raters -------------------------------------------------------------------------------------------
+
+
+def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:
+    """Ratings as items x raters; `for_names` says what there is for names, which are refused."""
+    try:
+        table = check.array(ratings, "ratings", ndim=2)
+    except ArgumentError as error:
+        if not for_names or not coded({"ratings": ratings})[1]:
+            raise
+        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.given) from None
+    if table.shape[1] < 2:
+        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
+    check.same_length(ratings=table, **others)
+    refuse_scales_of_raters(table)
+    return table
+
+
+def interchangeable(table: Floats) -> bool:
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
+    True
+    """
+    rated = np.isfinite(table).astype(float)
+    shared = matrix_product(rated.T, rated)
+    np.fill_diagonal(shared, 0)
+    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
+
+
+def in_slots(table: Floats) -> Floats:
+    """Each item's ratings in the first columns, whoever gave them."""
+    rated = np.isfinite(table)
+    order = np.argsort(~rated, axis=1, kind="stable")
+    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
