@@ -57,8 +57,8 @@ def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str,
     choice(convention, "convention", tuple(CONVENTIONS))
     for name, value in rules.items():
         if value != _DEFAULTS[name]:
-            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
-            raise ArgumentError(name, rule, given, mentions=("convention",))
+            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, got, mentions=("convention",))
     return [dict(rule) for rule in CONVENTIONS[convention]]
 
 

@@ -60,8 +60,8 @@ class ICC(RatersResult):
 
     def __str__(self) -> str:
         if self._raters_differ:
-            shown = [("ICC(1)", "ICC(1)"), ("ICC(1,k)", f"ICC(1,{short(self.per_item)})")]
-            each = [f"{name} = {short(self.estimates[key])}, {self._bracket(key)}" for key, name in shown]
+            kinds = [("ICC(1)", "ICC(1)"), ("ICC(1,k)", f"ICC(1,{short(self.per_item)})")]
+            each = [f"{name} = {short(self.estimates[key])}, {self._bracket(key)}" for key, name in kinds]
             return f"{'; '.join(each)} (n = {self.n_one_way} items, whoever rated them)"
         one, mean = self.estimates["ICC(C,1)"], self.estimates["ICC(C,k)"]
         return (

@@ -275,11 +275,11 @@ def check_level(design: Design, argument: str) -> None:
     if design.level == "group" and design.n_groups == 1:
         raise ArgumentError("groups", "must hold two groups or more with scores at level 'group'", "holds one")
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
-        given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
+        got = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
+        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {got}", mentions=("groups",))
     if design.coefficient in SINGLE_SCORES and design.level == "system":
-        given = "got level 'system', that of means"
-        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
+        got = "got level 'system', that of means"
+        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", got)
 
 
 def ties_of(design: Design) -> dict[str, Any]:

@@ -64,10 +64,10 @@ class Disattenuated(RatersResult):
     n_systems: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        shown = [("disattenuated", self.estimate, self.interval)]
-        shown += [("pearson", self.correlation, self.correlation_interval)]
-        shown += [("reliability of the mean", self.reliability, self.reliability_interval)]
-        return [self._quantity_row(*one, self.interval_method) for one in shown]
+        quantities = [("disattenuated", self.estimate, self.interval)]
+        quantities += [("pearson", self.correlation, self.correlation_interval)]
+        quantities += [("reliability of the mean", self.reliability, self.reliability_interval)]
+        return [self._quantity_row(*one, self.interval_method) for one in quantities]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
