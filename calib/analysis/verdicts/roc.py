@@ -74,10 +74,6 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Raises
-    ------
-    ValueError
-        If people pass all or fail all, or all scores are one.
 
     References
     ----------
@@ -85,19 +81,30 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
 
     Examples
     --------
-    >>> found = roc([1, 2, 3, 4, 5, 2, 4, 5], [0, 0, 0, 1, 1, 1, 0, 1])
-    >>> round(found.auc.estimate, 4), found.cut.tolist()
+    >>> result = roc([1, 2, 3, 4, 5, 2, 4, 5], [0, 0, 0, 1, 1, 1, 0, 1])
+    >>> round(result.auc.estimate, 4), result.cut.tolist()
     (0.8125, [1.5, 2.5, 3.5, 4.5])
     """
     confidence = check.probability(confidence_level, "confidence_level")
     at, yes, group = scored(scores, people, groups)
     cuts = cuts_between(at)
-    tpr, fpr = (_rates_at(cuts, at[mask], group[mask], confidence) for mask in (yes, ~yes))
+    rates = {}
+    for name, mask in (("tpr", yes), ("fpr", ~yes)):
+        codes = np.unique(group[mask], return_inverse=True)[1]
+        sizes = np.bincount(codes).astype(float)
+        hits = (np.bincount(codes, at[mask] >= cut, len(sizes)).astype(float) for cut in cuts)
+        shares = [proportion(hit, sizes, confidence) for hit in hits]
+        low, high = (np.array([interval[end] for _, interval in shares]) for end in (0, 1))
+        rates |= {name: np.array([share for share, _ in shares]), f"{name}_low": low, f"{name}_high": high}
     return Roc(
-        cut=cuts, tpr=tpr[0], tpr_low=tpr[1], tpr_high=tpr[2], fpr=fpr[0], fpr_low=fpr[1], fpr_high=fpr[2],
-        auc=_area(at, yes, group, confidence), confidence_level=confidence, n=len(at), n_pass=int(yes.sum()),
+        cut=cuts,
+        **rates,
+        auc=_area(at, yes, group, confidence),
+        confidence_level=confidence,
+        n=len(at),
+        n_pass=int(yes.sum()),
         n_groups=int(group.max()) + 1,
-    )  # fmt: skip
+    )
 
 
 def scored(scores: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, NDArray[np.bool_], Codes]:
@@ -124,16 +131,8 @@ def cuts_between(scores: Floats) -> Floats:
     return np.asarray((values[1:] + values[:-1]) / 2)
 
 
-def _rates_at(cuts: Floats, scores: Floats, group: Codes, confidence: float) -> tuple[Floats, Floats, Floats]:
-    codes = np.unique(group, return_inverse=True)[1]
-    sizes = np.bincount(codes).astype(float)
-    found = [proportion(np.bincount(codes, scores >= cut, len(sizes)).astype(float), sizes, confidence) for cut in cuts]
-    low, high = (np.array([interval[end] for _, interval in found]) for end in (0, 1))
-    return np.array([share for share, _ in found]), low, high
-
-
 def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: float) -> Figure:
-    """By midranks: each item's share of the other side that it is on the right side of."""
+    """By midranks, each item's share of the other side that it is on the right side of; interval on the logit scale."""
     ranks = stats.rankdata(scores)
     own = np.zeros(len(scores))
     own[yes], own[~yes] = stats.rankdata(scores[yes]), stats.rankdata(scores[~yes])
@@ -143,19 +142,14 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
     parts = np.where(yes, (right - area) / m1, (right - area) / m0)
     sums = np.bincount(group, parts)
     variance = g / (g - 1) * float((sums**2).sum()) if g > 1 else math.nan
-    return Figure(area, _logit_interval(area, variance, g, min(m1, m0), confidence), len(scores))
-
-
-def _logit_interval(area: float, variance: float, g: int, fewest: int, confidence: float) -> Interval:
-    """On the logit scale; of an area of 1 (or 0), whose variance is 0, as a share of the smaller side."""
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(variance):
-        return Interval(math.nan, math.nan)
-    if area in (0.0, 1.0) or variance == 0:
-        return wilson(area, min(fewest, g), quantile)
+        return Figure(area, Interval(math.nan, math.nan), len(scores))
+    if area in (0.0, 1.0) or variance == 0:  # as a share of the smaller side
+        return Figure(area, wilson(area, min(m1, m0, g), quantile), len(scores))
     half = quantile * math.sqrt(variance) / (area * (1 - area))
     low, high = (float(special.expit(special.logit(area) + sign * half)) for sign in (-1, 1))
-    return Interval(low, high)
+    return Figure(area, Interval(low, high), len(scores))
 
 
 # --- the cut --------------------------------------------------------------------------------------------------------
