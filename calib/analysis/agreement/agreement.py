@@ -62,9 +62,6 @@ def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str,
     return [dict(rule) for rule in CONVENTIONS[convention]]
 
 
-# --- agreement of two raters at three levels --------------------------------------------------------------------------
-
-
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
 _REVERSED = -0.3  # from here down an agreement looks like one of scales that run in opposite directions
@@ -358,7 +355,10 @@ def agreement(
     if np.isnan(judge).any():
         other_rule = {"missing": "drop" if missing == "zero" else "zero"}
         value_other_missing = estimate(condensed(design_of(judge, human, **options | other_rule)[0]))
-    used = informative(design, correlations)
+    used = design
+    if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
+        # groups without a correlation are no part of the estimate, nor of its degrees of freedom
+        used = design.only(np.isfinite(correlations)[design.group])
     spread, warned = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
@@ -438,10 +438,3 @@ def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed:
         text = f"few_that_differ: all but {unlike_commonest(design)} items have the commonest score"
         return (*cautions, f"{text}; the interval rests on these and is often too short")
     return cautions
-
-
-def informative(design: Design, correlations: Floats) -> Design:
-    """Groups without a correlation are no part of a group-level estimate, nor of its degrees of freedom."""
-    if design.level != "group" or design.constant != "skip" or np.isfinite(correlations).all():
-        return design
-    return design.only(np.isfinite(correlations)[design.group])

@@ -235,9 +235,6 @@ def _name_of(label: float | str) -> str:
     return label if isinstance(label, str) else short(label)
 
 
-# --- the test ---------------------------------------------------------------------------------------------------
-
-
 class _Bench(NamedTuple):
     """One excluded annotator: his items, the labels of the others there, and how close he is to them."""
 

@@ -38,8 +38,6 @@ from calib.core.numeric import jackknife_variance, recoded, row_means
 from calib.core.progress import progress
 from calib.core.result import Interval, bracket, short
 
-# --- the ceiling ------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling(WithCoefficient, RatersResult):

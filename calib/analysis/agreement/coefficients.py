@@ -444,9 +444,6 @@ def _smaller_before(rank: Codes) -> Codes:
     return count
 
 
-# --- means ------------------------------------------------------------------------------------------------------
-
-
 def settled(means: Floats, scale: float | None = None) -> Floats:
     """Means without the rounding dust of their last digits: equal means that were summed in another order tie.
 

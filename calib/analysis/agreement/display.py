@@ -156,14 +156,8 @@ def told_once(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=[*twice, *(name for name in other if frame[name].equals(frame["estimate"]))])
 
 
-# --- agreement --------------------------------------------------------------------------------------------------------
-
-
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
 _CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
-
-
-# --- rows -------------------------------------------------------------------------------------------------------
 
 
 def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -235,7 +229,13 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
-    clusters = [words for _, r in pairs for words in _cluster_words(r)]
+    clusters: list[str] = []
+    for _, r in pairs:
+        words = [f"cluster {cluster}" for cluster in r.clusters]
+        if len(set(r.clusters) - {0}) < 2:  # one cluster holds all
+            apart = r.distinct[0, : len(r.names)].tolist()
+            words = ["told apart from the first" if a else "the first, or not told apart from it" for a in apart]
+        clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
     in_order = sorted(set(clusters), key=lambda c: (len(c), c))
@@ -243,21 +243,12 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     for mark in rows.marks:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
-    apart = any(len(set(r.clusters)) > 1 for _, r in pairs)
-    how = "clusters are told apart from each other" if apart else "told apart from the first or not"
+    several = any(len(set(r.clusters)) > 1 for _, r in pairs)
+    how = "clusters are told apart from each other" if several else "told apart from the first or not"
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
     fact = ranking_fact(Results.of(pairs))
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
     return figure.finished(rows.ax, ax)
-
-
-def _cluster_words(result: Ranking) -> list[str]:
-    """Of each judge its cluster, or, where one cluster holds all, whether it is told apart from the first."""
-    if len(set(result.clusters) - {0}) > 1:
-        return [f"cluster {cluster}" if cluster else "no coefficient" for cluster in result.clusters]
-    first = ("the first, or not told apart from it", "told apart from the first")
-    apart = [bool(result.distinct[0, place]) for place in range(len(result.names))]
-    return [first[a] if c else "no coefficient" for a, c in zip(apart, result.clusters, strict=True)]
 
 
 def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
@@ -372,23 +363,21 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
 
 def _draw_bins(ax: Axes, human: Floats, judge: Floats) -> None:
     """How many pairs are where: a point each would hide all but the topmost, and make a page of megabytes."""
-    edges = [_bin_edges(values) for values in (human, judge)]
+    edges = []
+    for values in (human, judge):  # a bin for each level of few, forty of equal width of many
+        levels = np.unique(values)
+        if len(levels) > _FEW_LEVELS:
+            edges.append(np.linspace(levels[0], levels[-1], 41))
+        elif len(levels) == 1:
+            edges.append(np.array([levels[0] - 0.5, levels[0] + 0.5]))
+        else:
+            middle = (levels[1:] + levels[:-1]) / 2
+            edges.append(np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]]))
     counts = np.histogram2d(human, judge, bins=edges)[0]
     shade = np.ma.masked_equal(counts, 0).T
     # from the smallest count on, so that a single pair is seen
     mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
     ax.figure.colorbar(mesh, ax=ax, pad=0.02, label="pairs")
-
-
-def _bin_edges(values: Floats) -> Floats:
-    """A bin for each level of few, forty of equal width of many."""
-    levels = np.unique(values)
-    if len(levels) > _FEW_LEVELS:
-        return np.linspace(levels[0], levels[-1], 41)
-    if len(levels) == 1:
-        return np.array([levels[0] - 0.5, levels[0] + 0.5])
-    middle = (levels[1:] + levels[:-1]) / 2
-    return np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]])
 
 
 def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
@@ -512,9 +501,6 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     shared = title_of(facts, [*names, "criterion"], "against ")
     figure.say_title(drawn, shared, agreement_fact(Results.of(pairs)))
     return figure.finished(drawn, ax)
-
-
-# --- ties -------------------------------------------------------------------------------------------------------
 
 
 def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:

@@ -123,8 +123,7 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     confidence = check.probability(confidence_level, "confidence_level")
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
-    squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
-    r, c, e, _ = (float(value[0]) for value in squares)
+    r, c, e, _ = mean_squares(complete)
     rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_c = _divided(r - e, r + (k - 1) * e)
@@ -166,22 +165,20 @@ def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, 
     return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
 
 
-def rating_sums(complete: Floats) -> Floats:
-    """Sums of each item from which every mean square follows: 1, mean², sum of squares, one rating per rater."""
-    centred = complete - complete.mean() if len(complete) else complete
-    mean = centred.mean(axis=1)
-    return np.column_stack([np.ones(len(complete)), mean**2, (centred**2).sum(axis=1), centred])
-
-
-def mean_squares(totals: Floats, k: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean squares of items, raters, error, within items; `totals` of shape (B, 3 + k)."""
-    n, of_means, of_all, of_rater = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
+    """Mean squares of items, raters, error, within items, of ratings without gaps."""
+    n, k = complete.shape
+    centred = complete - complete.mean() if n else complete
+    sums = np.column_stack([centred.mean(axis=1) ** 2, (centred**2).sum(axis=1), centred]).sum(axis=0)
+    of_means, of_all, of_rater = sums[0], sums[1], sums[2:]
     with np.errstate(invalid="ignore", divide="ignore"):
-        correction = of_rater.sum(axis=1) ** 2 / (n * k)
-        items, raters = k * of_means - correction, (of_rater**2).sum(axis=1) / n - correction
-        within = np.where(of_all - k * of_means > 1e-12 * of_all, of_all - k * of_means, 0.0)
-        error = np.where(within - raters > 1e-12 * of_all, within - raters, 0.0)
-        return items / (n - 1), raters / (k - 1), error / ((n - 1) * (k - 1)), within / (n * (k - 1))
+        correction = of_rater.sum() ** 2 / (np.float64(n) * k)
+        items, raters = k * of_means - correction, (of_rater**2).sum() / np.float64(n) - correction
+        within = of_all - k * of_means if of_all - k * of_means > 1e-12 * of_all else 0.0
+        error = within - raters if within - raters > 1e-12 * of_all else 0.0
+        squares = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
+    r, c, e, w = squares.tolist()
+    return r, c, e, w
 
 
 def _divided(numerator: float, denominator: float) -> float:

@@ -39,11 +39,9 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
         heaviest = weights.argmax(axis=1)[:, None]
         x, y = (np.where(weights > 0, v, np.take_along_axis(v, heaviest, axis=1)) for v in (x, y))
     pieces = cuts(len(x), x.shape[1] ** 2, CHUNK // 2)
-    parts = [_row_statistic(x[cut], y[cut], weights[cut], coefficient) for cut in pieces]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _row_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    if len(pieces) != 1:
+        parts = (row_correlation(x[cut], y[cut], coefficient, weights[cut]) for cut in pieces)
+        return np.concatenate([np.empty(0), *parts])
     if coefficient != "spearman" and coefficient not in PAIR_SUMS:
         return kernels.moment_statistic(x.T, y.T, weights.T, coefficient)
     sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
@@ -69,11 +67,9 @@ def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, 
     array([1., 1.])
     """
     pieces = cuts(len(place), len(x))
-    parts = [_replaced_statistic(x, y, place[cut], (new[0][cut], new[1][cut]), coefficient) for cut in pieces]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _replaced_statistic(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
+    if len(pieces) != 1:
+        parts = ((place[cut], (new[0][cut], new[1][cut])) for cut in pieces)
+        return np.concatenate([np.empty(0), *(replaced_correlation(x, y, *part, coefficient) for part in parts)])
     row = np.arange(len(place))
     gone = ~np.isfinite(new[0])
     if gone.any() or coefficient in ("pearson", "kappa", "kendall_c", *AGREED_WITHIN):
@@ -115,11 +111,10 @@ def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) 
            [-1.        , -1.        ]])
     """
     cost = len(x) * (len(x) if coefficient in PAIR_SUMS or coefficient == "spearman" else 1)
-    parts = [_column_statistic(x[:, cut], y[:, cut], weights, coefficient) for cut in cuts(x.shape[1], cost)]
-    return np.hstack(parts) if parts else np.empty((len(weights), 0))
-
-
-def _column_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    pieces = cuts(x.shape[1], cost)
+    if len(pieces) != 1:
+        columns = (column_correlation(x[:, cut], y[:, cut], weights, coefficient) for cut in pieces)
+        return np.hstack([np.empty((len(weights), 0)), *columns])
     if coefficient in PAIR_SUMS:
         return _column_pairs(x, y, weights, coefficient)
     parts = []
@@ -337,28 +332,26 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     if groups is not None:
         columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
         x, y = x[:, columns], y[:, columns]
-    apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
+    apart = np.abs(_p_values(x) - _p_values(y))
     copies, (first, second) = np.ones(len(x)) if systems is None else systems, np.triu_indices(len(x), 1)
     n = copies.sum()
     return float(1 - ratio(matrix_product(1.0 * copies[first] * copies[second], apart), n * (n - 1) / 2))
 
 
-def _system_differences(values: Floats) -> Floats:
-    """Of each pair of systems in each group, shape (pairs, groups); 0 where one of them has no score."""
+def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
+    """Of each pair of systems, by flips of signs of groups, shape (pairs,); or without each group, (groups, pairs)."""
     first, second = np.triu_indices(len(values), 1)
-    return np.nan_to_num(values[first] - values[second])
-
-
-def _sign_flips(n_groups: int) -> Floats:
-    """All signs of few groups; of many, always the same thousand, so that the statistic is one number."""
+    apart = np.nan_to_num(values[first] - values[second])  # in each group; 0 where one of them has no score
+    n_groups = values.shape[1]
     if n_groups <= _MOST_GROUPS:
-        return np.array(list(product((1.0, -1.0), repeat=n_groups)))
-    return np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
-
-
-def _permutation_p_values(values: Floats) -> Floats:
-    apart, signs = _system_differences(values), _sign_flips(values.shape[1])
-    return _share_above(matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1))
+        signs = np.array(list(product((1.0, -1.0), repeat=n_groups)))
+    else:  # always the same thousand, so that the statistic is one number
+        signs = np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
+    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    if not without_groups:
+        return _share_above(flipped, seen, size)
+    columns = zip(signs.T, apart.T, strict=True)
+    return np.array([_share_above(flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in columns])
 
 
 def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
@@ -370,17 +363,9 @@ def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
 def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
     """Soft pairwise accuracy without each system, each group, and each cell that has scores."""
     m = len(x)
-    apart = np.abs(_permutation_p_values(x) - _permutation_p_values(y))
-    less = np.abs(_p_values_without_groups(x) - _p_values_without_groups(y))  # (groups, pairs)
+    apart = np.abs(_p_values(x) - _p_values(y))
+    less = np.abs(_p_values(x, without_groups=True) - _p_values(y, without_groups=True))  # (groups, pairs)
     member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
     by_system = 1 - ratio(matrix_product(1 - member, apart), (1 - member).sum(axis=1))
     by_cell = 1 - (apart.sum() + matrix_product(member, (less - apart).T)) / len(apart)
     return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]
-
-
-def _p_values_without_groups(values: Floats) -> Floats:
-    """P-values without each group, shape (groups, pairs)."""
-    apart, signs = _system_differences(values), _sign_flips(values.shape[1])
-    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
-    less = ((flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in zip(signs.T, apart.T, strict=True))
-    return np.array([_share_above(*sums) for sums in less])

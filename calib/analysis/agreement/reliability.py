@@ -230,9 +230,6 @@ def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
         return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
 
 
-# --- people as raters -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability(Result):
     """How far people agree, and what that allows a judge.

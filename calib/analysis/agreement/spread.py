@@ -302,9 +302,6 @@ def _jackknife_lacks(design: Design) -> str:
     return f"it is the same without any of the {unit}s"
 
 
-# --- the test of no correlation ---------------------------------------------------------------------------------
-
-
 def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
     if design.coefficient in SHARES or not np.isfinite(value):

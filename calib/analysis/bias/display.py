@@ -140,9 +140,6 @@ def bias_fact(results: Results[Instrumented]) -> str:
     return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
 
 
-# --- raters ---------------------------------------------------------------------------------------------------------
-
-
 def rater_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[RaterEffects]) -> list[str]:
     """For each judge which of its habits lie outside people's own, and which do not."""
 

@@ -113,9 +113,6 @@ def drift_notes(results: Results[ReadingChange]) -> list[str]:
     return [_NO_VERDICT] * bool(len(results))
 
 
-# --- drift ------------------------------------------------------------------------------------------------------------
-
-
 _ABOVE_LEGEND = 22.5  # points: of one line
 _UP, _DOWN = figure.COLOURS[1], figure.COLOURS[0]
 

@@ -351,9 +351,6 @@ def reading_change(
     )
 
 
-# --- what is taken in -------------------------------------------------------------------------------------------
-
-
 def _readings(values: ArrayLike, name: str) -> Floats:
     table = check.array(values, name)
     if table.ndim != 2:
@@ -382,9 +379,6 @@ def _used(then: Floats, now: Floats, groups: Labels | None) -> tuple[NDArray[np.
     return np.asarray(used), unit
 
 
-# --- how far ----------------------------------------------------------------------------------------------------
-
-
 def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
     """The mean of each item's pairs of readings; without `itself` none is paired with itself."""
     out, rows = np.empty(len(first)), max(1, _PAIRS_AT_ONCE // (first.shape[1] * second.shape[1]))
@@ -393,9 +387,6 @@ def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats],
         there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
         out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
     return out
-
-
-# --- which items ------------------------------------------------------------------------------------------------
 
 
 def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
-    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "ac2": "Gwet's AC2",
+    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
     "auc": "area below ROC",
     "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
-    "macro_recall": "macro recall", "macro_precision": "macro precision", "macro_f1": "macro F1", "recall": "recall",
 }  # fmt: skip
 
 
@@ -91,9 +90,6 @@ def pass_fact(results: Results[PassFail]) -> str:
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
     return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------------
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
