@@ -225,13 +225,29 @@ def pass_fail(
     figures = figures_of(cell, of_labels, confidence)
     if chosen:
         figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[labelled] == 1), of_labels, confidence))
-    data = _Rates(verdicts, labels, group, held_out, labelled, None if elsewhere is None else _passed(elsewhere, at))
-    rates, doubts = data.figures(confidence)
+    judged, of = (verdicts, group) if elsewhere is None else (_passed(elsewhere, at), np.arange(len(elsewhere)))
+    judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
+    corrected, doubts = _rogan_gladen(held_out, yes, group[labelled], judged, of, confidence)
+    in_use = verdicts[labelled] == 1
+    if (in_use != held_out).any():  # the judge's rate is that of the cut in use
+        other, _ = _rogan_gladen(in_use, yes, group[labelled], judged, of, confidence)
+        corrected = _with_ends_of({"": corrected}, {"": other})[""]
+    ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
+    if elsewhere is None and blank.any() and labelled.sum() >= _LEAST_GOLD:  # else people's own share says it all
+        grouped = len(np.unique(group)) < len(group)
+        shared = {"groups": group[labelled], "groups_unlabeled": group[blank]} if grouped else {}
+        options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence, **shared}
+        rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
+        ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
     for text in doubts:
         check.warn(text)
     return PassFail(
-        **counts | figures | rates,
+        **counts | figures,
+        judge_rate=_share(judged, of, confidence),
+        people_rate=_share(yes.astype(float), group[labelled], confidence),
+        corrected=corrected,
+        ppi=ppi,
         cut=at if is_score else math.nan,
         chosen=chosen,
         cost=prices,
@@ -285,71 +301,27 @@ def _passed(scores: Floats, cut: float) -> Floats:
     return np.where(np.isnan(scores), np.nan, scores >= cut)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
-    """What shares of passing are made of."""
-
-    verdicts: Floats
-    labels: Floats
-    group: Codes
-    held_out: NDArray[np.bool_]
-    labelled: NDArray[np.bool_]
-    production: Floats | None
-
-    def figures(self, confidence: float) -> tuple[dict[str, Figure], list[str]]:
-        """The four rates, and what is doubtful about them."""
-        yes, codes = self.labels[self.labelled] == 1, self.group[self.labelled]
-        judged = self.verdicts[~np.isnan(self.verdicts)] if self.production is None else self.production
-        of = self.group[~np.isnan(self.verdicts)] if self.production is None else np.arange(len(judged))
-        of, judged = of[~np.isnan(judged)], judged[~np.isnan(judged)]
-        corrected, doubts = self._rogan_gladen(self.held_out, judged, of, confidence)
-        in_use = self.verdicts[self.labelled] == 1
-        if (in_use != self.held_out).any():  # the judge's rate is that of the cut in use
-            other, _ = self._rogan_gladen(in_use, judged, of, confidence)
-            corrected = _with_ends_of({"": corrected}, {"": other})[""]
-        return {
-            "judge_rate": _share(judged, of, confidence),
-            "people_rate": _share(yes.astype(float), codes, confidence),
-            "corrected": corrected,
-            "ppi": self._ppi(confidence),
-        }, doubts
-
-    def _rogan_gladen(
-        self, passed: NDArray[np.bool_], judged: Floats, of: Codes, confidence: float
-    ) -> tuple[Figure, list[str]]:
-        """With as many items as the groups leave of each kind."""
-        yes, codes = self.labels[self.labelled] == 1, self.group[self.labelled]
-        sides = {"q1": (passed[yes], codes[yes]), "q0": (~passed[~yes], codes[~yes])}
-        shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
-        sizes = {name: _effective(hits.astype(float), group) for name, (hits, group) in sides.items()}
-        rate = rogan_gladen_from_rates(
-            p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
-        )
-        doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
-        if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
-            few = f"only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}."
-            doubts.append(f"few_gold: {few}")
-        if math.isnan(estimate) or math.isnan(low):
-            doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
-            return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts
-        estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
-        if low >= 1 or high <= 0:
-            never = "the judge's rate cannot come from these error rates: it errs otherwise elsewhere."
-            doubts.append(f"infeasible: {never}")
-            ends = _NONE
-        return Figure(estimate, ends, len(judged)), doubts
-
-    def _ppi(self, confidence: float) -> Figure:
-        """Where there are items without a label; else people's own share says it all."""
-        blank = ~self.labelled & ~np.isnan(self.verdicts)
-        if self.production is not None or not blank.any() or self.labelled.sum() < _LEAST_GOLD:
-            return Figure(math.nan, _NONE, 0)
-        options: dict[str, Any] = {}
-        if len(np.unique(self.group)) < len(self.group):
-            options = {"groups": self.group[self.labelled], "groups_unlabeled": self.group[blank]}
-        y, f, rest = (self.labels[self.labelled] == 1).astype(float), self.held_out.astype(float), self.verdicts[blank]
-        rate = ppi_proportion(y, f, rest, above=0.5, confidence_level=confidence, **options)
-        return Figure(rate.estimate, rate.interval, len(rest) + len(y))
+def _rogan_gladen(
+    passed: NDArray[np.bool_], yes: NDArray[np.bool_], group: Codes, judged: Floats, of: Codes, confidence: float
+) -> tuple[Figure, list[str]]:
+    """With as many items as the groups leave of each kind; and what is doubtful about it."""
+    sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
+    shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
+    sizes = {name: _effective(hits.astype(float), codes) for name, (hits, codes) in sides.items()}
+    rate = rogan_gladen_from_rates(
+        p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
+    )
+    doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
+    if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
+        doubts.append(f"few_gold: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
+    if math.isnan(estimate) or math.isnan(low):
+        doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
+        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts
+    estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
+    if low >= 1 or high <= 0:
+        doubts.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
+        ends = _NONE
+    return Figure(estimate, ends, len(judged)), doubts
 
 
 def _by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -155,15 +155,10 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
 # --- the cut --------------------------------------------------------------------------------------------------------
 
 
-class Cut(NamedTuple):
-    """The cut that labels chose, and the verdict of each labelled item by a cut that has not seen its group."""
-
-    value: float
-    held_out: Floats
-
-
-def chosen_cut(scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int) -> Cut:
-    """The cheapest cut of all labels, and for each fold of groups that of the others."""
+def chosen_cut(
+    scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int
+) -> tuple[float, Floats]:
+    """The cheapest cut of all labels, and the verdict of each labelled item by a cut that has not seen its group."""
     verdicts = np.zeros(len(scores))
     places = group % min(folds, int(group.max()) + 1)
     for fold in np.unique(places):
@@ -172,7 +167,7 @@ def chosen_cut(scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple
         # without both kinds of items no cut can be chosen: that of all labels
         others = ~mine if 0 < rest.sum() < len(rest) and np.ptp(scores[~mine]) > 0 else np.ones(len(mine), dtype=bool)
         verdicts[mine] = scores[mine] >= _cheapest(scores[others], yes[others], cost)
-    return Cut(_cheapest(scores, yes, cost), verdicts)
+    return _cheapest(scores, yes, cost), verdicts
 
 
 def _cheapest(scores: Floats, yes: NDArray[np.bool_], cost: tuple[float, float]) -> float:
