@@ -159,8 +159,19 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
     if coefficient not in PAIR_SUMS:
         return moment_statistic(x[:, None], y[:, None], w, coefficient)
     first, second = levels_of(x), levels_of(y)
-    sums = weighted_pair_sums(first, second, w, PAIR_SUMS[coefficient])
     distinct = np.minimum(*((weight_by_level(w, c) > 0).sum(axis=0) for c in (first, second)))
+    square, names = w.sum(axis=0) ** 2, PAIR_SUMS[coefficient]
+    exact = w.astype(exact_type(square.max(initial=0)))
+
+    def tied(codes: Codes) -> Floats:
+        return np.asarray(np.square(weight_by_level(exact, codes)).sum(axis=0), dtype=float)
+
+    # tied pairs are counted by level, only the balance needs all pairs
+    sums = {"balance": _balance(first, second, exact)}
+    if "x" in names or "both" in names:
+        sums |= {"x": square - tied(first), "y": square - tied(second)}
+    if "both" in names:
+        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
     return from_pairs(coefficient, sums, w.sum(axis=0), distinct)
 
 
@@ -265,22 +276,6 @@ def weight_by_level(w: Floats, codes: Codes) -> Floats:
 
 
 # --- under weights ----------------------------------------------------------------------------------------------
-
-
-def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str, ...]) -> Sums:
-    """The sums under each column of weights; tied pairs are counted by level, only the balance needs all pairs."""
-    square = w.sum(axis=0) ** 2
-    w = w.astype(exact_type(square.max(initial=0)))
-
-    def tied(codes: Codes) -> Floats:
-        return np.asarray(np.square(weight_by_level(w, codes)).sum(axis=0), dtype=float)
-
-    sums = {"balance": _balance(first, second, w)}
-    if "x" in names or "both" in names:
-        sums |= {"x": square - tied(first), "y": square - tied(second)}
-    if "both" in names:
-        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
-    return sums
 
 
 def members_of(codes: Codes | None) -> list[Codes]:

@@ -198,13 +198,17 @@ def rank_judges(
     p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
     n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())
+    # a new cluster begins where all above are ahead of all below
+    ahead = distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0)
+    begins = [0, *(bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked))]
+    clusters = [1 + sum(begins[: i + 1]) for i in range(n_ranked)] + [0] * (len(names) - n_ranked)
     return Ranking(
         names=tuple(names),
         agreements=tuple(alone[name] for name in names),
         comparisons=tuple(pairs),
         p_values=p_values,
         distinct=distinct,
-        clusters=_clusters(distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0), n_ranked),
+        clusters=tuple(clusters),
         n_missing=n_missing,
         n_missing_alone=tuple(lacks[name] for name in names),
         correction=correction,
@@ -234,10 +238,3 @@ def _symmetric(upper: ArrayLike, k: int) -> Floats:
     table = np.full((k, k), np.nan)
     table[np.triu_indices(k, 1)] = upper
     return np.where(np.isnan(table), table.T, table)
-
-
-def _clusters(ahead: NDArray[np.bool_], n_ranked: int) -> tuple[int, ...]:
-    """A new cluster begins where all above are ahead of all below; only the upper triangle is looked at."""
-    cuts = [bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked)]
-    numbers = [1 + sum(cuts[:i]) for i in range(n_ranked)]
-    return (*numbers, *[0] * (len(ahead) - n_ranked))

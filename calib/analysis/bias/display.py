@@ -28,7 +28,8 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     names = told_apart([{k: v for k, v in label.items() if k not in kinds} for label in labels])
     by_judge: dict[str, list[tuple[str, Instrumented]]] = {}  # the claims about each judge on each criterion
     for name, label, one in zip(names, labels, results, strict=True):
-        by_judge.setdefault(name, []).append((claim_in_words(label), one))
+        claim = " ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", "")))))
+        by_judge.setdefault(name, []).append((visible(claim, 60), one))
     lines = []
     for name, claims in by_judge.items():
         about = f"{visible(name)}: " if name else ""
@@ -93,11 +94,6 @@ def _of_bracket(claims: _Claims) -> list[str]:
 
 def _is_sure(interval: Interval) -> bool:
     return interval.low > 0 or interval.high < 0
-
-
-def claim_in_words(label: Mapping[str, Any]) -> str:
-    """What a claim is about."""
-    return visible(" ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", ""))))), 60)
 
 
 def _p_alone(one: Instrumented) -> float:

@@ -225,29 +225,14 @@ def pass_fail(
     figures = figures_of(cell, of_labels, confidence)
     if chosen:
         figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[labelled] == 1), of_labels, confidence))
-    judged, of = (verdicts, group) if elsewhere is None else (_passed(elsewhere, at), np.arange(len(elsewhere)))
-    judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
-    corrected, doubts = _rogan_gladen(held_out, yes, group[labelled], judged, of, confidence)
-    in_use = verdicts[labelled] == 1
-    if (in_use != held_out).any():  # the judge's rate is that of the cut in use
-        other, _ = _rogan_gladen(in_use, yes, group[labelled], judged, of, confidence)
-        corrected = _with_ends_of({"": corrected}, {"": other})[""]
-    ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
-    if elsewhere is None and blank.any() and labelled.sum() >= _LEAST_GOLD:  # else people's own share says it all
-        grouped = len(np.unique(group)) < len(group)
-        shared = {"groups": group[labelled], "groups_unlabeled": group[blank]} if grouped else {}
-        options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence, **shared}
-        rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
-        ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
+    rates, doubts = _rates(
+        verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
+    )
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
     for text in doubts:
         check.warn(text)
     return PassFail(
-        **counts | figures,
-        judge_rate=_share(judged, of, confidence),
-        people_rate=_share(yes.astype(float), group[labelled], confidence),
-        corrected=corrected,
-        ppi=ppi,
+        **counts | figures | rates,
         cut=at if is_score else math.nan,
         chosen=chosen,
         cost=prices,
@@ -299,6 +284,30 @@ def _of_word(value: Any, name: str) -> float:
 
 def _passed(scores: Floats, cut: float) -> Floats:
     return np.where(np.isnan(scores), np.nan, scores >= cut)
+
+
+def _rates(
+    verdicts: Floats, held_out: NDArray[np.bool_], yes: NDArray[np.bool_], labelled: NDArray[np.bool_], group: Codes,
+    production: Floats | None, confidence: float,
+) -> tuple[dict[str, Figure], list[str]]:  # fmt: skip
+    """The four shares of passing, and what is doubtful about them."""
+    codes = group[labelled]
+    judged, of = (verdicts, group) if production is None else (production, np.arange(len(production)))
+    judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
+    corrected, doubts = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
+    in_use = verdicts[labelled] == 1
+    if (in_use != held_out).any():  # the judge's rate is that of the cut in use
+        other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
+        corrected = _with_ends_of({"": corrected}, {"": other})[""]
+    ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
+    if production is None and blank.any() and labelled.sum() >= _LEAST_GOLD:  # else people's own share says it all
+        options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence}
+        if len(np.unique(group)) < len(group):
+            options |= {"groups": codes, "groups_unlabeled": group[blank]}
+        rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
+        ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
+    shares = {"judge_rate": _share(judged, of, confidence), "people_rate": _share(yes.astype(float), codes, confidence)}
+    return shares | {"corrected": corrected, "ppi": ppi}, doubts
 
 
 def _rogan_gladen(
