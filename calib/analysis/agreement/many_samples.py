@@ -89,7 +89,8 @@ def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, 
             ranks = (old.sum(axis=1) + old[place] - new_signs) / 2
             ranks[row, place] = new_signs.sum(axis=1) / 2
             moved.append(ranks.T)
-        return kernels.product_moment(*moved, np.ones_like(moved[0]))
+        a, b = moved
+        return kernels.product_moment(a, b, np.ones_like(a))
     sums = {}
     for name in PAIR_SUMS[coefficient]:
         before, after = (PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))

@@ -236,11 +236,11 @@ def instrumented(
     one, g = np.ones(len(data.x)), data.group
     alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
     outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
-    effects = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
+    effects: dict[str, Any] = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
     effects["control"] = _effect(_solved(data.judge, beside, beside, g), confidence)
     several = data.e.shape[1] > 1
-    fields = _by_instrument(data, confidence) if several else _bracketed(data, (float(low), float(high)), confidence)
-    effect, more, doubts = fields
+    answer = _by_instrument(data, confidence) if several else _bracketed(data, (float(low), float(high)), confidence)
+    effect, more, doubts = answer
     for text in doubts:
         check.warn(text)
     return Instrumented(

@@ -121,8 +121,8 @@ def pass_fail(
             answers.append((whole | counts, with_warnings(_without_unequal(result, part), doubts)))
     if not answers and refused:
         raise refused[0]
-    for error in refused:
-        check.warn(f"left_out: {error}")
+    for refusal in refused:
+        check.warn(f"left_out: {refusal}")
     return Results.of(answers)
 
 

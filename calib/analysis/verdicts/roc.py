@@ -88,7 +88,7 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
     confidence = check.probability(confidence_level, "confidence_level")
     at, yes, group = scored(scores, people, groups)
     cuts = cuts_between(at)
-    rates = {}
+    rates: dict[str, Floats] = {}
     for name, mask in (("tpr", yes), ("fpr", ~yes)):
         codes = np.unique(group[mask], return_inverse=True)[1]
         sizes = np.bincount(codes).astype(float)
