@@ -196,11 +196,10 @@ def alternative_annotator_test(
     group = None if groups is None else check.codes(groups, "groups")
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     judged, table, group = scores[keep], table[keep], None if group is None else group[keep]
-    benches = _benches(table, kind)
-    options: dict[str, Any] = {"epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    standing = _standing(judged, benches, **options)
+    options: dict[str, Any] = {"score": kind, "epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
+    standing = _standing(judged, table, **options)
     labels_used = np.unique(table[np.isfinite(table)]).tolist()
-    constants = {label: _standing(np.full(len(table), label), benches, **options) for label in labels_used}
+    constants = {label: _standing(np.full(len(table), label), table, **options) for label in labels_used}
     best = max(labels_used, key=lambda label: constants[label].advantage)
     constant, best_label = constants[best], names[int(best)] if names else best
     rank = kappa = float("nan")
@@ -235,16 +234,6 @@ def _name_of(label: float | str) -> str:
     return label if isinstance(label, str) else short(label)
 
 
-class _Bench(NamedTuple):
-    """One excluded annotator: his items, the labels of the others there, and how close he is to them."""
-
-    place: Codes
-    others: Floats
-    own: Floats
-    dust: float  # equal distances that were rounded differently tie
-    score: str
-
-
 class _Standing(NamedTuple):
     winning_rate: float
     advantage: float
@@ -254,16 +243,6 @@ class _Standing(NamedTuple):
         return f"(winning rate {short(self.winning_rate)}, advantage {short(self.advantage)})"
 
 
-def _benches(table: Floats, score: str) -> list[_Bench]:
-    benches = []
-    for j, column in enumerate(table.T):
-        place = np.flatnonzero(np.isfinite(column))
-        others = np.delete(table[place], j, axis=1)
-        dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(place) else 0.0
-        benches.append(_Bench(place, others, _closeness(column[place], others, score), dust, score))
-    return benches
-
-
 def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
     """S up to what is the same for judge and annotator: the number of others, and the root."""
     if score == "accuracy":
@@ -271,13 +250,17 @@ def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
     return np.asarray(-np.nansum((others - labels[:, None]) ** 2, axis=1))
 
 
-def _standing(judge: Floats, benches: list[_Bench], *, epsilon: float, q: float, group: Codes | None) -> _Standing:
+def _standing(judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None) -> _Standing:
+    # equal distances that were rounded differently tie
+    dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(table) else 0.0
     rows = []
-    for j, bench in enumerate(benches):
-        lead = _closeness(judge[bench.place], bench.others, bench.score) - bench.own
-        judge_wins, annotator_wins = lead >= -bench.dust, lead <= bench.dust
-        own = None if group is None else group[bench.place]
-        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own, j)
+    for j, column in enumerate(table.T):
+        place = np.flatnonzero(np.isfinite(column))
+        others = np.delete(table[place], j, axis=1)
+        lead = _closeness(judge[place], others, score) - _closeness(column[place], others, score)
+        judge_wins, annotator_wins = lead >= -dust, lead <= dust
+        own_groups = None if group is None else group[place]
+        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own_groups, j)
         rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
     tested = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))

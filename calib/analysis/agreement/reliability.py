@@ -147,17 +147,26 @@ def disattenuated(
     confidence = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).any(axis=1) & np.isfinite(scores)
     design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
-    panel = _panel_of(table[keep], scores[keep])
-    total, bounds = panel.sums.sum(axis=0), (np.inf, 1, 1)
-    estimates = _disattenuate(total[None, :], panel)[0]
-    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(panel.sums, units), panel), design, bounds)
+    used, x = table[keep], scores[keep]
+    m = np.isfinite(used).sum(axis=1)
+    panel, most = _Panel(0.0, 0, 0.0), int(m.max(initial=0))
+    if len(m) and not interchangeable(used):
+        panel = _raters_aligned(used)
+    level = used - panel.offsets
+    level = level - np.nanmean(level) if len(m) else level
+    means, x = row_means(level), x - x.mean() if len(x) else x
+    inside = np.nansum((level - means[:, None]) ** 2, axis=1)
+    sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
+    total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
+    estimates = _disattenuate(total[None, :], panel, most)[0]
+    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), panel, most), design, bounds)
     reason = ""
     if design.n < 3:
         reason = f"only {design.n} items have the judge and a rating"
     elif not np.isfinite(estimates[1]):
         reason = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
     elif not estimates[2] >= least:
-        of_mean = f"the mean of {panel.most} raters has a reliability of {short(float(estimates[2]))}"
+        of_mean = f"the mean of {most} raters has a reliability of {short(float(estimates[2]))}"
         reason = f"{of_mean}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
@@ -171,7 +180,7 @@ def disattenuated(
         min_reliability=least,
         warnings=(_ABOVE_ONE,) if not reason and estimates[0] > 1 else (),
         confidence_level=confidence,
-        per_item=panel.most,
+        per_item=most,
         n_dropped=len(table) - design.n,
         n_raters=table.shape[1],
         **left[0].made_over(design),
@@ -185,27 +194,15 @@ _ABOVE_ONE = (
 
 
 class _Panel(NamedTuple):
-    """Sums of each item, and what of the raters' means is the same whatever item is left out."""
+    """What of the raters' means is the same whatever item is left out."""
 
-    sums: Floats
-    lost: int  # degrees of freedom that the raters' means took
+    offsets: Floats | float  # how far each rater is above the others on the same items
+    lost: int  # degrees of freedom that these took
     moved: float  # what their errors add to the squares of item means, in variances of one rating
-    most: int
 
 
-def _panel_of(table: Floats, scores: Floats) -> _Panel:
-    m = np.isfinite(table).sum(axis=1)
-    offsets, lost, moved = (0.0, 0, 0.0) if interchangeable(table) or not len(m) else _offsets_of_raters(table)
-    level = table - offsets
-    level = level - np.nanmean(level) if len(m) else level
-    means, x = row_means(level), scores - scores.mean() if len(scores) else scores
-    inside = np.nansum((level - means[:, None]) ** 2, axis=1)
-    sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
-    return _Panel(sums, lost, moved, int(m.max(initial=0)))
-
-
-def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
-    """How far each rater is above the others on the same items, by least squares; see `_Panel` for the rest."""
+def _raters_aligned(table: Floats) -> _Panel:
+    """By least squares."""
     rated = np.isfinite(table).astype(float)
     shares = rated / rated.sum(axis=1)[:, None]
     normal = np.diag(rated.sum(axis=0)) - matrix_product(rated.T, shares)
@@ -213,10 +210,10 @@ def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
     above = np.nansum(table - row_means(table)[:, None], axis=0)
     apart = shares - shares.mean(axis=0)
     moved = float(np.sum(matrix_product(apart.T, apart) * inverse))
-    return matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved
+    return _Panel(matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved)
 
 
-def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
+def _disattenuate(totals: Floats, panel: _Panel, most: int) -> Floats:
     """Ratio, correlation and reliability, shape (B, 3), of totals of shape (B, 9)."""
     n, ratings, inverse, inside, mean, of_means, x, square, cross = totals.T
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -224,7 +221,7 @@ def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
         spread_x, spread_y = square - x**2 / n, of_means - mean**2 / n
         varied = (n > 2) & (spread_x > 1e-12 * square) & (spread_y > 1e-12 * of_means)
         common = spread_y / (n - 1) - noise * (inverse / n + panel.moved / (n - 1))
-        of_panel = common + noise / panel.most
+        of_panel = common + noise / most
         shared = np.where(varied, (cross - x * mean / n) / np.sqrt(spread_x * (n - 1)), np.nan)
         reliability = np.where(varied & (ratings - n > panel.lost), common / of_panel, np.nan)
         return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
