@@ -105,9 +105,7 @@ class Design:
 
     def without(self, units: Codes) -> Floats:
         """The coefficient over all pairs without each unit in turn."""
-        if self.count is not None:
-            return many_samples.leave_out_counted(self.x, self.y, self.count, units, self.coefficient)
-        return many_samples.leave_out(self.x, self.y, units, self.coefficient)
+        return many_samples.leave_out(self.x, self.y, units, self.coefficient, self.count)
 
     def only(self, keep: NDArray[np.bool_]) -> Design:
         """The design of some of the pairs."""

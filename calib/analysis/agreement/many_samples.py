@@ -191,48 +191,37 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
 # --- without each unit ------------------------------------------------------------------------------------------
 
 
-def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
+def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Floats | None = None) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
     Pair sums are additive over pairs: without the unit D they are the whole less twice the
     sums of its members' rows, plus the pairs inside D. Items one by one are the case where
     there are no pairs inside. For midranks one item less moves each rank by half a sign.
+    `count` says how often each pair occurs, if not once.
 
     Examples
     --------
-    >>> leave_out(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2]), "spearman")
-    array([1. , 1. , 0.5])
+    >>> x, y, units = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2])
+    >>> leave_out(x, y, units, "spearman"), leave_out(x, y, units, "spearman", count=np.ones(4))
+    (array([1. , 1. , 0.5]), array([1. , 1. , 0.5]))
     """
     k = int(units.max()) + 1
-    if coefficient in PAIR_SUMS:
+    if count is None and coefficient in PAIR_SUMS:
         return _leave_out_pairs(x, y, units, k, coefficient)
-    if coefficient == "pearson":
+    if count is None and coefficient == "pearson":
         return _without_values(x, y, units, k)
-    if k == len(x) and coefficient == "spearman":
+    if count is None and coefficient == "spearman" and k == len(x):
         return _without_each_rank(x, y)[np.argsort(units)]
     cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
-    if _FEWER * (int(cells.max()) + 1) <= len(x):
-        return _leave_out_counts(x, y, cells, (units, k), coefficient)
+    if count is not None or _FEWER * (int(cells.max()) + 1) <= len(x):
+        return _leave_out_counts(x, y, cells, (units, k), coefficient, count)
     parts = progress(cuts(k, len(x)), "left out")
     kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
 
 
-def leave_out_counted(x: Floats, y: Floats, count: Floats, units: Codes, coefficient: str) -> Floats:
-    """The same of pairs that occur `count` times each.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])
-    >>> leave_out_counted(x, y, np.ones(4), np.array([0, 0, 1, 2]), "spearman")
-    array([1. , 1. , 0.5])
-    """
-    cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
-    return _leave_out_counts(x, y, cells, (units, int(units.max()) + 1), coefficient, count)
-
-
 def _leave_out_counts(
-    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None = None
+    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None
 ) -> Floats:
     """The same for scores on few levels: equal pairs are one with a weight, which a unit's own are taken from."""
     (units, k), first = unit, np.unique(cells, return_index=True)[1]

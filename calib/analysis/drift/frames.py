@@ -230,16 +230,6 @@ def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
 # --- one judge --------------------------------------------------------------------------------------------------
 
 
-class _Replies(NamedTuple):
-    """Of the same items on both sides: readings in the order of their draws, NaN where none; and lost replies."""
-
-    items: pd.Index
-    then: Floats
-    now: Floats
-    lost_then: Floats  # 1 where a reply could not be read, 0 where it could, NaN where none was asked for
-    lost_now: Floats
-
-
 def _compared(
     sides: _Sides, tables: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
 ) -> tuple[dict[str, Any], stats.ReadingChange]:
@@ -252,19 +242,20 @@ def _compared(
     if not len(items):
         rule = "must hold items of {0}"
         raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
-    columns = []
-    for name in ("score", "lost"):
-        for side in (then, now):
+    # readings in the order of their draws, NaN where none; lost replies: 1, 0 where it could be read, NaN where none
+    readings: list[Floats] = []
+    lost: list[Floats] = []
+    for side in (then, now):
+        for name, columns in (("score", readings), ("lost", lost)):
             plain = side[name].reset_index(["run", "draw"], drop=True)
             columns.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
-    replies = _Replies(items, *columns)
-    doubts = _not_anew(replies, label)
+    doubts = _not_anew(readings[0], readings[1], label)
     counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
-    counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
+    counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
     with in_the_names_of(label, groups="groups"):
         owners = _owners(tables, groups, items)
-        result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
-        doubts += _lost_replies(replies, options)
+        result = stats.reading_change(readings[0], readings[1], groups=owners, **options)
+        doubts += _lost_replies(lost, options)
     return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), doubts)
 
 
@@ -302,12 +293,12 @@ def _owners(tables: list[pd.DataFrame], groups: str | None, items: pd.Index) -> 
 # --- what was not read ------------------------------------------------------------------------------------------
 
 
-def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
+def _not_anew(every_then: Floats, every_now: Floats, label: dict[str, Any]) -> tuple[str, ...]:
     """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
-    size = min(replies.then.shape[1], replies.now.shape[1])
-    then, now = replies.then[:, :size], replies.now[:, :size]
+    size = min(every_then.shape[1], every_now.shape[1])
+    then, now = every_then[:, :size], every_now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
-    chances = np.array([_chance(*sides, size) for sides in zip(replies.then, replies.now, strict=True)])
+    chances = np.array([_chance(*sides, size) for sides in zip(every_then, every_now, strict=True)])
     varied, n_same = chances < 1, int((same & (chances < 1)).sum())
     if same.all() and not varied.any():
         return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
@@ -340,17 +331,17 @@ def _chance(then: Floats, now: Floats, size: int) -> float:
     return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
-def _lost_replies(replies: _Replies, options: dict[str, Any]) -> tuple[str, ...]:
+def _lost_replies(lost: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
     """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
-    lost = replies.lost_then, replies.lost_now
     counts = [int(np.nansum(side)) for side in lost]
-    if not any(counts) or np.isfinite(replies.lost_then).sum(axis=1).max() < 2 or len(replies.items) < 2:
+    if not any(counts) or np.isfinite(lost[0]).sum(axis=1).max() < 2 or len(lost[0]) < 2:
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.CalibWarning)
-        change = stats.reading_change(*lost, **options)
+        change = stats.reading_change(lost[0], lost[1], **options)
     if change.p_shift > 1 - change.confidence_level:
         return ()
     of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
-    return (f"unread_changed: {of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g}): the judge "
-            "answers otherwise, and readings speak only of the replies that could be read.",)  # fmt: skip
+    unread = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
+    why = "the judge answers otherwise, and readings speak only of the replies that could be read."
+    return (f"unread_changed: {unread}: {why}",)
