@@ -17,7 +17,7 @@ from calib.analysis.agreement.scales import coded, rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.numeric import jackknife_variance, matrix_product, recoded
+from calib.core.numeric import jackknife_variance, matrix_product, units_of
 from calib.core.result import Interval, Result, bracket, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
@@ -162,7 +162,7 @@ def krippendorff_alpha(
     check.whole(n_resamples, "n_resamples", least=1)
     paired = np.isfinite(table).sum(axis=1) > 1
     used = table[paired]
-    group = None if groups is None else recoded(check.codes(groups, "groups")[paired])
+    group = None if groups is None else units_of(groups, paired)
     sums, alpha_of = _alpha_sums(used, metric)
     units = sums
     if group is not None:
@@ -409,11 +409,10 @@ def corrected_for_chance(
     check.choice(weights, "weights", WEIGHTS)
     table = rating_table(ratings)
     check.same_length(ratings=table, groups=groups)
-    group = np.arange(len(table)) if groups is None else check.codes(groups, "groups")
     kept = ~np.isnan(table).all(axis=1)
+    group = units_of(groups, kept)
     labels = _levels(table[kept], levels)
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
-    group = np.unique(group[kept], return_inverse=True)[1]
     w = _weights(labels, weights)
     estimate, observed, chance, parts = _linearised(counts, w, by_chance)
     g = int(group.max()) + 1

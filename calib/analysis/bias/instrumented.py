@@ -12,6 +12,7 @@ from scipy import special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import unit_sums, units_of
 from calib.core.result import Interval, Result, bracket, short
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
@@ -271,11 +272,10 @@ def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | No
     e = check.array(raters, "raters")
     e = e[:, None] if e.ndim == 1 else check.array(e, "raters", ndim=2)
     check.same_length(judge=j, raters=e, x=at, groups=groups)
-    group = np.arange(len(j)) if groups is None else check.codes(groups, "groups")
     e = e[:, ~np.isnan(e).all(axis=0)]
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
-    j, e, at, group = j[kept], e[kept], at[kept], np.unique(group[kept], return_inverse=True)[1]
+    j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
     if len(j) < _LEAST_ITEMS:
         labels = "two labels" if several else "a label"
         rule = f"must leave {_LEAST_ITEMS} items with a score, {labels} and an x"
@@ -310,7 +310,7 @@ class _Fit(NamedTuple):
 def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     """Two-stage least squares with as many instruments as columns."""
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
-    zx, zy = (_by_group(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
+    zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
     whole = zx.sum(axis=0)
     if np.linalg.cond(whole / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
         return _Fit(np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan))
@@ -326,13 +326,6 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     left_out = np.full((g, k), np.nan)
     left_out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good])[:, :, 0]
     return _Fit(theta, covariance, left_out)
-
-
-def _by_group(products: Floats, group: Codes) -> Floats:
-    """Sums of each group, shape (G, ...)."""
-    flat = products.reshape(len(products), -1)
-    sums = [np.bincount(group, column) for column in flat.T]
-    return np.stack(sums, axis=1).reshape(-1, *products.shape[1:]).astype(float)
 
 
 def _effect(fit: _Fit, confidence: float) -> Effect:
@@ -416,7 +409,7 @@ def _two_stages(rows: _Stack, confidence: float) -> _TwoStages:
 def _bracketed(data: _Data, reliability: tuple[float, float], confidence: float) -> _Answer:
     """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(data.x)), data.mean, data.x, data.judge]
-    each = _by_group(columns[:, :, None] * columns[:, None, :], data.group)
+    each = unit_sums(columns[:, :, None] * columns[:, None, :], data.group)
     sums = np.concatenate([each.sum(axis=0)[None], each.sum(axis=0) - each])  # of all, and without each group
     thetas = [_errors_in_variables(sums, share) for share in reliability]
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], confidence) for theta in thetas]

@@ -14,7 +14,7 @@ from scipy import special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import jackknife_variance, ratio, row_means
+from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
 from calib.core.result import Interval, Result, short
 
 OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
@@ -200,11 +200,11 @@ def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple
         rule = "must have shape (n, R, C) for {0} of shape (n, C)"
         raise ArgumentError("people", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
     check.same_length(judge=s, groups=groups)
-    group = np.arange(len(s)) if groups is None else check.codes(groups, "groups")
     kept = (~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1)
+    group = units_of(groups, kept)
     if kept.sum() < _LEAST:
         raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
-    return s[kept], h[kept], np.unique(group[kept], return_inverse=True)[1]
+    return s[kept], h[kept], group
 
 
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:

@@ -13,6 +13,7 @@ from scipy import special, stats
 from calib.analysis.verdicts.confusion import Figure, proportion, wilson
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import units_of
 from calib.core.result import Columns, Interval, bracket, short
 
 
@@ -111,9 +112,8 @@ def scored(scores: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple
     """Scores, what people pass, and groups of the items that have both."""
     at, labels = check.array(scores, "scores", ndim=1), check.array(people, "people", ndim=1)
     check.same_length(scores=at, people=labels, groups=groups)
-    group = np.arange(len(at)) if groups is None else check.codes(groups, "groups")
     kept = ~np.isnan(at) & ~np.isnan(labels)
-    at, labels, group = at[kept], labels[kept], np.unique(group[kept], return_inverse=True)[1]
+    at, labels, group = at[kept], labels[kept], units_of(groups, kept)
     if odd := sorted(set(labels.tolist()) - {0.0, 1.0}):
         raise ArgumentError("people", "must be 1 (pass) or 0 (fail)", f"has {odd[0]:g}")
     if not 0 < labels.sum() < len(labels):
