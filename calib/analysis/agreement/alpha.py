@@ -409,7 +409,7 @@ def corrected_for_chance(
     check.choice(weights, "weights", WEIGHTS)
     table = rating_table(ratings)
     check.same_length(ratings=table, groups=groups)
-    kept = ~np.isnan(table).all(axis=1)
+    kept = np.asarray(~np.isnan(table).all(axis=1))
     group = units_of(groups, kept)
     labels = _levels(table[kept], levels)
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)

@@ -200,7 +200,7 @@ def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple
         rule = "must have shape (n, R, C) for {0} of shape (n, C)"
         raise ArgumentError("people", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
     check.same_length(judge=s, groups=groups)
-    kept = (~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1)
+    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
     group = units_of(groups, kept)
     if kept.sum() < _LEAST:
         raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
