@@ -12,7 +12,7 @@ from fleiss_kappa import fleiss_kappa
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calib.analysis.agreement.gwet_ac import gwet_ac
+from calib.analysis.agreement.alpha import gwet_ac
 from calib.analysis.verdicts.confusion import Figure, figures_of, proportion
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.gwet_ac import Chance, ChanceCorrected, corrected_for_chance
+from calib.analysis.agreement.alpha import Chance, ChanceCorrected, corrected_for_chance
 from calib.core.check import Floats, Labels
 
 

@@ -5,14 +5,18 @@ from calib.analysis.agreement.agreement import (
     Agreement as Agreement,
     agreement as agreement,
 )
-from calib.analysis.agreement.alpha import Alpha as Alpha, krippendorff_alpha as krippendorff_alpha
+from calib.analysis.agreement.alpha import (
+    Alpha as Alpha,
+    ChanceCorrected as ChanceCorrected,
+    gwet_ac as gwet_ac,
+    krippendorff_alpha as krippendorff_alpha,
+)
 from calib.analysis.agreement.annotator import (
     AltTest as AltTest,
     alternative_annotator_test as alternative_annotator_test,
 )
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
-from calib.analysis.agreement.gwet_ac import ChanceCorrected as ChanceCorrected, gwet_ac as gwet_ac
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
 from calib.analysis.agreement.reliability import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,26 +48,18 @@ def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str,
     ['kendall', 'gamma']
     """
     if convention is None:
-        return list(_each(rules))
+        named = rules["coefficient"]
+        if named is None or isinstance(named, str):
+            return [dict(rules)]
+        if not named:
+            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+        return [{**rules, "coefficient": one} for one in dict.fromkeys(named)]
     choice(convention, "convention", tuple(CONVENTIONS))
     for name, value in rules.items():
         if value != _DEFAULTS[name]:
-            rule, given = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
-            raise ArgumentError(name, rule, given, mentions=("convention",))
+            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, got, mentions=("convention",))
     return [dict(rule) for rule in CONVENTIONS[convention]]
-
-
-def _each(rules: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    named = rules["coefficient"]
-    if named is None or isinstance(named, str):
-        yield dict(rules)
-        return
-    if not named:
-        raise ArgumentError("coefficient", "must name a coefficient", "is empty")
-    yield from ({**rules, "coefficient": one} for one in dict.fromkeys(named))
-
-
-# --- agreement of two raters at three levels --------------------------------------------------------------------------
 
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
@@ -321,16 +313,11 @@ def agreement(
     rng : Generator or int, optional
         For the bootstraps.
 
-    Returns
-    -------
-    Agreement
-
     Raises
     ------
     ValueError
-        If lengths differ, an option is unknown, `level` needs labels that were not given, there is
-        one group only at level "group", names meet a coefficient of order, or scores that are
-        compared for the same value (kappa, exact, adjacent) cannot be on one scale.
+        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact,
+        adjacent) cannot be on one scale.
 
     References
     ----------
@@ -355,37 +342,45 @@ def agreement(
     refuse_new_systems(systems_are, interval, "interval")
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
-    first, second = comparable(named, x=x, y=y)
-    whole, keep = design_of(first, second, **given)
+    options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    judge, human = comparable(named, x=x, y=y)
+    whole, keep = design_of(judge, human, **options)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
-    found = average(correlations, constant) if level == "group" else estimate(design)
-    used = informative(design, correlations)
-    spread, warned = spread_of_estimate(used, found, interval, n_resamples, rng)
-    ends = spread.interval(found, confidence)
+    value = other = average(correlations, constant) if level == "group" else estimate(design)
+    if level == "group":
+        other = average(correlations, "zero" if constant == "skip" else "skip")
+    value_other_missing = value
+    if np.isnan(judge).any():
+        other_rule = {"missing": "drop" if missing == "zero" else "zero"}
+        value_other_missing = estimate(condensed(design_of(judge, human, **options | other_rule)[0]))
+    used = design
+    if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
+        # groups without a correlation are no part of the estimate, nor of its degrees of freedom
+        used = design.only(np.isfinite(correlations)[design.group])
+    spread, warned = spread_of_estimate(used, value, interval, n_resamples, rng)
+    ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warned += _cautions(design, found, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
-    judge, human = check.array(first, "x"), check.array(second, "y")
+    warned += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
     warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
-    reason = no_interval_reason(used, found, interval) if interval != "none" and np.isnan(ends.low) else ""
-    other = average(correlations, "zero" if constant == "skip" else "skip") if level == "group" else found
+    group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
+    names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
-        estimate=found,
+        estimate=value,
         std_error=spread.std_error,
         interval=ends,
-        p_value=no_correlation_test(used, found, spread),
+        p_value=no_correlation_test(used, value, spread),
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
-        reason=reason,
+        reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
         systems_are=systems_taken_as(design, interval),
         n_missing=int(np.isnan(judge + human).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
-        estimate_other_missing=_under_other_missing(first, second, given, found),
+        estimate_other_missing=value_other_missing,
         warnings=warned,
-        sample=_sample_shown(whole, groups, systems, keep, correlations),
+        sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))),
         **rules,
         **ties_of(design),
         **spread.made_over(design) | {"n_groups": used.n_groups},
@@ -424,46 +419,22 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _cautions(design: Design, found: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
     """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
-    said = reversed_cautions({"the judge": found}, design.coefficient)
+    cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
         distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
         judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
-        return (*said, f"{text}{judge} of them, the human in {human}")
-    return said + (_cautions_of_jackknife(design) if jackknifed else ())
-
-
-def _cautions_of_jackknife(design: Design) -> tuple[str, ...]:
+        return (*cautions, f"{text}{judge} of them, the human in {human}")
+    if not jackknifed:
+        return cautions
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
-        return (f"{text}long; see that of Pearson, or boot-systems",)
+        return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
     if rests_on_few(design):
         text = f"few_that_differ: all but {unlike_commonest(design)} items have the commonest score"
-        return (f"{text}; the interval rests on these and is often too short",)
-    return ()
-
-
-def informative(design: Design, correlations: Floats) -> Design:
-    """Groups without a correlation are no part of a group-level estimate, nor of its degrees of freedom."""
-    if design.level != "group" or design.constant != "skip" or np.isfinite(correlations).all():
-        return design
-    return design.only(np.isfinite(correlations)[design.group])
-
-
-def _under_other_missing(x: ArrayLike, y: ArrayLike, given: dict[str, Any], found: float) -> float:
-    if not np.isnan(check.array(x, "x")).any():
-        return found
-    other = "drop" if given["missing"] == "zero" else "zero"
-    return estimate(condensed(design_of(x, y, **given | {"missing": other})[0]))
-
-
-def _sample_shown(
-    design: Design, groups: Labels | None, systems: Labels | None, keep: NDArray[np.bool_], correlations: Floats
-) -> Sample:
-    group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
-    names = [] if group is None or design.level != "group" else list(dict.fromkeys(group))
-    return Sample(design.x, design.y, group, system, dict(zip(names, correlations.tolist(), strict=False)))
+        return (*cautions, f"{text}; the interval rests on these and is often too short")
+    return cautions

@@ -1,25 +1,25 @@
-"""How far several raters agree among themselves: Krippendorff's alpha, and what every such number has."""
+"""How far several raters agree beyond chance: Krippendorff's alpha, Gwet's AC1 and AC2, and what all such have."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
+from scipy import sparse, special
 
 from calib.analysis.agreement.coefficients import cuts
 from calib.analysis.agreement.levels import multiplicities, resamples_at_once
-from calib.analysis.agreement.scales import coded, refuse_scales_of_raters
-from calib.analysis.agreement.spread import Spread
+from calib.analysis.agreement.scales import coded, rating_table
+from calib.analysis.agreement.spread import NO_INTERVAL, Spread
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import jackknife_variance, matrix_product, recoded
+from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import jackknife_variance, matrix_product, units_of
 from calib.core.result import Interval, Result, bracket, short
 
-_TOGETHER = 3  # items that raters must share for one to be told from another
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]
 
@@ -49,43 +49,6 @@ class RatersResult(Result):
     def _counted(self, interval_method: str) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
         return terms | {"dropped": self.n_dropped, "raters": self.n_raters}
-
-
-def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:
-    """Ratings as items x raters; `for_names` says what there is for names, which are refused."""
-    try:
-        table = check.array(ratings, "ratings", ndim=2)
-    except ArgumentError as error:
-        if not for_names or not coded({"ratings": ratings})[1]:
-            raise
-        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.given) from None
-    if table.shape[1] < 2:
-        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
-    check.same_length(ratings=table, **others)
-    refuse_scales_of_raters(table)
-    return table
-
-
-def interchangeable(table: Floats) -> bool:
-    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
-    True
-    """
-    rated = np.isfinite(table).astype(float)
-    shared = matrix_product(rated.T, rated)
-    np.fill_diagonal(shared, 0)
-    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
-
-
-def in_slots(table: Floats) -> Floats:
-    """Each item's ratings in the first columns, whoever gave them."""
-    rated = np.isfinite(table)
-    order = np.argsort(~rated, axis=1, kind="stable")
-    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
 
 
 # --- Krippendorff's alpha ---------------------------------------------------------------------------------------
@@ -170,15 +133,6 @@ def krippendorff_alpha(
     rng : Generator or int, optional
         For the bootstrap.
 
-    Returns
-    -------
-    Alpha
-
-    Raises
-    ------
-    ValueError
-        If there is one rater only, an option is unknown, lengths differ, or a rating is
-        negative under the ratio metric.
 
     Notes
     -----
@@ -208,13 +162,15 @@ def krippendorff_alpha(
     check.whole(n_resamples, "n_resamples", least=1)
     paired = np.isfinite(table).sum(axis=1) > 1
     used = table[paired]
-    group = None if groups is None else recoded(check.codes(groups, "groups")[paired])
+    group = None if groups is None else units_of(groups, paired)
     sums, alpha_of = _alpha_sums(used, metric)
-    units = sums if group is None else _sum_within(sums, group)
+    units = sums
+    if group is not None:
+        rows = np.ones(len(group)), (group, np.arange(len(group)))
+        units = sparse.csr_array(rows, shape=(int(group.max(initial=-1)) + 1, len(group))) @ sums
     estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
     drawn = n_resamples if interval == "bootstrap" else 0
-    resampled = _resampled_alphas(units, alpha_of, drawn, np.random.default_rng(rng))
-    spread = _alpha_percentiles(resampled) if drawn else _alpha_jackknife(units, alpha_of)
+    spread, n_undefined = _spread_of_alpha(units, alpha_of, drawn, np.random.default_rng(rng))
     return Alpha(
         estimate=estimate,
         interval=spread.interval(estimate, confidence),
@@ -227,7 +183,7 @@ def krippendorff_alpha(
         n_raters=table.shape[1],
         n_groups=0 if group is None else units.shape[0],
         n_resamples=drawn,
-        n_undefined=int(np.isnan(resampled).sum()),
+        n_undefined=n_undefined,
     )
 
 
@@ -240,7 +196,11 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     counts = sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
     if metric == "ordinal":
         return _ordinal_metric(used, values, counts)
-    distance = _distances(values, metric)
+    gap, both = np.abs(np.subtract.outer(values, values)), np.add.outer(values, values)
+    if metric == "nominal":
+        distance = (gap > 0).astype(float)
+    else:  # ratio
+        distance = np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
     observed = (counts @ distance * counts.toarray()).sum(axis=1) / (np.isfinite(used).sum(axis=1) - 1.0)
 
     def alpha_of(totals: Floats) -> Floats:
@@ -249,14 +209,6 @@ def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
         return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
     return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_of
-
-
-def _distances(values: Floats, metric: str) -> Floats:
-    gap = np.abs(np.subtract.outer(values, values))
-    if metric == "nominal":
-        return (gap > 0).astype(float)
-    both = np.add.outer(values, values)
-    return np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
 
 
 def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
@@ -303,28 +255,230 @@ def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> F
         return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))
 
 
-def _sum_within(sums: sparse.csr_array, unit: Codes) -> sparse.csr_array:
-    shape = (int(unit.max(initial=-1)) + 1, len(unit))
-    return sparse.csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=shape) @ sums
-
-
-def _alpha_jackknife(units: sparse.csr_array, statistic: Totals) -> Spread:
-    total = np.asarray(units.sum(axis=0)).reshape(1, -1)
-    without = [statistic(total - units[cut].toarray()) for cut in cuts(*units.shape)]
-    variance, k = jackknife_variance(np.concatenate([np.empty(0), *without]))
-    return Spread("jackknife", float(np.sqrt(variance)), int(k) - 1, bounds=(-np.inf, 1.0))
-
-
-def _resampled_alphas(units: sparse.csr_array, statistic: Totals, n_resamples: int, rng: np.random.Generator) -> Floats:
+def _spread_of_alpha(
+    units: sparse.csr_array, alpha_of: Totals, n_resamples: int, rng: np.random.Generator
+) -> tuple[Spread, int]:
+    """The spread of so many resamples, or of the jackknife where there are none; how many have no alpha."""
+    if not n_resamples:
+        total = np.asarray(units.sum(axis=0)).reshape(1, -1)
+        without = [alpha_of(total - units[cut].toarray()) for cut in cuts(*units.shape)]
+        variance, k = jackknife_variance(np.concatenate([np.empty(0), *without]))
+        return Spread("jackknife", float(np.sqrt(variance)), int(k) - 1, bounds=(-np.inf, 1.0)), 0
     k, columns = units.shape
-    if k < 2:
-        return np.full(n_resamples, np.nan)
-    totals_of = sparse.csr_array(units.T)
-    weights = (multiplicities(k, size, rng) for size in resamples_at_once(n_resamples, max(k, columns)))
-    return np.concatenate([np.empty(0), *(statistic((totals_of @ w.T).T) for w in weights)])
-
-
-def _alpha_percentiles(resampled: Floats) -> Spread:
+    resampled = np.full(n_resamples, np.nan)
+    if k > 1:
+        totals_of = sparse.csr_array(units.T)
+        weights = (multiplicities(k, size, rng) for size in resamples_at_once(n_resamples, max(k, columns)))
+        resampled = np.concatenate([np.empty(0), *(alpha_of((totals_of @ w.T).T) for w in weights)])
     defined = resampled[np.isfinite(resampled)]
     varied = len(defined) and np.ptp(defined) >= 1e-12  # no spread among the units says nothing about others
-    return Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
+    spread = Spread("bootstrap", float("nan"), resamples=defined if varied else np.empty(0))
+    return spread, int(np.isnan(resampled).sum())
+
+
+# --- Gwet's AC1 and AC2 -----------------------------------------------------------------------------------------
+
+
+WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChanceCorrected(RatersResult):
+    """Agreement of several raters beyond chance.
+
+    Attributes
+    ----------
+    coefficient : str
+        "AC1", "AC2" (with weights) or "Fleiss' kappa".
+    estimate, std_error : float
+    interval : Interval
+        By t on as many degrees of freedom as there are groups less one.
+    observed, chance : float
+        The (weighted) share of pairs of raters who agree, and that which chance would bring.
+    levels, shares : tuple of float
+        The labels, and how often raters give each.
+    weights : str
+    n_groups : int
+    confidence_level : float
+    n, n_dropped : int
+        Items in use; items without any label.
+    n_raters : int
+    """
+
+    coefficient: str
+    estimate: float
+    std_error: float
+    interval: Interval
+    observed: float
+    chance: float
+    levels: tuple[float, ...]
+    shares: tuple[float, ...]
+    weights: str
+    n_groups: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        names = ("coefficient", "estimate", "std_error", "interval", "observed", "chance", "n", "n_dropped", "n_raters")
+        return [self._row(*names)]
+
+    def _terms(self) -> dict[str, Any]:
+        terms = {self.coefficient.replace(" ", "-"): True, "weights": self.weights, "levels": len(self.levels)}
+        return terms | {"groups": self.n_groups} | self._counted("linearised t")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.coefficient} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}; "
+            f"{self.n_raters} raters agree on {short(self.observed)}, by chance {short(self.chance)} (n = {self.n})"
+        )
+
+
+class Chance(NamedTuple):
+    """Chance agreement, and the share of it that each item brings."""
+
+    whole: float
+    of_items: Floats
+
+
+ByChance = Callable[[Floats, Floats, Floats], Chance]  # of item shares, mean shares, weights
+
+
+def gwet_ac(
+    ratings: ArrayLike,
+    *,
+    weights: str = "identity",
+    levels: ArrayLike | None = None,
+    groups: Labels | None = None,
+    confidence_level: float = 0.95,
+) -> ChanceCorrected:
+    r"""Gwet's AC1, with weights AC2, of two raters or more; labels may be missing.
+
+    .. math:: AC = \frac{p_a - p_e}{1 - p_e}, \qquad
+              p_a = \frac{1}{n'} \sum_i \sum_k \frac{r_{ik} (r^*_{ik} - 1)}{r_i (r_i - 1)}, \qquad
+              p_e = \frac{\sum_{kl} w_{kl}}{q (q - 1)} \sum_k \pi_k (1 - \pi_k)
+
+    with :math:`r_{ik}` raters who gave item i label k, :math:`r^*_{ik} = \sum_l w_{kl} r_{il}`, :math:`\pi_k` the mean
+    share of label k, and n' the items with two labels or more. Where nearly all labels are one, kappa takes nearly all
+    agreement for chance; AC1 does not.
+
+    Parameters
+    ----------
+    ratings : array_like, shape (n, R)
+        One column per rater, NaN where one gave none.
+    weights : {"identity", "linear", "quadratic", "ordinal"}
+        What two different labels are worth. ``"identity"``: nothing (AC1).
+    levels : array_like, optional
+        All labels that could be given; default: those that were.
+    groups : sequence, shape (n,), optional
+        What items share; without, items are independent.
+    confidence_level : float, default 0.95
+
+    Raises
+    ------
+    ValueError
+        If no two raters rated one item, there are fewer than two levels, or a label is none of them.
+
+    References
+    ----------
+    Gwet (2008), British Journal of Mathematical and Statistical Psychology 61:29-48; Gwet (2014), Handbook of
+    Inter-Rater Reliability, 4th ed. (weights, missing labels and variance).
+
+    Examples
+    --------
+    Feinstein and Cicchetti's paradox: of 125 items two raters call 118 positive together and none negative.
+
+    >>> pairs = [[1, 1]] * 118 + [[1, 0]] * 5 + [[0, 1]] * 2
+    >>> result = gwet_ac(pairs)
+    >>> round(result.estimate, 4), round(result.observed, 3)
+    (0.9408, 0.944)
+    """
+    kind = "AC1" if weights == "identity" else "AC2"
+    return corrected_for_chance(ratings, kind, _by_gwet, weights, levels, groups, confidence_level)
+
+
+def _by_gwet(shares: Floats, mean: Floats, w: Floats) -> Chance:
+    q = len(mean)
+    factor = w.sum() / (q * (q - 1))
+    return Chance(float(factor * (mean * (1 - mean)).sum()), factor * (shares @ (1 - mean)))
+
+
+def corrected_for_chance(
+    ratings: ArrayLike, name: str, by_chance: ByChance, weights: str, levels: ArrayLike | None,
+    groups: Labels | None, confidence_level: float,
+) -> ChanceCorrected:  # fmt: skip
+    """The coefficient with Gwet's linearised variance, summed over groups."""
+    confidence = check.probability(confidence_level, "confidence_level")
+    check.choice(weights, "weights", WEIGHTS)
+    table = rating_table(ratings)
+    check.same_length(ratings=table, groups=groups)
+    kept = np.asarray(~np.isnan(table).all(axis=1))
+    group = units_of(groups, kept)
+    labels = _levels(table[kept], levels)
+    counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
+    w = _weights(labels, weights)
+    estimate, observed, chance, parts = _linearised(counts, w, by_chance)
+    g = int(group.max()) + 1
+    sums = np.bincount(group, parts - estimate) / len(parts)
+    std_error = math.sqrt(g / (g - 1) * float((sums**2).sum())) if g > 1 else math.nan
+    half = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2)) * std_error
+    ends = Interval(max(estimate - half, -1.0), min(estimate + half, 1.0))
+    return ChanceCorrected(
+        coefficient=name,
+        estimate=estimate,
+        std_error=std_error,
+        interval=ends if g > 1 else NO_INTERVAL,
+        observed=observed,
+        chance=chance,
+        levels=tuple(map(float, labels)),
+        shares=tuple(map(float, (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))),
+        weights=weights,
+        n_groups=g,
+        confidence_level=confidence,
+        n=len(counts),
+        n_dropped=int((~kept).sum()),
+        n_raters=table.shape[1],
+    )
+
+
+def _levels(table: Floats, levels: ArrayLike | None) -> Floats:
+    used = np.unique(table[~np.isnan(table)])
+    labels = used if levels is None else np.unique(check.array(levels, "levels", ndim=1))
+    if len(labels) < 2:
+        raise ArgumentError("ratings", "must have two labels or more (or say `levels`)", f"has {len(labels)}")
+    if not np.isin(used, labels).all():
+        odd = used[~np.isin(used, labels)][0]
+        raise ArgumentError("ratings", "must be of the levels", f"has {odd:g}")
+    if not ((~np.isnan(table)).sum(axis=1) > 1).any():
+        raise ArgumentError("ratings", "must have an item with two labels", "has none")
+    return labels
+
+
+def _weights(levels: Floats, kind: str) -> Floats:
+    """What labels k and l of one item are worth, 1 on the diagonal."""
+    apart = np.abs(levels[:, None] - levels)
+    if kind == "ordinal":  # by the pairs of labels that lie between
+        steps = np.abs(np.subtract.outer(np.arange(len(levels)), np.arange(len(levels)))) + 1
+        apart = steps * (steps - 1) / 2
+    if kind == "identity":
+        return np.eye(len(levels))
+    return np.asarray(1 - (apart / apart.max()) ** (2 if kind == "quadratic" else 1), dtype=float)
+
+
+def _linearised(counts: Floats, w: Floats, by_chance: ByChance) -> tuple[float, float, float, Floats]:
+    """Estimate, observed and chance agreement, and a value for each item whose mean is the estimate."""
+    raters = counts.sum(axis=1)
+    pairs = raters * (raters - 1)
+    several = pairs > 0
+    agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
+    observed_of = np.divide(agreeing, pairs, out=np.zeros(len(pairs)), where=several)
+    observed = float(observed_of[several].mean())
+    shares = counts / raters[:, None]
+    chance = by_chance(shares, shares.mean(axis=0), w)
+    if chance.whole >= 1:
+        return math.nan, observed, chance.whole, np.full(len(counts), math.nan)
+    estimate = (observed - chance.whole) / (1 - chance.whole)
+    scaled = np.where(several, len(counts) / several.sum() * (observed_of - chance.whole) / (1 - chance.whole), 0.0)
+    return (
+        estimate,
+        observed,
+        chance.whole,
+        scaled - 2 * (1 - estimate) * (chance.of_items - chance.whole) / (1 - chance.whole),
+    )

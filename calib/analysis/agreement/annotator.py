@@ -98,7 +98,7 @@ class AltTest(Result):
         judge = {"judge": "judge", "winning_rate": self.winning_rate, "advantage": self.advantage}
         name, value = ("spearman", self.rank_agreement) if self.score == "rmse" else ("unweighted_kappa", self.kappa)
         judge |= {"passes": self.passes, name: value, "n": self.n}
-        constant = {"judge": f"always {_said(self.constant)}", "winning_rate": self.constant_winning_rate}
+        constant = {"judge": f"always {_name_of(self.constant)}", "winning_rate": self.constant_winning_rate}
         constant |= {"advantage": self.constant_advantage, "passes": self.constant_winning_rate >= 0.5}
         return [judge, constant | {name: float("nan"), "n": self.n}]
 
@@ -157,17 +157,11 @@ def alternative_annotator_test(
         standard error is that of clusters, with (number of groups) - 1 degrees of freedom.
     q : float, default 0.05
 
-    Returns
-    -------
-    AltTest
-
     Raises
     ------
     ValueError
-        If there are fewer than three annotators, one of them shares fewer than two items
-        (or groups) with judge and others, names are mixed with numbers or scored by rmse,
-        judge and people cannot be on one scale or have no name in common, or a number is
-        out of range.
+        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people
+        cannot be on one scale or have no name in common.
 
     References
     ----------
@@ -183,7 +177,13 @@ def alternative_annotator_test(
     >>> print(result.verdict.partition(": ")[2])
     the test says nothing for this judge.
     """
-    scores, table, names = _coded(judge, ratings)
+    labels, names = coded({"judge": judge, "ratings": ratings})
+    scores, table = check.array(labels["judge"], "judge", ndim=1), check.array(labels["ratings"], "ratings", ndim=2)
+    if names:
+        refuse_other_names("judge", scores, "ratings", table, names)
+    else:
+        refuse_scales_of_raters(table)
+        refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
     check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
         raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
@@ -195,26 +195,32 @@ def alternative_annotator_test(
         raise ArgumentError("epsilon", "must be at least 0 and below 1", f"got {epsilon!r}")
     group = None if groups is None else check.codes(groups, "groups")
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
-    table, group = table[keep], None if group is None else group[keep]
-    benches = [_bench_of(table, j, kind) for j in range(table.shape[1])]
-    how: dict[str, Any] = {"epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    found = _standing(scores[keep], benches, **how)
-    label, constant = _best_constant(table, benches, how)
-    said = names[int(label)] if names else label
-    rank = agreement(scores[keep], np.nanmean(table, axis=1), interval="none").estimate if kind == "rmse" else np.nan
+    judged, table, group = scores[keep], table[keep], None if group is None else group[keep]
+    options: dict[str, Any] = {"score": kind, "epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
+    standing = _standing(judged, table, **options)
+    labels_used = np.unique(table[np.isfinite(table)]).tolist()
+    constants = {label: _standing(np.full(len(table), label), table, **options) for label in labels_used}
+    best = max(labels_used, key=lambda label: constants[label].advantage)
+    constant, best_label = constants[best], names[int(best)] if names else best
+    rank = kappa = float("nan")
+    if kind == "rmse":
+        rank = agreement(judged, np.nanmean(table, axis=1), interval="none").estimate
+    else:
+        pairs = [(judged[rated], column[rated]) for rated, column in zip(np.isfinite(table.T), table.T, strict=True)]
+        kappa = float(row_means(np.array([sample_correlation(*pair, "kappa_nominal") for pair in pairs])))
     doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
-    thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in found.annotators if a.n < _FEW_ITEMS)
+    thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in standing.annotators if a.n < _FEW_ITEMS)
     return AltTest(
-        passes=found.winning_rate >= 0.5,
-        constant=said,
+        passes=standing.winning_rate >= 0.5,
+        constant=best_label,
         constant_winning_rate=constant.winning_rate,
         constant_advantage=constant.advantage,
-        rank_agreement=float(rank),
-        kappa=_kappa_with_each(scores[keep], table) if kind == "accuracy" else float("nan"),
-        verdict=_verdict(found, constant, said),
+        rank_agreement=rank,
+        kappa=kappa,
+        verdict=_verdict(standing, constant, best_label),
         warnings=doubt + thin,
-        **found._asdict(),
+        **standing._asdict(),
         epsilon=float(epsilon),
         q=float(q),
         score=kind,
@@ -224,42 +230,8 @@ def alternative_annotator_test(
     )
 
 
-# --- labels -----------------------------------------------------------------------------------------------------
-
-
-def _coded(judge: ArrayLike, ratings: ArrayLike) -> tuple[Floats, Floats, list[str]]:
-    """Judge and ratings as numbers of one scale, and the names that these stand for, if any."""
-    given, names = coded({"judge": judge, "ratings": ratings})
-    scores, table = check.array(given["judge"], "judge", ndim=1), check.array(given["ratings"], "ratings", ndim=2)
-    if names:
-        refuse_other_names("judge", scores, "ratings", table, names)
-    else:
-        refuse_scales_of_raters(table)
-        refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
-    return scores, table, names
-
-
-def _kappa_with_each(judge: Floats, table: Floats) -> float:
-    rated = np.isfinite(table.T)
-    each = [sample_correlation(judge[i], column[i], "kappa_nominal") for i, column in zip(rated, table.T, strict=True)]
-    return float(row_means(np.array(each)))
-
-
-def _said(label: float | str) -> str:
+def _name_of(label: float | str) -> str:
     return label if isinstance(label, str) else short(label)
-
-
-# --- the test ---------------------------------------------------------------------------------------------------
-
-
-class _Bench(NamedTuple):
-    """One excluded annotator: his items, the labels of the others there, and how close he is to them."""
-
-    place: Codes
-    others: Floats
-    own: Floats
-    dust: float  # equal distances that were rounded differently tie
-    score: str
 
 
 class _Standing(NamedTuple):
@@ -271,13 +243,6 @@ class _Standing(NamedTuple):
         return f"(winning rate {short(self.winning_rate)}, advantage {short(self.advantage)})"
 
 
-def _bench_of(table: Floats, j: int, score: str) -> _Bench:
-    place = np.flatnonzero(np.isfinite(table[:, j]))
-    others = np.delete(table[place], j, axis=1)
-    dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(place) else 0.0
-    return _Bench(place, others, _closeness(table[place, j], others, score), dust, score)
-
-
 def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
     """S up to what is the same for judge and annotator: the number of others, and the root."""
     if score == "accuracy":
@@ -285,13 +250,17 @@ def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
     return np.asarray(-np.nansum((others - labels[:, None]) ** 2, axis=1))
 
 
-def _standing(judge: Floats, benches: list[_Bench], *, epsilon: float, q: float, group: Codes | None) -> _Standing:
+def _standing(judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None) -> _Standing:
+    # equal distances that were rounded differently tie
+    dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(table) else 0.0
     rows = []
-    for j, bench in enumerate(benches):
-        lead = _closeness(judge[bench.place], bench.others, bench.score) - bench.own
-        judge_wins, annotator_wins = lead >= -bench.dust, lead <= bench.dust
-        own = None if group is None else group[bench.place]
-        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own, j)
+    for j, column in enumerate(table.T):
+        place = np.flatnonzero(np.isfinite(column))
+        others = np.delete(table[place], j, axis=1)
+        lead = _closeness(judge[place], others, score) - _closeness(column[place], others, score)
+        judge_wins, annotator_wins = lead >= -dust, lead <= dust
+        own_groups = None if group is None else group[place]
+        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own_groups, j)
         rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
     tested = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
@@ -313,17 +282,10 @@ def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> flo
     return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
 
 
-def _best_constant(table: Floats, benches: list[_Bench], how: dict[str, Any]) -> tuple[float, _Standing]:
-    labels = np.unique(table[np.isfinite(table)]).tolist()
-    outcomes = {label: _standing(np.full(len(table), label), benches, **how) for label in labels}
-    best = max(labels, key=lambda label: outcomes[label].advantage)
-    return best, outcomes[best]
-
-
-def _verdict(found: _Standing, constant: _Standing, label: float | str) -> str:
-    passes, label = found.winning_rate >= 0.5, _said(label)
-    start = f"The judge {'passes' if passes else 'does not pass'} {found}"
-    if constant.advantage >= found.advantage:
+def _verdict(judge: _Standing, constant: _Standing, label: float | str) -> str:
+    passes, label = judge.winning_rate >= 0.5, _name_of(label)
+    start = f"The judge {'passes' if passes else 'does not pass'} {judge}"
+    if constant.advantage >= judge.advantage:
         rival = f"a judge that always says {label} does as well or better {constant}"
         return f"{start}, {'but' if passes else 'and'} {rival}: the test says nothing for this judge."
     if constant.winning_rate >= 0.5:

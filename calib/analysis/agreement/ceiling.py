@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.alpha import RatersResult, in_slots, interchangeable, rating_table
+from calib.analysis.agreement.alpha import RatersResult
 from calib.analysis.agreement.coefficients import (
     COEFFICIENTS,
     NEEDS_NO_ORDER,
@@ -23,16 +23,20 @@ from calib.analysis.agreement.coefficients import (
 )
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import coded, refuse_other_scale, scale_caution
-from calib.analysis.agreement.soft import Answers
-from calib.analysis.agreement.spread import NO_SPREAD, Spread
+from calib.analysis.agreement.scales import (
+    coded,
+    in_slots,
+    interchangeable,
+    rating_table,
+    refuse_other_scale,
+    scale_caution,
+)
+from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means
 from calib.core.progress import progress
 from calib.core.result import Interval, bracket, short
-
-# --- the ceiling ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +79,15 @@ class Ceiling(WithCoefficient, RatersResult):
     n_systems: int
 
     @property
-    def _shown(self) -> list[tuple[str, str, float, Interval]]:
-        shown = [("ceiling", "one person against the others", self.ceiling, self.ceiling_interval)]
+    def _measures(self) -> list[tuple[str, str, float, Interval]]:
+        quantities = [("ceiling", "one person against the others", self.ceiling, self.ceiling_interval)]
         if self.judge_by_rater:
-            shown += [("judge", "judge against the same", self.judge, self.judge_interval)]
-            shown += [("difference", "difference", self.difference, self.difference_interval)]
-        return shown
+            quantities += [("judge", "judge against the same", self.judge, self.judge_interval)]
+            quantities += [("difference", "difference", self.difference, self.difference_interval)]
+        return quantities
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._shown]
+        return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._measures]
 
     def _terms(self) -> dict[str, Any]:
         terms = {
@@ -95,7 +99,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
 
     def __str__(self) -> str:
-        parts = [f"{words} {short(v)}, {bracket(ends, self.confidence_level)}" for _, words, v, ends in self._shown]
+        parts = [f"{words} {short(v)}, {bracket(ends, self.confidence_level)}" for _, words, v, ends in self._measures]
         whoever = ", whoever rated them" if self.raters_differ else ""
         return f"{COEFFICIENTS[self.coefficient]} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
 
@@ -142,15 +146,6 @@ def human_ceiling(
         As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Ceiling
-
-    Raises
-    ------
-    ValueError
-        If there is one rater only, lengths differ, an option is unknown, or `level` needs
-        labels that were not given.
 
     Examples
     --------
@@ -179,9 +174,19 @@ def human_ceiling(
     used = np.isfinite(values[0])  # raters, or pairs of them
     estimates = _ceiling_row(values[None, :, used])[0].tolist()
     compared = [pair for pair, in_use in zip(pairs, np.tile(used, len(values)), strict=True) if in_use]
-    spreads = jackknife_spreads(lambda units: _ceiling_without(compared, units, len(values)), design, (1, 1, 2))
-    if named in SHARES:
-        spreads[:2] = [_wilson_spread(spread, design) for spread in spreads[:2]]
+
+    def without(units: Codes) -> Floats:
+        """Ceiling, judge and difference without each unit, shape (k, 3)."""
+        k = int(units.max()) + 1
+        parts = np.array([pair.without(units, k) for pair in progress(compared, "raters")]).reshape(len(values), -1, k)
+        return _ceiling_row(np.moveaxis(parts, 2, 0))
+
+    spreads = jackknife_spreads(without, design, (1, 1, 2))
+    for place, spread in enumerate(spreads[:2] if named in SHARES else ()):
+        if spread.df >= 1:  # Wilson's interval
+            units = int(spread.df) + 1
+            n = units * (units - 1) // 2 if named == "pairs" else design.n
+            spreads[place] = replace(spread, answers=Answers(n, units, units))
     intervals = [spread.interval(v, confidence) for spread, v in zip(spreads, estimates, strict=True)]
     return Ceiling(
         ceiling=estimates[0],
@@ -203,23 +208,15 @@ def human_ceiling(
 
 def _panel_in_numbers(ratings: ArrayLike, judge: ArrayLike | None, coefficient: str) -> tuple[Floats, Floats | None]:
     """Ratings and the judge's scores, names as numbers where the coefficient needs no order."""
-    given: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
+    columns: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
     if coefficient in NEEDS_NO_ORDER:
-        given, _ = coded(given)
-    table = rating_table(given["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
-    scores = None if judge is None else check.array(given["judge"], "judge", ndim=1)
+        columns, _ = coded(columns)
+    table = rating_table(columns["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
+    scores = None if judge is None else check.array(columns["judge"], "judge", ndim=1)
     if scores is not None and coefficient in ON_ONE_SCALE:
         refuse_other_scale("judge", scores, "ratings", table, f"for {coefficient!r}")
         scale_caution(coefficient, scores, table)
     return table, scores
-
-
-def _wilson_spread(spread: Spread, design: Design) -> Spread:
-    if not spread.df >= 1:
-        return spread
-    units = int(spread.df) + 1
-    n = units * (units - 1) // 2 if design.coefficient == "pairs" else design.n
-    return replace(spread, answers=Answers(n, units, units))
 
 
 class _AgainstOthers(NamedTuple):
@@ -236,17 +233,12 @@ class _AgainstOthers(NamedTuple):
         own, design = units[self.place], self.design
         if design.level == "system":
             return self._systems_without(own, k)
-        if design.level == "group":
-            return self._groups_without(own, k)
-        out = np.full(k, self.estimate())
-        out[np.unique(own)] = design.without(recoded(own))
-        return out
-
-    def _groups_without(self, own: Codes, k: int) -> Floats:
-        """A unit changes only the groups that it touches."""
-        design = self.design
+        if design.level == "item":
+            out = np.full(k, self.estimate())
+            out[np.unique(own)] = design.without(recoded(own))
+            return out
         table = np.full((k, design.n_groups), np.nan)
-        for g, members in enumerate(members_of(design.group)):
+        for g, members in enumerate(members_of(design.group)):  # a unit changes only the groups that it touches
             inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
             weights = (own[members] != inside[:, None]).astype(float)
             *changed, table[:, g] = design.weighted(weights, members)
@@ -259,7 +251,14 @@ class _AgainstOthers(NamedTuple):
         assert design.system is not None
         # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
         offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
-        count, x, y = (_sums_without(v, own, k, design.system) for v in (np.ones_like(design.x), *offsets))
+        system, m = design.system, design.n_systems
+
+        def sums_without(values: Floats) -> Floats:
+            """Sums of each system without each of k units, shape (k, systems)."""
+            gone = np.bincount(own * m + system, values, k * m).reshape(k, m)
+            return np.asarray(np.bincount(system, values, m) - gone, dtype=np.float64)
+
+        count, x, y = (sums_without(v) for v in (np.ones_like(design.x), *offsets))
         seen, out = np.round(count) > 0, np.full(k, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
             x, y = settled(np.where(seen, x / count, np.nan)), settled(np.where(seen, y / count, np.nan))
@@ -270,38 +269,19 @@ class _AgainstOthers(NamedTuple):
         return out
 
 
-def _sums_without(values: Floats, own: Codes, k: int, system: Codes) -> Floats:
-    """Sums of each system without each of k units, shape (k, systems)."""
-    m = int(system.max(initial=-1)) + 1
-    gone = np.bincount(own * m + system, values, k * m).reshape(k, m)
-    return np.asarray(np.bincount(system, values, m) - gone, dtype=np.float64)
-
-
 def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[_AgainstOthers]:
     """Each rater, then the judge, with the mean of the raters other than this one, or with each of them."""
     pairs = []
     for first in (table,) if scores is None else (table, np.tile(scores[:, None], table.shape[1])):
         for j in range(table.shape[1]):
-            for others in _yardsticks(table, j, design.coefficient):
+            rest = np.delete(table, j, axis=1)
+            # sorted, so that the same ratings given by other people have the same mean to the last digit
+            each = list(rest.T) if design.coefficient in NEEDS_NO_ORDER else [row_means(np.sort(rest, axis=1))]
+            for others in each:
                 both = np.isfinite(table[:, j]) & np.isfinite(others)
                 pair = replace(design.only(both), x=first[both, j], y=others[both])
                 pairs.append(_AgainstOthers(pair, np.flatnonzero(both)))
     return pairs
-
-
-def _yardsticks(table: Floats, j: int, coefficient: str) -> list[Floats]:
-    others = np.delete(table, j, axis=1)
-    if coefficient in NEEDS_NO_ORDER:
-        return list(others.T)
-    # sorted, so that the same ratings given by other people have the same mean to the last digit
-    return [row_means(np.sort(others, axis=1))]
-
-
-def _ceiling_without(pairs: list[_AgainstOthers], units: Codes, n_kinds: int) -> Floats:
-    """Ceiling, judge and difference without each unit, shape (k, 3)."""
-    k = int(units.max()) + 1
-    parts = np.array([pair.without(units, k) for pair in progress(pairs, "raters")]).reshape(n_kinds, -1, k)
-    return _ceiling_row(np.moveaxis(parts, 2, 0))
 
 
 def _ceiling_row(parts: Floats) -> Floats:

@@ -85,9 +85,10 @@ def named_coefficient(method: str, coefficient: str | None, options: Sequence[st
     >>> named_coefficient("spearman", "kendall"), named_coefficient("pearson", None)
     ('kendall', 'pearson')
     """
-    if (asked := coefficient or method) not in options and (name := OTHER_NAMES.get(str(asked).casefold())) in options:
+    named = coefficient or method
+    if named not in options and (name := OTHER_NAMES.get(str(named).casefold())) in options:
         rule, word = f"must be one of {', '.join(map(repr, options))}", "coefficient" if coefficient else "method"
-        raise ArgumentError(word, rule, f"got {asked!r}, which is called {name!r} here")
+        raise ArgumentError(word, rule, f"got {named!r}, which is called {name!r} here")
     if coefficient is None:
         return choice(method, "method", options)
     if method not in ("spearman", coefficient):
@@ -158,8 +159,19 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
     if coefficient not in PAIR_SUMS:
         return moment_statistic(x[:, None], y[:, None], w, coefficient)
     first, second = levels_of(x), levels_of(y)
-    sums = weighted_pair_sums(first, second, w, PAIR_SUMS[coefficient])
     distinct = np.minimum(*((weight_by_level(w, c) > 0).sum(axis=0) for c in (first, second)))
+    square, names = w.sum(axis=0) ** 2, PAIR_SUMS[coefficient]
+    exact = w.astype(exact_type(square.max(initial=0)))
+
+    def tied(codes: Codes) -> Floats:
+        return np.asarray(np.square(weight_by_level(exact, codes)).sum(axis=0), dtype=float)
+
+    # tied pairs are counted by level, only the balance needs all pairs
+    sums = {"balance": _balance(first, second, exact)}
+    if "x" in names or "both" in names:
+        sums |= {"x": square - tied(first), "y": square - tied(second)}
+    if "both" in names:
+        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
     return from_pairs(coefficient, sums, w.sum(axis=0), distinct)
 
 
@@ -266,22 +278,6 @@ def weight_by_level(w: Floats, codes: Codes) -> Floats:
 # --- under weights ----------------------------------------------------------------------------------------------
 
 
-def weighted_pair_sums(first: Codes, second: Codes, w: Floats, names: tuple[str, ...]) -> Sums:
-    """The sums under each column of weights; tied pairs are counted by level, only the balance needs all pairs."""
-    square = w.sum(axis=0) ** 2
-    w = w.astype(exact_type(square.max(initial=0)))
-
-    def tied(codes: Codes) -> Floats:
-        return np.asarray(np.square(weight_by_level(w, codes)).sum(axis=0), dtype=float)
-
-    sums = {"balance": _balance(first, second, w)}
-    if "x" in names or "both" in names:
-        sums |= {"x": square - tied(first), "y": square - tied(second)}
-    if "both" in names:
-        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
-    return sums
-
-
 def members_of(codes: Codes | None) -> list[Codes]:
     """The items of each code."""
     assert codes is not None
@@ -375,10 +371,15 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
     below = _dominated(first, second)
     # items with equal x and lower y, and the other way round
     level_x, level_y = (_place_within(a, b) for a, b in ((first, second), (second, first)))
-    above = n - lower_x - same_x - lower_y - same_y + below + level_x + level_y + same
-    left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
+    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
+
+
+def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: Any, level: Sequence[Any]) -> Sums:
+    """Pair sums from counts of items: equal in x, in y, in both; lower in x, in y, in both; lower at equal x, at y."""
+    above = n - lower[0] - same[0] - lower[1] - same[1] + below + level[0] + level[1] + same[2]
+    left_up, right_down = lower[0] - below - level[1], lower[1] - below - level[0]
     both = below + above + left_up + right_down
-    return {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+    return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
 
 
 def _pair_table(first: Codes, second: Codes) -> dict[str, Any]:
@@ -389,10 +390,7 @@ def _pair_table(first: Codes, second: Codes) -> dict[str, Any]:
     lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
     level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
     below = level_x.cumsum(axis=0) - level_x
-    above = n - lower_x - same_x - lower_y - same_y + below + level_x + level_y + same
-    left_up, right_down = lower_x - below - level_y, lower_y - below - level_x
-    both = below + above + left_up + right_down
-    rows = {"balance": below + above - left_up - right_down, "x": n - same_x, "y": n - same_y, "both": both}
+    rows = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
     return {name: np.broadcast_to(row, shape) for name, row in rows.items()}
 
 
@@ -439,9 +437,6 @@ def _smaller_before(rank: Codes) -> Codes:
         moved[:, spot] = where, now
         where, now = moved
     return count
-
-
-# --- means ------------------------------------------------------------------------------------------------------
 
 
 def settled(means: Floats, scale: float | None = None) -> Floats:

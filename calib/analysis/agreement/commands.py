@@ -34,8 +34,8 @@ def agree(
     if not (table or latex):
         show_results(results, out, conclude=True)
         return
-    shown = results.table()
-    typer.echo(shown_text(shown.to_latex() if latex else shown))
+    frame = results.table()
+    typer.echo(shown_text(frame.to_latex() if latex else frame))
     write(results.to_frame(), out)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples
 from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.result import Interval, short
 
 TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
@@ -166,10 +166,6 @@ def compare(
     rng : Generator or int, optional
         Of these draws: a seed, for the same numbers again.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     ValueError
@@ -206,26 +202,25 @@ def compare(
     if isinstance(names, str) or len(names) != 2:
         raise ArgumentError("names", "must be two", f"got {names!r}")
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
-    given = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
-    scores = _three_scores(x1, x2, y, given)
-    one, two = _on_shared_items(*scores, given)
-    levels.check_level(one, "method" if coefficient is None else "coefficient")
-    one, two, n_skipped = _on_shared_groups(one, two)
+    options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
+    scores = comparable(named, x1=x1, x2=x2, y=y)
+    argument = "method" if coefficient is None else "coefficient"
+    one, two, n_skipped = _designs_in_common(scores, options, argument)
     first, second = estimate(one), estimate(two)
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
     warned = unread_cautions(judges, scores[2]) if missing == "drop" else ()
-    warned += _tie_warning(named, ties[0]["ties_x"], ties[1]["ties_x"], names) + _test_warnings(one, test)
-    how = test, confidence, n_resamples, np.random.default_rng(rng)
-    spread, interval, p_value, undefined = _test_of_no_difference(one, two, (first, second), *how)
+    warned += _test_warnings(one, test, (ties[0]["ties_x"], ties[1]["ties_x"]), names)
+    draws = n_resamples, np.random.default_rng(rng)
+    spread, interval, p_value, undefined = _test_of_no_difference(one, two, (first, second), test, confidence, *draws)
     warned += undefined
     for text in warned:
         check.warn(text)
     warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
     cautions = reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
-    lacks = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
-    at_hand = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
+    n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
+    factors = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
     return Comparison(
         estimate=difference,
         std_error=spread.std_error,
@@ -236,12 +231,12 @@ def compare(
         second=second,
         names=(str(names[0]), str(names[1])),
         test=test,
-        generalises_to="these " + (at_hand or "items") if test.startswith("perm") else spread.speaks_of,
+        generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
         reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
         systems_are=systems_taken_as(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
-        n_missing_first=lacks[0],
-        n_missing_second=lacks[1],
+        n_missing_first=n_missing[0],
+        n_missing_second=n_missing[1],
         n_skipped=n_skipped,
         ties_first=ties[0]["ties_x"],
         ties_second=ties[1]["ties_x"],
@@ -253,23 +248,15 @@ def compare(
     )
 
 
-def _three_scores(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, given: dict[str, Any]) -> tuple[Floats, Floats, Floats]:
-    a, b, c = comparable(given["coefficient"], x1=x1, x2=x2, y=y)
-    check.same_length(x1=a, x2=b, y=c, groups=given["groups"], systems=given["systems"])
-    return a, b, c
-
-
-def _on_shared_items(a: Floats, b: Floats, c: Floats, given: dict[str, Any]) -> tuple[Design, Design]:
-    """Both designs on the items that all three scored."""
-    if given["missing"] == "zero":
+def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argument: str) -> tuple[Design, Design, int]:
+    """Both designs on the items that all three scored and the groups in which both have a coefficient."""
+    a, b, human = scores
+    check.same_length(x1=a, x2=b, y=human, groups=options["groups"], systems=options["systems"])
+    if options["missing"] == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
-    there = np.where(np.isfinite(a + b), c, np.nan)
-    one, two = (levels.design_of(v, there, **given)[0] for v in (a, b))
-    return one, two
-
-
-def _on_shared_groups(one: Design, two: Design) -> tuple[Design, Design, int]:
-    """Both designs on the groups in which both have a coefficient."""
+    shared = np.where(np.isfinite(a + b), human, np.nan)
+    one, two = (levels.design_of(v, shared, **options)[0] for v in (a, b))
+    levels.check_level(one, argument)
     if one.level != "group" or one.constant != "skip":
         return one, two, 0
     defined = np.isfinite(within(one)) & np.isfinite(within(two))
@@ -277,49 +264,43 @@ def _on_shared_groups(one: Design, two: Design) -> tuple[Design, Design, int]:
     return one.only(keep), two.only(keep), int((~defined).sum())
 
 
-def _tie_warning(coefficient: str, first: float, second: float, names: tuple[str, str]) -> tuple[str, ...]:
-    low, high = sorted((first, second))
-    if coefficient != "kendall" or not high > 2 * low or high < _FEW_TIES:
-        return ()
-    more, fewer = names if first > second else names[::-1]
-    return (
-        f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
-        f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
-    )
-
-
-def _test_warnings(design: Design, test: str) -> tuple[str, ...]:
+def _test_warnings(design: Design, test: str, ties: tuple[float, float], names: tuple[str, str]) -> tuple[str, ...]:
+    """What to know of ties and of the test; refuses a test that does not go with the design."""
+    warned: tuple[str, ...] = ()
+    low, high = sorted(ties)
+    if design.coefficient == "kendall" and high > 2 * low and high >= _FEW_TIES:
+        more, fewer = names if ties[0] > ties[1] else names[::-1]
+        warned = (
+            f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
+            f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
+        )
     if test in BOOTSTRAPS:
-        return spreads.warnings_of_bootstrap(design, test, "test")
+        return warned + spreads.warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
             raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
     if test != "williams":
-        return ()
+        return warned
     if (design.level, design.coefficient) != ("item", "pearson"):
-        given = f"got {design.level!r} and {design.coefficient!r}"
-        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", given)
-    shared = [name for name, codes in zip(("groups", "systems"), design.units, strict=True) if _holds_several(codes)]
-    if shared:
-        rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
-        raise ArgumentError("test", rule, mentions=shared[:1])
-    return ()
+        got = f"got {design.level!r} and {design.coefficient!r}"
+        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
+    for name, codes in zip(("groups", "systems"), design.units, strict=True):
+        if codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
+            rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
+            raise ArgumentError("test", rule, mentions=(name,))
+    return warned
 
 
-def _holds_several(codes: Codes | None) -> bool:
-    return codes is not None and int(codes.max(initial=-1)) + 1 < len(codes)
-
-
-def _why_none(design: Design, names: Sequence[str], found: tuple[float, float], test: str) -> str:
+def _why_none(design: Design, names: Sequence[str], values: tuple[float, float], test: str) -> str:
     """Why there is no interval of the difference, in words."""
-    undefined = [name for name, value in zip(names, found, strict=True) if not np.isfinite(value)]
+    undefined = [name for name, value in zip(names, values, strict=True) if not np.isfinite(value)]
     if undefined and design.n and np.ptp(design.y) > 0:
         return f"{' and '.join(undefined)} {'has' if len(undefined) == 1 else 'have'} no coefficient"
     if undefined and design.level == "group":
         return "there is no group in which both have a coefficient"
-    if found[0] == found[1]:
+    if values[0] == values[1]:
         return "the two agree with the human scores alike"
-    return spreads.no_interval_reason(design, found[0] - found[1], test)
+    return spreads.no_interval_reason(design, values[0] - values[1], test)
 
 
 # --- the tests --------------------------------------------------------------------------------------------------
@@ -336,14 +317,14 @@ _NOTHING = _Tested(NO_SPREAD, NO_INTERVAL, float("nan"))
 
 
 def _test_of_no_difference(
-    one: Design, two: Design, found: tuple[float, float], test: str, confidence: float, n_resamples: int, rng: Rng
+    one: Design, two: Design, values: tuple[float, float], test: str, confidence: float, n_resamples: int, rng: Rng
 ) -> _Tested:
-    difference = found[0] - found[1]
+    difference = values[0] - values[1]
     if not np.isfinite(difference) or (test in BOOTSTRAPS and not spreads.has_several_units(one, test)):
         return _NOTHING
     if test in BOOTSTRAPS:
         return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
-    outcome = _jackknife_test(one, two, found, confidence)
+    outcome = _jackknife_test(one, two, values, confidence)
     if test == "williams":
         return outcome._replace(p_value=_williams_p(one.x, two.x, one.y))
     if test == "jackknife":
@@ -351,23 +332,23 @@ def _test_of_no_difference(
     return outcome._replace(p_value=_permutation_p(one, two, difference, test, n_resamples, rng))
 
 
-def _jackknife_test(one: Design, two: Design, found: tuple[float, float], confidence: float) -> _Tested:
+def _jackknife_test(one: Design, two: Design, values: tuple[float, float], confidence: float) -> _Tested:
     left = [levels.left_out(design) for design in (one, two)]
     apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
     variance, df, name = spreads.design_variance(one, apart)
-    difference = found[0] - found[1]
+    difference = values[0] - values[1]
     if not np.isfinite(variance):
         return _NOTHING
     whole = Spread(name, float(np.sqrt(variance)), df, one.speaks_of, bounds=(-2.0, 2.0))
     if abs(difference) < _ROUNDING and whole.std_error < _ROUNDING:  # nowhere do they differ
         return _Tested(whole, NO_INTERVAL, 1.0)
     parts = [spreads.jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
-    if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, found)) >= 1 - _ROUNDING:
+    if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, values)) >= 1 - _ROUNDING:
         return _Tested(whole, whole.interval(difference, confidence), whole.p_value(difference))
-    return _test_on_z(whole, (parts[0], parts[1]), found, confidence)
+    return _test_on_z(whole, (parts[0], parts[1]), values, confidence)
 
 
-def _test_on_z(whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, float], confidence: float) -> _Tested:
+def _test_on_z(whole: Spread, parts: tuple[Spread, Spread], values: tuple[float, float], confidence: float) -> _Tested:
     """The interval of a difference of skewed estimates, from both on Fisher's z scale.
 
     There the two are taken as normal, with their jackknife variances and the covariance
@@ -379,27 +360,23 @@ def _test_on_z(whole: Spread, parts: tuple[Spread, Spread], found: tuple[float, 
         return _NOTHING
     v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
     shared = float(np.clip((v1 + v2 - v) / (2 * np.sqrt(v1 * v2)), -1, 1))  # correlation of the two estimates
-    (z1, z2), (e1, e2) = np.arctanh(found), [p.std_error / (1 - r**2) for p, r in zip(parts, found, strict=True)]
+    (z1, z2), (e1, e2) = np.arctanh(values), [p.std_error / (1 - r**2) for p, r in zip(parts, values, strict=True)]
     across, along = e1 * _CIRCLE[0], e2 * (shared * _CIRCLE[0] + np.sqrt(1 - shared**2) * _CIRCLE[1])
 
     def ends(t: float) -> Interval:
         differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
         return Interval(float(differences.min()), float(differences.max()))
 
-    interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
-    return _Tested(whole, interval, _p_where_interval_meets_0(found[0] - found[1], ends, whole.df))
-
-
-def _p_where_interval_meets_0(difference: float, ends: Callable[[float], Interval], df: float) -> float:
-    """The level at which the interval's end just meets 0."""
-    if abs(difference) < _ROUNDING:
-        return 1.0
-
     def facing(t: float) -> float:
         return ends(t).low if difference > 0 else -ends(t).high
 
+    interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
+    difference = values[0] - values[1]
+    if abs(difference) < _ROUNDING:
+        return _Tested(whole, interval, 1.0)
+    # the p-value is the level at which the interval's end just meets 0
     t = _FAR if facing(_FAR) > 0 else optimize.brentq(facing, 0.0, _FAR)
-    return float(2 * stats.t.sf(t, df))
+    return _Tested(whole, interval, float(2 * stats.t.sf(t, whole.df)))
 
 
 def _bootstrap_test(one: Design, two: Design, test: str, confidence: float, n_resamples: int, rng: Rng) -> _Tested:
@@ -411,12 +388,12 @@ def _bootstrap_test(one: Design, two: Design, test: str, confidence: float, n_re
     differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
     differences[np.abs(differences) < _ROUNDING] = 0.0
     spread, warned = spreads.percentile_spread(differences, test)
-    found = spread.resamples
-    if found is None or not len(found):
+    defined = spread.resamples
+    if defined is None or not len(defined):
         return _NOTHING._replace(warnings=warned)
     # the level at which the percentile interval just meets 0
-    tail = min((found <= 0).sum(), (found >= 0).sum())
-    p_value = float(min(1.0, 2 * (tail + 1) / (len(found) + 1)))
+    tail = min((defined <= 0).sum(), (defined >= 0).sum())
+    p_value = float(min(1.0, 2 * (tail + 1) / (len(defined) + 1)))
     return _Tested(spread, spread.interval(0.0, confidence), p_value, warned)
 
 
@@ -431,9 +408,9 @@ def _permutation_p(one: Design, two: Design, difference: float, test: str, n_res
         sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
         flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
         masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
-        found = levels.exchanged(first, second, masks) - levels.exchanged(first, second, ~masks)
-        seen += int((np.abs(found) >= abs(difference) - _ROUNDING).sum())
-        used += int(np.isfinite(found).sum())
+        exchanged = levels.exchanged(first, second, masks) - levels.exchanged(first, second, ~masks)
+        seen += int((np.abs(exchanged) >= abs(difference) - _ROUNDING).sum())
+        used += int(np.isfinite(exchanged).sum())
     return (seen + 1) / (used + 1)
 
 

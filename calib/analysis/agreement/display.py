@@ -14,7 +14,7 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHA
 from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import bracket, short
-from calib.stats import Comparison, Ranking, Reliability, Result
+from calib.stats import Comparison, Ranking, Reliability
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import (
@@ -39,44 +39,39 @@ if TYPE_CHECKING:
 def highest_agreement(labels: Sequence[Mapping[str, Any]], results: Sequence[Agreement]) -> list[str]:
     """One sentence about the highest, of one coefficient only: the highest of unlike ones means nothing."""
     kinds = [(result.coefficient, result.level) for result in results]
-    known = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
-    if not known:
+    defined = [i for i, r in enumerate(results) if kinds[i] == kinds[0] and not math.isnan(r.estimate)]
+    if not defined:
         return ["No coefficient could be computed, so nothing can be concluded."]
-    best = max(known, key=lambda i: results[i].estimate)
-    name = told_apart(labels)[best]
-    words = f"{COEFFICIENTS[results[best].coefficient]} = {short(results[best].estimate)}, {_claim(results[best])}"
-    if len(known) == 1:
-        return [f"{name}{': ' * bool(name)}{words}."]
-    return [f"The highest of {len(known)} ({name}): {words}; the highest of several looks better than it is."]
-
-
-def _claim(result: Agreement) -> str:
-    """What the interval of an agreement says, and no more."""
-    low, high = result.interval
-    words = bracket(result.interval, result.confidence_level)
+    place = max(defined, key=lambda i: results[i].estimate)
+    name, best = told_apart(labels)[place], results[place]
+    low, high = best.interval
     if math.isnan(low):
-        why = f" ({result.reason})" if result.reason else ""
-        return f"{words}{why}: it says nothing beyond these data"
-    about = f"{words}, which speaks about {result.generalises_to}"
-    if result.coefficient in SHARES:
-        return f"{about}; chance alone gives a share above 0, too"
-    return f"{about}, and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+        claim = f"{f' ({best.reason})' if best.reason else ''}: it says nothing beyond these data"
+    else:
+        zero = f", and {'does not exclude 0' if low <= 0 <= high else 'excludes 0'}"
+        share = "; chance alone gives a share above 0, too"
+        claim = f", which speaks about {best.generalises_to}{share if best.coefficient in SHARES else zero}"
+    ends = bracket(best.interval, best.confidence_level)
+    words = f"{COEFFICIENTS[best.coefficient]} = {short(best.estimate)}, {ends}{claim}"
+    if len(defined) == 1:
+        return [f"{name}{': ' * bool(name)}{words}."]
+    return [f"The highest of {len(defined)} ({name}): {words}; the highest of several looks better than it is."]
 
 
 def agreement_fact(results: Results[Agreement]) -> str:
     """How far they agree: one coefficient, or the lowest and the highest of several alike."""
-    known = [i for i, r in enumerate(results) if not math.isnan(r.estimate)]
-    kinds = {(results[i].coefficient, results[i].level) for i in known}
+    defined = [i for i, r in enumerate(results) if not math.isnan(r.estimate)]
+    kinds = {(results[i].coefficient, results[i].level) for i in defined}
     if len(kinds) != 1:
         return ""
-    symbol, names = COEFFICIENTS[results[known[0]].coefficient], told_apart(results.labels)
-    low, high = (choose(known, key=lambda i: results[i].estimate) for choose in (min, max))
+    symbol, names = COEFFICIENTS[results[defined[0]].coefficient], told_apart(results.labels)
+    low, high = (choose(defined, key=lambda i: results[i].estimate) for choose in (min, max))
     if low == high:
         return f"{symbol} {results[low].estimate:.2f}{_beside_zero(results[low])}"
     ends = " to ".join(f"{results[i].estimate:.2f} ({visible(names[i], 30)})" for i in (low, high))
-    sure = [i for i in known if _beside_zero(results[i]) == _NOT_ZERO]
-    said = f"; {len(sure)} of {len(known)} intervals exclude 0" if any(_beside_zero(results[i]) for i in known) else ""
-    return f"{symbol} from {ends}{said}"
+    beside = [_beside_zero(results[i]) for i in defined]
+    excluded = f"; {beside.count(_NOT_ZERO)} of {len(defined)} intervals exclude 0" if any(beside) else ""
+    return f"{symbol} from {ends}{excluded}"
 
 
 _NOT_ZERO = ", the interval excludes 0"
@@ -100,24 +95,22 @@ def comparison_fact(results: Results[Comparison]) -> str:
 
 def ranking_fact(results: Results[Ranking]) -> str:
     """Who leads, and who is not told apart from that judge."""
-    facts = [_lead(result) for result in results]
+    facts = []
+    for result in results:
+        ranked = [place for place, cluster in enumerate(result.clusters) if cluster and place]
+        alike = [result.names[place] for place in ranked if not result.distinct[0, place]]
+        if not result.clusters[0]:
+            facts.append("no coefficient could be computed")
+        elif not result.distinct.any():
+            facts.append("these data do not tell the judges apart")
+        elif alike:
+            all_alike = " and ".join(filter(None, (", ".join(alike[:-1]), alike[-1])))
+            facts.append(f"{result.names[0]} leads, not told apart from {all_alike}")
+        else:
+            facts.append(f"{result.names[0]} leads, ahead of all others")
     if len(set(facts)) == 1:
         return facts[0]
     return "; ".join(f"{name}: {fact}" for name, fact in zip(told_apart(results.labels), facts, strict=True))
-
-
-def _lead(result: Ranking) -> str:
-    if not result.clusters[0]:
-        return "no coefficient could be computed"
-    if not result.distinct.any():
-        return "these data do not tell the judges apart"
-    known = [place for place, cluster in enumerate(result.clusters) if cluster and place]
-    alike = [result.names[place] for place in known if not result.distinct[0, place]]
-    return f"{result.names[0]} leads, {f'not told apart from {_all_of(alike)}' if alike else 'ahead of all others'}"
-
-
-def _all_of(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def reliability_fact(results: Results[Reliability]) -> str:
@@ -163,14 +156,8 @@ def told_once(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns=[*twice, *(name for name in other if frame[name].equals(frame["estimate"]))])
 
 
-# --- agreement --------------------------------------------------------------------------------------------------------
-
-
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
 _CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
-
-
-# --- rows -------------------------------------------------------------------------------------------------------
 
 
 def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -189,10 +176,10 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
     n = 24 groups
     """
     pairs = figure.checked_pairs([results], Agreement)
-    facts, found = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, found)
+    facts, agreements = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, agreements)
     _rows_by_head(rows)
-    rows.ax.set_xlabel(_agreement_words(found))
+    rows.ax.set_xlabel(_agreement_words(agreements))
     figure.say_title(rows.ax, title_of(facts, rows.names, "against "), agreement_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
 
@@ -211,11 +198,15 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     ['a minus b']
     """
     pairs = figure.checked_pairs([results], Comparison)
-    facts, found = [_contrast(label, r) for label, r in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, found, unnamed="judges")
+    facts, comparisons = [], [r for _, r in pairs]
+    for label, r in pairs:  # both judges in one entry, as the row of a difference is called
+        rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
+        judges = " minus ".join(visible(name, 18) for name in r.names)
+        facts.append(rest | {"judges": judges} | _facts(r) | {"test": r.test})
+    rows = figure.rows_of(ax, facts, comparisons, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
-    tests = ", ".join(dict.fromkeys(r.test for r in found))
-    rows.ax.set_xlabel(f"difference, {_agreement_words(found)}\nhollow: not told apart ({tests})")
+    tests = ", ".join(dict.fromkeys(r.test for r in comparisons))
+    rows.ax.set_xlabel(f"difference, {_agreement_words(comparisons)}\nhollow: not told apart ({tests})")
     shared = title_of(facts, [*rows.names, "test"], "against ")
     figure.say_title(rows.ax, shared, comparison_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
@@ -238,7 +229,13 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     pairs = figure.checked_pairs([results], Ranking)
     facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
-    clusters = [words for _, r in pairs for words in _cluster_words(r)]
+    clusters: list[str] = []
+    for _, r in pairs:
+        words = [f"cluster {cluster}" for cluster in r.clusters]
+        if len(set(r.clusters) - {0}) < 2:  # one cluster holds all
+            apart = r.distinct[0, : len(r.names)].tolist()
+            words = ["told apart from the first" if a else "the first, or not told apart from it" for a in apart]
+        clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
     alone = [one for _, r in pairs for one in r.agreements]
     rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
     in_order = sorted(set(clusters), key=lambda c: (len(c), c))
@@ -246,21 +243,12 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     for mark in rows.marks:
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
-    apart = any(len(set(r.clusters)) > 1 for _, r in pairs)
-    how = "clusters are told apart from each other" if apart else "told apart from the first or not"
+    several = any(len(set(r.clusters)) > 1 for _, r in pairs)
+    how = "clusters are told apart from each other" if several else "told apart from the first or not"
     rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
     fact = ranking_fact(Results.of(pairs))
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
     return figure.finished(rows.ax, ax)
-
-
-def _cluster_words(result: Ranking) -> list[str]:
-    """Of each judge its cluster, or, where one cluster holds all, whether it is told apart from the first."""
-    if len(set(result.clusters) - {0}) > 1:
-        return [f"cluster {cluster}" if cluster else "no coefficient" for cluster in result.clusters]
-    first = ("the first, or not told apart from it", "told apart from the first")
-    apart = [bool(result.distinct[0, place]) for place in range(len(result.names))]
-    return [first[a] if c else "no coefficient" for a, c in zip(apart, result.clusters, strict=True)]
 
 
 def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
@@ -320,19 +308,6 @@ def _facts(result: Any) -> dict[str, str]:
     return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
-def _contrast(label: Mapping[str, Any], result: Comparison) -> dict[str, Any]:
-    """A label with both judges in one entry, as the row of a difference is called."""
-    rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
-    judges = " minus ".join(visible(name, 18) for name in result.names)
-    return rest | {"judges": judges} | _facts(result) | {"test": result.test}
-
-
-def _say_above(ax: Axes, label: Mapping[str, Any], result: Result) -> None:
-    """The result in one sentence, with what its axes do not name."""
-    head = title_of([label], ["rater", "against"])
-    figure.say_title(ax, head, str(result))
-
-
 # --- pairs and groups -------------------------------------------------------------------------------------------
 
 
@@ -357,53 +332,52 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('human', 'judge')
     """
-    label, found = figure.single_pair(result, Agreement)
+    from matplotlib.lines import Line2D
+
+    label, one = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
-    scores_y, scores_x, kinds, unit = _cloud(found)
+    scores_y, scores_x, kinds, unit = _cloud(one)
     rng = np.random.default_rng(0)
-    human, judge = (_spread_out(values, rng, found.level) for values in (scores_y, scores_x))
+    human, judge = (_spread_out(values, rng, one.level) for values in (scores_y, scores_x))
     if binned := len(human) > _MOST_POINTS:
         _draw_bins(drawn, scores_y, scores_x)
         human, judge = scores_y, scores_x
     else:
-        _draw_points(drawn, human, judge, kinds)
-    means = _MEANS if found.level == "system" else ""
+        alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
+        for place, (kind, rows) in enumerate(kinds.items()):
+            colour, marker = figure.look_of(place)
+            name = plain_text(kind, 24)
+            drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
+    means = _MEANS if one.level == "system" else ""
     drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not scores_y)}")
     drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not scores_x)}")
     figure.plain_frame(drawn)
-    _say_above(drawn, label, found)
+    figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
     if unit and kinds and not binned:
-        _legend_beside(drawn, unit)
+        legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
+        for handle in legend.legend_handles:
+            assert isinstance(handle, Line2D)
+            handle.set(alpha=1, markersize=5)
     return drawn
-
-
-def _draw_points(ax: Axes, human: Floats, judge: Floats, kinds: Mapping[Any, Any]) -> None:
-    alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
-    for place, (kind, rows) in enumerate(kinds.items()):
-        colour, marker = figure.look_of(place)
-        name = plain_text(kind, 24)
-        ax.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, markersize=size, label=name)
 
 
 def _draw_bins(ax: Axes, human: Floats, judge: Floats) -> None:
     """How many pairs are where: a point each would hide all but the topmost, and make a page of megabytes."""
-    edges = [_bin_edges(values) for values in (human, judge)]
+    edges = []
+    for values in (human, judge):  # a bin for each level of few, forty of equal width of many
+        levels = np.unique(values)
+        if len(levels) > _FEW_LEVELS:
+            edges.append(np.linspace(levels[0], levels[-1], 41))
+        elif len(levels) == 1:
+            edges.append(np.array([levels[0] - 0.5, levels[0] + 0.5]))
+        else:
+            middle = (levels[1:] + levels[:-1]) / 2
+            edges.append(np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]]))
     counts = np.histogram2d(human, judge, bins=edges)[0]
     shade = np.ma.masked_equal(counts, 0).T
     # from the smallest count on, so that a single pair is seen
     mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
     ax.figure.colorbar(mesh, ax=ax, pad=0.02, label="pairs")
-
-
-def _bin_edges(values: Floats) -> Floats:
-    """A bin for each level of few, forty of equal width of many."""
-    levels = np.unique(values)
-    if len(levels) > _FEW_LEVELS:
-        return np.linspace(levels[0], levels[-1], 41)
-    if len(levels) == 1:
-        return np.array([levels[0] - 0.5, levels[0] + 0.5])
-    middle = (levels[1:] + levels[:-1]) / 2
-    return np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]])
 
 
 def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
@@ -415,26 +389,17 @@ def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
         kinds = {name: [place] for place, name in enumerate(systems)}
         return (human, judge, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (human, judge, one, "")
     for labels, unit in ((sample.group, "group"), (sample.system, "system")):
-        found = _members(labels)
-        if 1 < len(found) <= len(figure.COLOURS):
-            return sample.y, sample.x, found, unit
+        kinds = _members(labels)
+        if 1 < len(kinds) <= len(figure.COLOURS):
+            return sample.y, sample.x, kinds, unit
     return sample.y, sample.x, one, ""
 
 
-def _legend_beside(ax: Axes, title: str) -> None:
-    from matplotlib.lines import Line2D
-
-    legend = ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
-    for handle in legend.legend_handles:
-        assert isinstance(handle, Line2D)
-        handle.set(alpha=1, markersize=5)
-
-
 def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
+    members: dict[Any, list[int]] = {}
     for place, label in enumerate(() if labels is None else labels):
-        found.setdefault(label, []).append(place)
-    return found
+        members.setdefault(label, []).append(place)
+    return members
 
 
 def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
@@ -451,10 +416,6 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
 
     Groups have their names where there are at most forty.
 
-    Raises
-    ------
-    ValueError
-        If it is of another level.
 
     Examples
     --------
@@ -465,52 +426,43 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     Spearman rho inside each group
     1 of 3 groups has none: a rater gives it a single value; left out of the mean
     """
-    label, found = figure.single_pair(result, Agreement)
-    if found.level != "group":
-        raise ArgumentError("result", "must be of level 'group'", f"is of level {found.level!r}")
-    inside = found.sample.within
-    shown = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
+    label, one = figure.single_pair(result, Agreement)
+    if one.level != "group":
+        raise ArgumentError("result", "must be of level 'group'", f"is of level {one.level!r}")
+    inside = one.sample.within
+    ordered = sorted((name for name in inside if not math.isnan(inside[name])), key=lambda name: -inside[name])
     drawn = figure.axes_of(ax)
     figure.zero_line(drawn)
-    _band(drawn, found)
-    pitch = 1.0 if len(shown) <= _NAMED else _FLAT / len(shown)
-    heights = [pitch * (place + 0.5) for place in range(len(shown))]
+    drawn.axvline(one.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
+    if not math.isnan(one.interval.low):
+        words = f"{100 * one.confidence_level:g} % CI of the mean"
+        drawn.axvspan(*one.interval, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
+    pitch = 1.0 if len(ordered) <= _NAMED else _FLAT / len(ordered)
+    heights = [pitch * (place + 0.5) for place in range(len(ordered))]
     size = 5.5 if pitch == 1 else 3
-    values, look = [inside[name] for name in shown], "o"
+    values, look = [inside[name] for name in ordered], "o"
     if len(values) > _MOST_POINTS:  # a curve through some of them
         some = np.linspace(0, len(values) - 1, _MOST_POINTS // 4).round().astype(int)
         values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
     drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=size, zorder=3)
-    drawn.set_ylim(pitch * len(shown) + 0.2, -0.2)
+    drawn.set_ylim(pitch * len(ordered) + 0.2, -0.2)
     drawn.tick_params(axis="y", length=0)
     figure.plain_frame(drawn, "x")
     most = 18 if figure.is_narrow(drawn) else 40
-    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name, most) for name in shown] if pitch == 1 else [])
-    drawn.set_ylabel("" if pitch == 1 else f"{len(shown)} groups, in order")
-    without = _without_one(found, len(inside) - len(shown))
-    drawn.set_xlabel(f"{COEFFICIENTS[found.coefficient]} inside each group{without}")
+    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name, most) for name in ordered] if pitch == 1 else [])
+    drawn.set_ylabel("" if pitch == 1 else f"{len(ordered)} groups, in order")
+    without = ""
+    if number := len(inside) - len(ordered):
+        what = "left out of the mean" if one.constant == "skip" else "0 in the mean"
+        noun = "group has" if len(inside) == 1 else "groups has" if number == 1 else "groups have"
+        without = f"\n{number} of {len(inside)} {noun} none: a rater gives it a single value; {what}"
+    drawn.set_xlabel(f"{COEFFICIENTS[one.coefficient]} inside each group{without}")
     handles = drawn.get_legend_handles_labels()[0]
-    above = f"above 0 in {sum(inside[name] > 0 for name in shown)} of {len(shown)} groups"
-    said = f"from {number_span(list(inside.values()))}" if found.coefficient in SHARES else above
-    fact = f"{COEFFICIENTS[found.coefficient]} {said}, {found.estimate:.2f} in the mean" if shown else ""
+    above = f"above 0 in {sum(inside[name] > 0 for name in ordered)} of {len(ordered)} groups"
+    where = f"from {number_span(list(inside.values()))}" if one.coefficient in SHARES else above
+    fact = f"{COEFFICIENTS[one.coefficient]} {where}, {one.estimate:.2f} in the mean" if ordered else ""
     figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), fact, columns=2)
     return figure.finished(drawn, ax)
-
-
-def _band(ax: Axes, result: Agreement) -> None:
-    low, high = result.interval
-    ax.axvline(result.estimate, color=figure.COLOURS[1], linewidth=1.4, zorder=2, label="mean")
-    if not math.isnan(low):
-        words = f"{100 * result.confidence_level:g} % CI of the mean"
-        ax.axvspan(low, high, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
-
-
-def _without_one(result: Agreement, number: int) -> str:
-    if not number:
-        return ""
-    what = "left out of the mean" if result.constant == "skip" else "0 in the mean"
-    noun = "group has" if len(result.sample.within) == 1 else "groups has" if number == 1 else "groups have"
-    return f"\n{number} of {len(result.sample.within)} {noun} none: a rater gives it a single value; {what}"
 
 
 def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -532,7 +484,10 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     pairs = figure.checked_pairs([results], Agreement)
     facts = [label | _facts(r) for label, r in pairs]
     names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
-    places = _map_places(facts, names)
+    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    again = [places[:i].count(place) for i, place in enumerate(places)]
+    # another result for the same cell has a row of its own
+    places = [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
     cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
     drawn = figure.axes_of(ax)
@@ -546,16 +501,6 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     shared = title_of(facts, [*names, "criterion"], "against ")
     figure.say_title(drawn, shared, agreement_fact(Results.of(pairs)))
     return figure.finished(drawn, ax)
-
-
-def _map_places(facts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Row and column of each result; another one for the same cell has a row of its own."""
-    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
-    again = [places[:i].count(place) for i, place in enumerate(places)]
-    return [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
-
-
-# --- ties -------------------------------------------------------------------------------------------------------
 
 
 def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -572,9 +517,9 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     n = 5 items
     """
     pairs = figure.checked_pairs([results], Agreement)
-    facts, found = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
+    facts, agreements = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
     styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
-    rows = figure.rows_of(ax, facts, found, unnamed="rater")
+    rows = figure.rows_of(ax, facts, agreements, unnamed="rater")
     drawn = rows.ax
     for mark in rows.marks:
         height, shares = rows.heights[mark.place], (mark.result.ties_x, mark.result.ties_y)
@@ -582,9 +527,9 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         for share, style in zip(shares, styles, strict=True):
             drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
     drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
-    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in found))
-    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(found)}")
-    judge, human = (number_span([100 * getattr(r, name) for r in found]) for name in ("ties_x", "ties_y"))
+    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in agreements))
+    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(agreements)}")
+    judge, human = (number_span([100 * getattr(r, name) for r in agreements]) for name in ("ties_x", "ties_y"))
     fact = f"the judge ties {judge} % of the pairs, people {human} %"
     shared = title_of(facts, rows.names, "against ")
     figure.legend_above(drawn, figure.style_handles(styles, lines=False), shared, fact)

@@ -95,8 +95,6 @@ def agreement(
     TableError
         If nothing matches, the level needs a column that is not there, or scores that are compared for
         the same value (kappa, exact, adjacent) are on two scales.
-    ValueError
-        If an option is unknown, or `convention` comes with what it sets.
 
     Examples
     --------
@@ -134,31 +132,26 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
     design = _factors_at(both, rules["level"])
     choice(rules["missing"], "missing", ("drop", "zero"))
     plain = {name: value for name, value in rules.items() if name != "missing"} | design
-    scores = {"drop": both["x"], "zero": _filled(both, pair.label)}
-    other = "drop" if rules["missing"] == "zero" else "zero"
-    known = _one_scale(pair, rules["coefficient"] or rules["method"])
-    with on_known_scales(known), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
-        found = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
-    found = with_warnings(found, pair.warnings + pair.fold_doubts)
+    scores = {"drop": both["x"], "zero": both["x"]}
+    if pair.label["method"] != "human" and "n_unread" in both:  # 0 for each reply that could not be read
+        read = both["n"].astype(float)
+        share = read / (read + both["n_unread"].astype(float))
+        scores["zero"] = both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
+    on_one_scale = _one_scale(pair, rules["coefficient"] or rules["method"])
+    with on_known_scales(on_one_scale), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
+        result = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
+    result = with_warnings(result, pair.warnings + pair.fold_doubts)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
-        return dataclasses.replace(found, missing="drop", estimate_other_missing=found.estimate)
+        return dataclasses.replace(result, missing="drop", estimate_other_missing=result.estimate)
+    other = "drop" if rules["missing"] == "zero" else "zero"
     estimate = stats.agreement(scores[other], both["y"], **plain, interval="none").estimate
     n_missing = int((both["x"].isna() | both["y"].isna()).sum())
-    return dataclasses.replace(found, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
+    return dataclasses.replace(result, missing=rules["missing"], n_missing=n_missing, estimate_other_missing=estimate)
 
 
 def _one_scale(pair: Pair, coefficient: str) -> bool:
     """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
     return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
-
-
-def _filled(both: pd.DataFrame, label: dict[str, Any]) -> pd.Series:
-    """A judge's scores with 0 for each reply that could not be read; people have no replies."""
-    if label["method"] == "human" or "n_unread" not in both:
-        return both["x"]
-    read = both["n"].astype(float)
-    share = read / (read + both["n_unread"].astype(float))
-    return both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
 
 
 def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
@@ -210,11 +203,6 @@ def compare(
         Labelled as for `agreement`, with `versus` (the second judge) and `n_unmatched`
         (items that one of the three lacks).
 
-    Raises
-    ------
-    TableError
-        As `agreement`.
-
     Examples
     --------
     >>> import calib
@@ -232,13 +220,13 @@ def compare(
     answers = []
     sides = zip(two_judges(scores_a, scores_b, human, columns), ("scores_a", "scores_b", "human"), strict=True)
     one, two, people = (scores_in(side, name) for side, name in sides)
-    for judges, name, frame, known, told in _pairs_of_judges(one, two, people, coefficient or method):
+    for judges, name, frame, on_one_scale, doubts in _pairs_of_judges(one, two, people, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with on_known_scales(known), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
+        with on_known_scales(on_one_scale), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both)}
-        answers.append((who, with_warnings(result, told)))
+        answers.append((who, with_warnings(result, doubts)))
     return Results.of(answers)
 
 
@@ -276,12 +264,6 @@ def rank_judges(
     Results
         Labelled by criterion and `against`.
 
-    Raises
-    ------
-    TableError
-        As `agreement`.
-    ValueError
-        If a criterion has fewer than two judges.
 
     Examples
     --------
@@ -297,19 +279,19 @@ def rank_judges(
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
-    found: dict[tuple[str, str], list[Pair]] = {}
-    files = given(scores, human, columns, names=("scores", "human"))
+    matched: dict[tuple[str, str], list[Pair]] = {}
+    files = given(scores, human, columns, names=_SIDES)
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
-        found.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
+        matched.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     answers = []
-    for (criterion, against), pairs in found.items():
+    for (criterion, against), pairs in matched.items():
         names = short_names([pair.label for pair in pairs])
         scored = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
         frame = all_known([pair.both for pair in pairs]).join(pd.concat(scored, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
-        known = [_one_scale(pair, coefficient or method) for pair in pairs]
-        with on_known_scales(all(known)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
+        on_one_scale = [_one_scale(pair, coefficient or method) for pair in pairs]
+        with on_known_scales(all(on_one_scale)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
             result = stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
         answers.append((label, with_warnings(result, [text for pair in pairs for text in pair.fold_doubts][:1])))
     return Results.of(answers)
@@ -331,14 +313,14 @@ def _pairs_of_judges(
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
             frame = all_known([a.frame, b.frame]).join(one).join(two)
             # what a judge was asked about, read or not
-            asked = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
-            frame = frame.assign(there_a=frame.index.isin(asked[0]), there_b=frame.index.isin(asked[1]))
+            items = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
+            frame = frame.assign(there_a=frame.index.isin(items[0]), there_b=frame.index.isin(items[1]))
             both = names[identity(a.label)], names[identity(b.label)]
-            known = [_one_scale(pair, coefficient) for pair in (a, b)]
-            yield both, a.label, frame, all(known), a.fold_doubts or b.fold_doubts
+            on_one_scale = [_one_scale(pair, coefficient) for pair in (a, b)]
+            yield both, a.label, frame, all(on_one_scale), a.fold_doubts or b.fold_doubts
     if not matched:
-        rule, held = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
-        raise TableArgumentError("scores_a", rule, held, mentions=("scores_b",))
+        rule, have = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
+        raise TableArgumentError("scores_a", rule, have, mentions=("scores_b",))
 
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -374,11 +356,6 @@ def reliability(
     Results
         Labelled by criterion, and by judge where there are some.
 
-    Raises
-    ------
-    TableError
-        If a criterion has fewer than two raters, the level needs a column that is not there, or people
-        are on two scales.
 
     Examples
     --------
@@ -396,8 +373,8 @@ def reliability(
     shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
     files = given(human, scores, columns, names=("human", "scores"), needs=("label",))
     panels = _panels(files.people, files.scores, level, purpose if shared else "", least=2)
-    for label, people, design, judge, known in panels:
-        with on_known_scales(known):
+    for label, people, design, judge, on_one_scale in panels:
+        with on_known_scales(on_one_scale):
             answers.append((label, stats.reliability(people, judge, **design, **options)))
     return Results.of(answers)
 
@@ -432,11 +409,6 @@ def alternative_annotator_test(
     Results
         Each with the same test of the best constant judge and the rank agreement beside it.
 
-    Raises
-    ------
-    TableError
-        If a criterion has fewer than three raters, `clustered` lacks a column `group`, or judge and
-        people are on two scales.
 
     Examples
     --------
@@ -450,14 +422,14 @@ def alternative_annotator_test(
     """
     as_typed(alternative_annotator_test, locals())
     answers = []
-    options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
-    files = given(scores, human, columns, names=("scores", "human"))
-    judges = scores_in(files.scores, "scores")
     level = "group" if clustered else "item"
-    for label, people, design, judge, known in _panels(files.people, judges, level, "the annotator test", least=3):
+    options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
+    files = given(scores, human, columns, names=_SIDES)
+    panels = _panels(files.people, scores_in(files.scores, "scores"), level, "the annotator test", least=3)
+    for label, people, design, judge, on_one_scale in panels:
         assert judge is not None
         groups = design["groups"] if clustered else None
-        with on_known_scales(known):
+        with on_known_scales(on_one_scale):
             answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
     return Results.of(answers)
 
@@ -471,27 +443,27 @@ def _panels(
     """
     people = scores_in(human, "human")
     judges = None if scores is None else scores_in(scores, "scores")
-    found = False
+    shared = False
     for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
         table, names = raters_side_by_side(rows)
         if len(names) < least:
             rule = f"must have {least} raters of {criterion!r} or more"
             raise TableArgumentError("human", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
-        known = one_scale({"criterion": criterion}, "people beside each other", human=rows)
+        people_alike = one_scale({"criterion": criterion}, "people beside each other", human=rows)
         if judges is None:
-            found = True
+            shared = True
             design = _factors_at(factors_of(rows, table.index), level)
-            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None, known
+            yield label | {"n_unmatched": 0}, table.to_numpy(), design, None, people_alike
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
-            found = True
-            both = one_scale(who, purpose, scores=mine, human=rows) if purpose else known
+            shared = True
+            alike = one_scale(who, purpose, scores=mine, human=rows) if purpose else people_alike
             design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
             label_here = who | label | {"n_unmatched": len(table) - len(items)}
-            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), both
-    if not found:
-        held = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
-        raise TableArgumentError("human", "and {0} must share a criterion", held, mentions=("scores",))
+            yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), alike
+    if not shared:
+        have = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
+        raise TableArgumentError("human", "and {0} must share a criterion", have, mentions=("scores",))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from calib.analysis.agreement.alpha import RatersResult, rating_table
+from calib.analysis.agreement.alpha import RatersResult
+from calib.analysis.agreement.scales import rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import Floats
@@ -59,8 +60,8 @@ class ICC(RatersResult):
 
     def __str__(self) -> str:
         if self._raters_differ:
-            shown = [("ICC(1)", "ICC(1)"), ("ICC(1,k)", f"ICC(1,{short(self.per_item)})")]
-            each = [f"{name} = {short(self.estimates[key])}, {self._bracket(key)}" for key, name in shown]
+            kinds = [("ICC(1)", "ICC(1)"), ("ICC(1,k)", f"ICC(1,{short(self.per_item)})")]
+            each = [f"{name} = {short(self.estimates[key])}, {self._bracket(key)}" for key, name in kinds]
             return f"{'; '.join(each)} (n = {self.n_one_way} items, whoever rated them)"
         one, mean = self.estimates["ICC(C,1)"], self.estimates["ICC(C,k)"]
         return (
@@ -100,11 +101,6 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     ICC
         NaN with fewer than two complete items, or where no rating differs.
 
-    Raises
-    ------
-    ValueError
-        If there is one rater only, or `confidence_level` is not between 0 and 1.
-
     Notes
     -----
     The F intervals take items as independent and effects as normal. Where items share a
@@ -127,9 +123,8 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     confidence = check.probability(confidence_level, "confidence_level")
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
-    squares = mean_squares(rating_sums(complete).sum(axis=0)[None, :], k)
-    r, c, e, _ = (float(value[0]) for value in squares)
-    one_way = _one_way(table, confidence)
+    r, c, e, _ = mean_squares(complete)
+    rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_c = _divided(r - e, r + (k - 1) * e)
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
@@ -137,55 +132,53 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
         limits_a = _absolute_limits(r, c, e, rho_a, n, k, confidence)
     estimates: dict[str, float] = {}
     intervals: dict[str, Interval] = {}
-    kinds = {"1": one_way[:3], "C,1": (rho_c, limits_c, k), "A,1": (rho_a, limits_a, k)}
+    kinds = {"1": (rho_1, limits_1, per_item), "C,1": (rho_c, limits_c, k), "A,1": (rho_a, limits_a, k)}
     for kind, (rho, limits, raters) in kinds.items():
         mean = f"ICC({kind[0]},k)"
         estimates |= {f"ICC({kind})": rho, mean: _stepped_up(rho, raters)}
         intervals |= {f"ICC({kind})": limits, mean: Interval(*(_stepped_up(end, raters) for end in limits))}
-    counted = {"n": n, "n_dropped": len(table) - n, "n_raters": k}
-    counted |= {"per_item": one_way.per_item, "n_one_way": one_way.n}
-    return ICC(estimates=estimates, intervals=intervals, confidence_level=confidence, **counted)
+    return ICC(
+        estimates=estimates,
+        intervals=intervals,
+        confidence_level=confidence,
+        n=n,
+        n_dropped=len(table) - n,
+        n_raters=k,
+        per_item=per_item,
+        n_one_way=n_one_way,
+    )
 
 
-class _OneWay(NamedTuple):
-    rho: float
-    limits: Interval
-    per_item: float
-    n: int
-
-
-def _one_way(table: Floats, confidence: float) -> _OneWay:
-    """ICC(1) of the items with two ratings or more."""
+def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, int]:
+    """ICC(1), its interval, ratings per item and number of the items with two ratings or more."""
     m = np.isfinite(table).sum(axis=1)
     table, m = table[m > 1], m[m > 1]
     n = len(table)
     if n < 2:
-        return _OneWay(float("nan"), NO_INTERVAL, float("nan"), n)
+        return float("nan"), NO_INTERVAL, float("nan"), n
     table = table - np.nanmean(table)
     means, per_item, df = row_means(table), n / float(np.sum(1 / m)), int(m.sum()) - n
     inside = float(np.nansum((table - means[:, None]) ** 2))
     within = inside / df if inside > 1e-12 * np.nansum(table**2) else 0.0
     items = per_item * float(np.var(means, ddof=1))
     rho = _divided(items - within, items + (per_item - 1) * within)
-    return _OneWay(rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n)
+    return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
 
 
-def rating_sums(complete: Floats) -> Floats:
-    """Sums of each item from which every mean square follows: 1, mean², sum of squares, one rating per rater."""
-    centred = complete - complete.mean() if len(complete) else complete
-    mean = centred.mean(axis=1)
-    return np.column_stack([np.ones(len(complete)), mean**2, (centred**2).sum(axis=1), centred])
-
-
-def mean_squares(totals: Floats, k: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Mean squares of items, raters, error, within items; `totals` of shape (B, 3 + k)."""
-    n, of_means, of_all, of_rater = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
+    """Mean squares of items, raters, error, within items, of ratings without gaps."""
+    n, k = complete.shape
+    centred = complete - complete.mean() if n else complete
+    sums = np.column_stack([centred.mean(axis=1) ** 2, (centred**2).sum(axis=1), centred]).sum(axis=0)
+    of_means, of_all, of_rater = sums[0], sums[1], sums[2:]
     with np.errstate(invalid="ignore", divide="ignore"):
-        correction = of_rater.sum(axis=1) ** 2 / (n * k)
-        items, raters = k * of_means - correction, (of_rater**2).sum(axis=1) / n - correction
-        within = np.where(of_all - k * of_means > 1e-12 * of_all, of_all - k * of_means, 0.0)
-        error = np.where(within - raters > 1e-12 * of_all, within - raters, 0.0)
-        return items / (n - 1), raters / (k - 1), error / ((n - 1) * (k - 1)), within / (n * (k - 1))
+        correction = of_rater.sum() ** 2 / (np.float64(n) * k)
+        items, raters = k * of_means - correction, (of_rater**2).sum() / np.float64(n) - correction
+        within = of_all - k * of_means if of_all - k * of_means > 1e-12 * of_all else 0.0
+        error = within - raters if within - raters > 1e-12 * of_all else 0.0
+        squares = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
+    r, c, e, w = squares.tolist()
+    return r, c, e, w
 
 
 def _divided(numerator: float, denominator: float) -> float:

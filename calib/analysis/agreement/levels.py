@@ -21,7 +21,6 @@ from calib.analysis.agreement.coefficients import (
     settled,
     weighted_correlation,
 )
-from calib.analysis.agreement.soft import soft_accuracy, soft_leave_out
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
@@ -106,9 +105,7 @@ class Design:
 
     def without(self, units: Codes) -> Floats:
         """The coefficient over all pairs without each unit in turn."""
-        if self.count is not None:
-            return many_samples.leave_out_counted(self.x, self.y, self.count, units, self.coefficient)
-        return many_samples.leave_out(self.x, self.y, units, self.coefficient)
+        return many_samples.leave_out(self.x, self.y, units, self.coefficient, self.count)
 
     def only(self, keep: NDArray[np.bool_]) -> Design:
         """The design of some of the pairs."""
@@ -189,14 +186,13 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     rows = max(design.n_systems, 1) if table is None else len(table[0])
     w = np.ones((1, rows)) if weights is None else weights
     if table is not None:
-        found = many_samples.column_correlation(*table, w, design.coefficient)
-        return found[0] if weights is None else found
-    system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
-    found = np.full((len(w), design.n_groups), np.nan)
-    for g, members in enumerate(members_of(design.group)):
-        items = w[:, system[members]]
-        found[:, g] = design.weighted(items, members)
-    return found[0] if weights is None else found
+        correlations = many_samples.column_correlation(*table, w, design.coefficient)
+    else:
+        system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
+        correlations = np.full((len(w), design.n_groups), np.nan)
+        for g, members in enumerate(members_of(design.group)):
+            correlations[:, g] = design.weighted(w[:, system[members]], members)
+    return correlations[0] if weights is None else correlations
 
 
 def table_of(design: Design) -> tuple[Floats, Floats] | None:
@@ -267,7 +263,7 @@ def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Float
     w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
     if means.design.coefficient == "spa":
         every = [None] * len(w) if systems is None else list(systems)
-        return np.array([soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
+        return np.array([many_samples.soft_accuracy(*means.cells, u, v) for u, v in zip(w, every, strict=True)])
     x, y, count = (matrix_product(w, v.T) for v in (means.x, means.y, means.count))
     return means.correlation(x, y, count, systems)
 
@@ -277,11 +273,11 @@ def check_level(design: Design, argument: str) -> None:
     if design.level == "group" and design.n_groups == 1:
         raise ArgumentError("groups", "must hold two groups or more with scores at level 'group'", "holds one")
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
-        given = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
-        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {given}", mentions=("groups",))
+        got = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
+        raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {got}", mentions=("groups",))
     if design.coefficient in SINGLE_SCORES and design.level == "system":
-        given = "got level 'system', that of means"
-        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", given)
+        got = "got level 'system', that of means"
+        raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", got)
 
 
 def ties_of(design: Design) -> dict[str, Any]:
@@ -292,16 +288,17 @@ def ties_of(design: Design) -> dict[str, Any]:
         means = _SystemMeans.of(design)
         count = means.count.sum(axis=1)
         sides = means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
-    x, y = (_tie_share(levels_of(v), blocks, design.count) for v in sides)
+
+    def tie_share(codes: Codes) -> float:
+        """Of the pairs within blocks."""
+        block = np.zeros_like(codes) if blocks is None else blocks
+        cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
+        sizes = np.bincount(cells, design.count), np.bincount(block, design.count)
+        tied, every = (float((n * (n - 1.0)).sum()) for n in sizes)
+        return float(ratio(tied, every))
+
+    x, y = (tie_share(levels_of(v)) for v in sides)
     return {"ties_x": x, "ties_y": y, "levels_x": len(np.unique(design.x)), "levels_y": len(np.unique(design.y))}
-
-
-def _tie_share(codes: Codes, blocks: Codes | None, count: Floats | None) -> float:
-    """Of the pairs within blocks."""
-    block = np.zeros_like(codes) if blocks is None else blocks
-    cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
-    tied, every = (float((n * (n - 1.0)).sum()) for n in (np.bincount(cells, count), np.bincount(block, count)))
-    return float(ratio(tied, every))
 
 
 # --- without each unit ------------------------------------------------------------------------------------------
@@ -327,7 +324,10 @@ def left_out(design: Design) -> LeftOut:
         return LeftOut()  # no jackknife follows a jump, and one correlation says nothing about others
     if group is None and system is None:
         return _items_left_out(design)
-    parts = {"item": _from_items, "group": _from_groups, "system": _from_systems}[design.level](design)
+    if design.level == "item":
+        cell = None if group is None or system is None else cells_of(system, group)
+        return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
+    parts = (_from_groups if design.level == "group" else _from_systems)(design)
     if system is None:
         return LeftOut(group=parts.group)
     return LeftOut(system=parts.system) if group is None else parts
@@ -345,12 +345,6 @@ def _items_left_out(design: Design) -> LeftOut:
     )[1:]
     count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
     return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
-
-
-def _from_items(design: Design) -> LeftOut:
-    group, system = design.units
-    cell = None if group is None or system is None else cells_of(system, group)
-    return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
 
 
 def _from_groups(design: Design) -> LeftOut:
@@ -380,7 +374,7 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
 def _from_systems(design: Design) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
-        return LeftOut(*soft_leave_out(*means.cells))
+        return LeftOut(*many_samples.soft_leave_out(*means.cells))
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems
@@ -444,16 +438,12 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
     """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
     if design.level == "system":
         return _of_means(_SystemMeans.of(design), groups, systems)
-    if design.level == "group":
-        return _groups_under(design, groups, systems)
     w: Any = 1.0
-    for weights, codes in ((groups, design.group), (systems, design.system)):
-        if weights is not None:
-            w = w * weights.T[codes]  # one row per item
-    return design.weighted(w.T)
-
-
-def _groups_under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
+    if design.level == "item":
+        for weights, codes in ((groups, design.group), (systems, design.system)):
+            if weights is not None:
+                w = w * weights.T[codes]  # one row per item
+        return design.weighted(w.T)
     table = within(design)[None] if systems is None else within(design, systems)
     there = np.isfinite(table)
     if design.constant == "zero" and systems is None:
@@ -463,7 +453,7 @@ def _groups_under(design: Design, groups: Floats | None, systems: Floats | None)
     table = np.where(there, np.nan_to_num(table), 0.0)
     if groups is not None and systems is None:
         return ratio(*(matrix_product(groups, part) for part in (table[0], there[0].astype(float))))
-    w = 1.0 if groups is None else groups
+    w = w if groups is None else groups
     return ratio((w * table).sum(axis=1), (w * there).sum(axis=1))
 
 
@@ -476,26 +466,26 @@ def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats
     Both designs hold the same pairs of the same human scores. The opposite masks give the
     second rater with the first's scores.
     """
-    at_level = {"item": _exchanged_items, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]
+    at_level = {"item": _chosen, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]
     return np.concatenate([at_level(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))])
 
 
-def _exchanged_items(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+def _chosen(first: Design, second: Design, masks: NDArray[np.bool_], members: Any = slice(None)) -> Floats:
     """An exchange is a choice among twice the pairs: weights 0 and 1."""
-    x, y = np.concatenate([first.x, second.x]), np.concatenate([first.y, second.y])
+    x, y = (np.append(a[members], b[members]) for a, b in ((first.x, second.x), (first.y, second.y)))
     return weighted_correlation(x, y, np.hstack([~masks, masks]).astype(float), first.coefficient)
 
 
 def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
-    found = np.full((len(masks), first.n_groups), np.nan)
+    correlations = np.full((len(masks), first.n_groups), np.nan)
     for g, members in enumerate(members_of(first.group)):
-        x1, x2, y, mask = first.x[members], second.x[members], first.y[members], masks[:, members]
+        mask = masks[:, members]
         if first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
-            found[:, g] = many_samples.exchanged_pairs(x1, x2, y, mask, first.coefficient)
+            triple = first.x[members], second.x[members], first.y[members]
+            correlations[:, g] = many_samples.exchanged_pairs(*triple, mask, first.coefficient)
         else:
-            weights = np.hstack([~mask, mask]).astype(float)
-            found[:, g] = weighted_correlation(np.append(x1, x2), np.append(y, y), weights, first.coefficient)
-    return row_means(np.nan_to_num(found) if first.constant == "zero" else found)
+            correlations[:, g] = _chosen(first, second, mask, members)
+    return row_means(np.nan_to_num(correlations) if first.constant == "zero" else correlations)
 
 
 def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:

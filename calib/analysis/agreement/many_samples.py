@@ -1,7 +1,11 @@
-"""Coefficients of many samples at once: rows, columns, a pair replaced, scores exchanged, a unit left out."""
+"""Coefficients of many samples at once: rows, columns, a pair replaced, scores exchanged, a unit left out.
+
+Soft pairwise accuracy, which compares whole samples of systems, is at the end.
+"""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,14 +36,12 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
     if weights is None:
         weights = np.ones_like(x)
     else:  # what has no weight takes a value that is there
-        spare = weights.argmax(axis=1)[:, None]
-        x, y = (np.where(weights > 0, v, np.take_along_axis(v, spare, axis=1)) for v in (x, y))
+        heaviest = weights.argmax(axis=1)[:, None]
+        x, y = (np.where(weights > 0, v, np.take_along_axis(v, heaviest, axis=1)) for v in (x, y))
     pieces = cuts(len(x), x.shape[1] ** 2, CHUNK // 2)
-    parts = [_row_statistic(x[cut], y[cut], weights[cut], coefficient) for cut in pieces]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _row_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    if len(pieces) != 1:
+        parts = (row_correlation(x[cut], y[cut], coefficient, weights[cut]) for cut in pieces)
+        return np.concatenate([np.empty(0), *parts])
     if coefficient != "spearman" and coefficient not in PAIR_SUMS:
         return kernels.moment_statistic(x.T, y.T, weights.T, coefficient)
     sx, sy = (np.sign(v[:, :, None] - v[:, None, :]) for v in (x, y))
@@ -65,11 +67,9 @@ def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, 
     array([1., 1.])
     """
     pieces = cuts(len(place), len(x))
-    parts = [_replaced_statistic(x, y, place[cut], (new[0][cut], new[1][cut]), coefficient) for cut in pieces]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _replaced_statistic(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
+    if len(pieces) != 1:
+        parts = ((place[cut], (new[0][cut], new[1][cut])) for cut in pieces)
+        return np.concatenate([np.empty(0), *(replaced_correlation(x, y, *part, coefficient) for part in parts)])
     row = np.arange(len(place))
     gone = ~np.isfinite(new[0])
     if gone.any() or coefficient in ("pearson", "kappa", "kendall_c", *AGREED_WITHIN):
@@ -83,20 +83,19 @@ def _replaced_statistic(x: Floats, y: Floats, place: Codes, new: tuple[Floats, F
         fresh.append(np.sign(other[:, None] - values))
         fresh[-1][row, place] = 0
     if coefficient == "spearman":
-        a, b = (_moved_ranks(s, f, place) for s, f in zip(signs, fresh, strict=True))
+        moved = []
+        for old, new_signs in zip(signs, fresh, strict=True):
+            # centred midranks, shape (m, B), with one item moved: the others lose its old sign and get its new one
+            ranks = (old.sum(axis=1) + old[place] - new_signs) / 2
+            ranks[row, place] = new_signs.sum(axis=1) / 2
+            moved.append(ranks.T)
+        a, b = moved
         return kernels.product_moment(a, b, np.ones_like(a))
     sums = {}
     for name in PAIR_SUMS[coefficient]:
         before, after = (PRODUCTS[name](*s).sum(axis=1) for s in (signs, fresh))
         sums[name] = before.sum() - 2 * before[place] + 2 * after
     return from_pairs(coefficient, sums, float(len(x)), None)
-
-
-def _moved_ranks(signs: Floats, fresh: Floats, place: Codes) -> Floats:
-    """Centred midranks, shape (m, B), with one item moved: the others lose its old sign and get its new one."""
-    ranks = (signs.sum(axis=1) + signs[place] - fresh) / 2
-    ranks[np.arange(len(place)), place] = fresh.sum(axis=1) / 2
-    return np.asarray(ranks.T)
 
 
 def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
@@ -113,26 +112,24 @@ def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) 
            [-1.        , -1.        ]])
     """
     cost = len(x) * (len(x) if coefficient in PAIR_SUMS or coefficient == "spearman" else 1)
-    parts = [_column_statistic(x[:, cut], y[:, cut], weights, coefficient) for cut in cuts(x.shape[1], cost)]
-    return np.hstack(parts) if parts else np.empty((len(weights), 0))
-
-
-def _column_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    pieces = cuts(x.shape[1], cost)
+    if len(pieces) != 1:
+        columns = (column_correlation(x[:, cut], y[:, cut], weights, coefficient) for cut in pieces)
+        return np.hstack([np.empty((len(weights), 0)), *columns])
     if coefficient in PAIR_SUMS:
         return _column_pairs(x, y, weights, coefficient)
-    pieces = cuts(len(weights), x.size, CHUNK // 16)  # what stays in the cache of the processor
-    return np.concatenate([_column_moments(x, y, weights[cut], coefficient) for cut in pieces])
-
-
-def _column_moments(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
-    """Shapes (g, m, B): every column's deviations under every row of weights."""
-    if coefficient == "spearman":
-        dtype = kernels.exact_type(weights.sum(axis=1).max(initial=0) ** 3)
-        w = np.ascontiguousarray(weights.T, dtype=dtype)
-        return kernels.product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T
-    w = weights.T * np.isfinite(x).T[:, :, None]
-    first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
-    return kernels.moment_statistic(first, second, w, coefficient).T
+    parts = []
+    for cut in cuts(len(weights), x.size, CHUNK // 16):  # what stays in the cache of the processor
+        # shapes (g, m, B): every column's deviations under every row of weights
+        if coefficient == "spearman":
+            dtype = kernels.exact_type(weights[cut].sum(axis=1).max(initial=0) ** 3)
+            w = np.ascontiguousarray(weights[cut].T, dtype=dtype)
+            parts.append(kernels.product_moment(_column_midranks(x, w), _column_midranks(y, w), w).T)
+        else:
+            w = weights[cut].T * np.isfinite(x).T[:, :, None]
+            first, second = (np.nan_to_num(v).T[:, :, None] for v in (x, y))
+            parts.append(kernels.moment_statistic(first, second, w, coefficient).T)
+    return np.concatenate(parts)
 
 
 def _column_midranks(values: Floats, w: Floats) -> Floats:
@@ -194,48 +191,37 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
 # --- without each unit ------------------------------------------------------------------------------------------
 
 
-def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str) -> Floats:
+def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Floats | None = None) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
     Pair sums are additive over pairs: without the unit D they are the whole less twice the
     sums of its members' rows, plus the pairs inside D. Items one by one are the case where
     there are no pairs inside. For midranks one item less moves each rank by half a sign.
+    `count` says how often each pair occurs, if not once.
 
     Examples
     --------
-    >>> leave_out(np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2]), "spearman")
-    array([1. , 1. , 0.5])
+    >>> x, y, units = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2])
+    >>> leave_out(x, y, units, "spearman"), leave_out(x, y, units, "spearman", count=np.ones(4))
+    (array([1. , 1. , 0.5]), array([1. , 1. , 0.5]))
     """
     k = int(units.max()) + 1
-    if coefficient in PAIR_SUMS:
+    if count is None and coefficient in PAIR_SUMS:
         return _leave_out_pairs(x, y, units, k, coefficient)
-    if coefficient == "pearson":
+    if count is None and coefficient == "pearson":
         return _without_values(x, y, units, k)
-    if k == len(x) and coefficient == "spearman":
+    if count is None and coefficient == "spearman" and k == len(x):
         return _without_each_rank(x, y)[np.argsort(units)]
     cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
-    if _FEWER * (int(cells.max()) + 1) <= len(x):
-        return _leave_out_counts(x, y, cells, (units, k), coefficient)
+    if count is not None or _FEWER * (int(cells.max()) + 1) <= len(x):
+        return _leave_out_counts(x, y, cells, (units, k), coefficient, count)
     parts = progress(cuts(k, len(x)), "left out")
     kept = ((units != np.arange(cut.start, cut.stop)[:, None]).astype(float) for cut in parts)
     return np.concatenate([kernels.weighted_correlation(x, y, weights, coefficient) for weights in kept])
 
 
-def leave_out_counted(x: Floats, y: Floats, count: Floats, units: Codes, coefficient: str) -> Floats:
-    """The same of pairs that occur `count` times each.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4])
-    >>> leave_out_counted(x, y, np.ones(4), np.array([0, 0, 1, 2]), "spearman")
-    array([1. , 1. , 0.5])
-    """
-    cells = kernels.cells_of(kernels.levels_of(x), kernels.levels_of(y))
-    return _leave_out_counts(x, y, cells, (units, int(units.max()) + 1), coefficient, count)
-
-
 def _leave_out_counts(
-    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None = None
+    x: Floats, y: Floats, cells: Codes, unit: tuple[Codes, int], coefficient: str, count: Floats | None
 ) -> Floats:
     """The same for scores on few levels: equal pairs are one with a weight, which a unit's own are taken from."""
     (units, k), first = unit, np.unique(cells, return_index=True)[1]
@@ -255,7 +241,11 @@ def _leave_out_counts(
 def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: str) -> Floats:
     first, second = kernels.levels_of(x), kernels.levels_of(y)
     rows = kernels.pair_rows(first, second)
-    inside = _sums_inside(first, second, units, k)
+    inside = {name: np.zeros(k) for name in PRODUCTS}  # pair sums among the members of each unit alone
+    for members in kernels.members_of(units) if k < len(x) else ():
+        own_rows = kernels.pair_rows(*(kernels.levels_of(c[members].astype(float)) for c in (first, second)))
+        for name, values in own_rows.items():
+            inside[name][units[members[0]]] = values.sum()
     used = {name: rows[name] for name in PAIR_SUMS[coefficient]}
     sums = {name: row.sum() - 2.0 * np.bincount(units, row, k) + inside[name] for name, row in used.items()}
     n = len(x) - np.bincount(units, minlength=k).astype(float)
@@ -269,18 +259,6 @@ def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
     np.minimum.at(low, codes, units)
     np.maximum.at(high, codes, units)
     return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
-
-
-def _sums_inside(first: Codes, second: Codes, units: Codes, k: int) -> Sums:
-    """Pair sums among the members of each unit alone."""
-    out = {name: np.zeros(k) for name in PRODUCTS}
-    if k == len(first):
-        return out
-    for members in kernels.members_of(units):
-        rows = kernels.pair_rows(*(kernels.levels_of(c[members].astype(float)) for c in (first, second)))
-        for name, values in rows.items():
-            out[name][units[members[0]]] = values.sum()
-    return out
 
 
 def _without_each_rank(x: Floats, y: Floats) -> Floats:
@@ -321,3 +299,63 @@ def _without_values(x: Floats, y: Floats, units: Codes, k: int) -> Floats:
         keep = units != unit
         out[unit] = kernels.sample_correlation(x[keep], y[keep], "pearson")
     return np.asarray(out)
+
+
+# --- soft pairwise accuracy -------------------------------------------------------------------------------------------
+
+
+_FLIPS = 1000
+_MOST_GROUPS = 10  # groups up to which all signs are gone through
+
+
+def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: Floats | None = None) -> float:
+    """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
+
+    `groups` and `systems` are multiplicities; NaN with fewer than two systems.
+
+    Examples
+    --------
+    >>> x = np.array([[1.0, 2, 3, 4], [2, 3, 3, 5], [0, 1, 2, 2]])
+    >>> soft_accuracy(x, x), round(soft_accuracy(x, x[::-1]), 3)
+    (1.0, 0.667)
+    """
+    if groups is not None:
+        columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
+        x, y = x[:, columns], y[:, columns]
+    apart = np.abs(_p_values(x) - _p_values(y))
+    copies, (first, second) = np.ones(len(x)) if systems is None else systems, np.triu_indices(len(x), 1)
+    n = copies.sum()
+    return float(1 - ratio(matrix_product(1.0 * copies[first] * copies[second], apart), n * (n - 1) / 2))
+
+
+def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
+    """Of each pair of systems, by flips of signs of groups, shape (pairs,); or without each group, (groups, pairs)."""
+    first, second = np.triu_indices(len(values), 1)
+    apart = np.nan_to_num(values[first] - values[second])  # in each group; 0 where one of them has no score
+    n_groups = values.shape[1]
+    if n_groups <= _MOST_GROUPS:
+        signs = np.array(list(product((1.0, -1.0), repeat=n_groups)))
+    else:  # always the same thousand, so that the statistic is one number
+        signs = np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
+    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    if not without_groups:
+        return _share_above(flipped, seen, size)
+    columns = zip(signs.T, apart.T, strict=True)
+    return np.array([_share_above(flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in columns])
+
+
+def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
+    """Share of the flipped sums above the one seen, equal ones by half; last digits do not count."""
+    dust = 1e-9 * size
+    return np.asarray((flipped > seen + dust).mean(axis=0) + (flipped >= seen - dust).mean(axis=0)) / 2
+
+
+def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+    """Soft pairwise accuracy without each system, each group, and each cell that has scores."""
+    m = len(x)
+    apart = np.abs(_p_values(x) - _p_values(y))
+    less = np.abs(_p_values(x, without_groups=True) - _p_values(y, without_groups=True))  # (groups, pairs)
+    member = np.array([[i in pair for pair in zip(*np.triu_indices(m, 1), strict=True)] for i in range(m)], dtype=float)
+    by_system = 1 - ratio(matrix_product(1 - member, apart), (1 - member).sum(axis=1))
+    by_cell = 1 - (apart.sum() + matrix_product(member, (less - apart).T)) / len(apart)
+    return by_system, 1 - less.mean(axis=1), by_cell[np.isfinite(x)]

@@ -70,10 +70,9 @@ class Ranking(WithCoefficient, Result):
         rows = []
         for i, r in enumerate(self.agreements):
             row = self._row("level", "coefficient") | {"judge": self.names[i]}
-            row |= {"estimate": r.estimate, "std_error": r.std_error, "conf_low": r.interval.low}
-            row |= {"conf_high": r.interval.high, "cluster": self.clusters[i]}
-            row |= {"not_distinguishable": ", ".join(self.like(i)), "n": r.n, "n_missing": self.n_missing}
-            row |= {"n_missing_alone": self.n_missing_alone[i]}
+            row |= r._row("estimate", "std_error", "interval")  # noqa: SLF001 - results of one family
+            row |= {"cluster": self.clusters[i], "not_distinguishable": ", ".join(self.like(i)), "n": r.n}
+            row |= {"n_missing": self.n_missing, "n_missing_alone": self.n_missing_alone[i]}
             rows.append(row | {"n_groups": r.n_groups, "n_systems": r.n_systems})
         return rows
 
@@ -154,14 +153,6 @@ def rank_judges(
         Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
         Benjamini and Hochberg hold the expected share of wrong ones among them.
 
-    Returns
-    -------
-    Ranking
-
-    Raises
-    ------
-    ValueError
-        As `compare`; if there are fewer than two judges.
 
     References
     ----------
@@ -185,13 +176,8 @@ def rank_judges(
     if len(judges) < 2:
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
-    rules |= {
-        "confidence_level": confidence_level,
-        "method": method,
-        "coefficient": coefficient,
-        "constant": constant,
-        "missing": missing,
-    }
+    rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
+    rules |= {"confidence_level": confidence_level}
     target, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(target) & ~all_scored).sum())
@@ -212,13 +198,17 @@ def rank_judges(
     p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
     distinct = p_values <= 1 - confidence_level
     n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())
+    # a new cluster begins where all above are ahead of all below
+    ahead = distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0)
+    begins = [0, *(bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked))]
+    clusters = [1 + sum(begins[: i + 1]) for i in range(n_ranked)] + [0] * (len(names) - n_ranked)
     return Ranking(
         names=tuple(names),
         agreements=tuple(alone[name] for name in names),
         comparisons=tuple(pairs),
         p_values=p_values,
         distinct=distinct,
-        clusters=_clusters(distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0), n_ranked),
+        clusters=tuple(clusters),
         n_missing=n_missing,
         n_missing_alone=tuple(lacks[name] for name in names),
         correction=correction,
@@ -248,10 +238,3 @@ def _symmetric(upper: ArrayLike, k: int) -> Floats:
     table = np.full((k, k), np.nan)
     table[np.triu_indices(k, 1)] = upper
     return np.where(np.isnan(table), table.T, table)
-
-
-def _clusters(ahead: NDArray[np.bool_], n_ranked: int) -> tuple[int, ...]:
-    """A new cluster begins where all above are ahead of all below; only the upper triangle is looked at."""
-    cuts = [bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked)]
-    numbers = [1 + sum(cuts[:i]) for i in range(n_ranked)]
-    return (*numbers, *[0] * (len(ahead) - n_ranked))

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.alpha import Alpha, RatersResult, interchangeable, krippendorff_alpha, rating_table
+from calib.analysis.agreement.alpha import Alpha, RatersResult, krippendorff_alpha
 from calib.analysis.agreement.ceiling import Ceiling, design_of_items, human_ceiling, jackknife_spreads
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
 from calib.analysis.agreement.icc import ICC, icc
+from calib.analysis.agreement.scales import interchangeable, rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -63,10 +64,10 @@ class Disattenuated(RatersResult):
     n_systems: int
 
     def _rows(self) -> list[dict[str, Any]]:
-        shown = [("disattenuated", self.estimate, self.interval)]
-        shown += [("pearson", self.correlation, self.correlation_interval)]
-        shown += [("reliability of the mean", self.reliability, self.reliability_interval)]
-        return [self._quantity_row(*one, self.interval_method) for one in shown]
+        quantities = [("disattenuated", self.estimate, self.interval)]
+        quantities += [("pearson", self.correlation, self.correlation_interval)]
+        quantities += [("reliability of the mean", self.reliability, self.reliability_interval)]
+        return [self._quantity_row(*one, self.interval_method) for one in quantities]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"disattenuated": True, "min": self.min_reliability}
@@ -119,14 +120,6 @@ def disattenuated(
         every error, and no clipping mends that.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Disattenuated
-
-    Raises
-    ------
-    ValueError
-        If there is one rater only, lengths differ, or a number is not between 0 and 1.
 
     Notes
     -----
@@ -154,11 +147,27 @@ def disattenuated(
     confidence = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).any(axis=1) & np.isfinite(scores)
     design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
-    panel = _panel_of(table[keep], scores[keep])
-    total, bounds = panel.sums.sum(axis=0), (np.inf, 1, 1)
-    estimates = _disattenuate(total[None, :], panel)[0]
-    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(panel.sums, units), panel), design, bounds)
-    reason = _refusal(estimates, least, design.n, panel)
+    used, x = table[keep], scores[keep]
+    m = np.isfinite(used).sum(axis=1)
+    panel, most = _Panel(0.0, 0, 0.0), int(m.max(initial=0))
+    if len(m) and not interchangeable(used):
+        panel = _raters_aligned(used)
+    level = used - panel.offsets
+    level = level - np.nanmean(level) if len(m) else level
+    means, x = row_means(level), x - x.mean() if len(x) else x
+    inside = np.nansum((level - means[:, None]) ** 2, axis=1)
+    sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
+    total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
+    estimates = _disattenuate(total[None, :], panel, most)[0]
+    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), panel, most), design, bounds)
+    reason = ""
+    if design.n < 3:
+        reason = f"only {design.n} items have the judge and a rating"
+    elif not np.isfinite(estimates[1]):
+        reason = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
+    elif not estimates[2] >= least:
+        of_mean = f"the mean of {most} raters has a reliability of {short(float(estimates[2]))}"
+        reason = f"{of_mean}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
         estimate=float("nan") if reason else float(estimates[0]),
@@ -171,7 +180,7 @@ def disattenuated(
         min_reliability=least,
         warnings=(_ABOVE_ONE,) if not reason and estimates[0] > 1 else (),
         confidence_level=confidence,
-        per_item=panel.most,
+        per_item=most,
         n_dropped=len(table) - design.n,
         n_raters=table.shape[1],
         **left[0].made_over(design),
@@ -185,28 +194,15 @@ _ABOVE_ONE = (
 
 
 class _Panel(NamedTuple):
-    """Sums of each item, and what of the raters' means is the same whatever item is left out."""
+    """What of the raters' means is the same whatever item is left out."""
 
-    sums: Floats
-    lost: int  # degrees of freedom that the raters' means took
+    offsets: Floats | float  # how far each rater is above the others on the same items
+    lost: int  # degrees of freedom that these took
     moved: float  # what their errors add to the squares of item means, in variances of one rating
-    most: int
 
 
-def _panel_of(table: Floats, scores: Floats) -> _Panel:
-    rated = np.isfinite(table)
-    m = rated.sum(axis=1)
-    offsets, lost, moved = (0.0, 0, 0.0) if interchangeable(table) or not len(m) else _offsets_of_raters(table)
-    level = table - offsets
-    level = level - np.nanmean(level) if len(m) else level
-    means, x = row_means(level), scores - scores.mean() if len(scores) else scores
-    inside = np.nansum((level - means[:, None]) ** 2, axis=1)
-    sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
-    return _Panel(sums, lost, moved, int(m.max(initial=0)))
-
-
-def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
-    """How far each rater is above the others on the same items, by least squares; see `_Panel` for the rest."""
+def _raters_aligned(table: Floats) -> _Panel:
+    """By least squares."""
     rated = np.isfinite(table).astype(float)
     shares = rated / rated.sum(axis=1)[:, None]
     normal = np.diag(rated.sum(axis=0)) - matrix_product(rated.T, shares)
@@ -214,22 +210,10 @@ def _offsets_of_raters(table: Floats) -> tuple[Floats, int, float]:
     above = np.nansum(table - row_means(table)[:, None], axis=0)
     apart = shares - shares.mean(axis=0)
     moved = float(np.sum(matrix_product(apart.T, apart) * inverse))
-    return matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved
+    return _Panel(matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved)
 
 
-def _refusal(estimates: Floats, least: float, n: int, panel: _Panel) -> str:
-    _, correlation, reliability = estimates
-    if n < 3:
-        return f"only {n} items have the judge and a rating"
-    if not np.isfinite(correlation):
-        return "the judge or the mean of raters has a single value over the items, or no item has two ratings"
-    if not reliability >= least:
-        k = panel.most
-        return f"the mean of {k} raters has a reliability of {short(float(reliability))}, below {short(least)}"
-    return ""
-
-
-def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
+def _disattenuate(totals: Floats, panel: _Panel, most: int) -> Floats:
     """Ratio, correlation and reliability, shape (B, 3), of totals of shape (B, 9)."""
     n, ratings, inverse, inside, mean, of_means, x, square, cross = totals.T
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -237,13 +221,10 @@ def _disattenuate(totals: Floats, panel: _Panel) -> Floats:
         spread_x, spread_y = square - x**2 / n, of_means - mean**2 / n
         varied = (n > 2) & (spread_x > 1e-12 * square) & (spread_y > 1e-12 * of_means)
         common = spread_y / (n - 1) - noise * (inverse / n + panel.moved / (n - 1))
-        of_panel = common + noise / panel.most
+        of_panel = common + noise / most
         shared = np.where(varied, (cross - x * mean / n) / np.sqrt(spread_x * (n - 1)), np.nan)
         reliability = np.where(varied & (ratings - n > panel.lost), common / of_panel, np.nan)
         return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
-
-
-# --- people as raters -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,14 +307,6 @@ def reliability(
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
 
-    Returns
-    -------
-    Reliability
-
-    Raises
-    ------
-    ValueError
-        If a coefficient of order is asked for under the nominal metric, or as the four functions say.
 
     Examples
     --------
@@ -345,7 +318,11 @@ def reliability(
     least = check.probability(min_reliability, "min_reliability")
     nominal = metric == "nominal"
     if nominal:
-        coefficient = _nominal_coefficient(method, coefficient)
+        named = named_coefficient(method, coefficient)
+        if named not in NEEDS_NO_ORDER and (coefficient is not None or method != "spearman"):
+            rule = f"must be {' or '.join(map(repr, NEEDS_NO_ORDER))} under metric 'nominal', which knows no order"
+            raise ArgumentError("method" if coefficient is None else "coefficient", rule, f"got {named!r}")
+        coefficient = named if named in NEEDS_NO_ORDER else "kappa_nominal"
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
         icc=None if nominal else icc(ratings, confidence_level=confidence_level),
@@ -354,14 +331,3 @@ def reliability(
             None if nominal or judge is None else disattenuated(judge, ratings, min_reliability=least, **design)
         ),
     )
-
-
-def _nominal_coefficient(method: str, coefficient: str | None) -> str:
-    """The unweighted kappa where nothing was asked for; what needs an order is refused."""
-    named = named_coefficient(method, coefficient)
-    if named in NEEDS_NO_ORDER:
-        return named
-    if coefficient is None and method == "spearman":
-        return "kappa_nominal"
-    rule = f"must be {' or '.join(map(repr, NEEDS_NO_ORDER))} under metric 'nominal', which knows no order"
-    raise ArgumentError("method" if coefficient is None else "coefficient", rule, f"got {named!r}")

@@ -13,25 +13,27 @@ from numpy.typing import ArrayLike
 from calib.analysis.agreement.coefficients import NEEDS_NO_ORDER, ON_ONE_SCALE
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
+from calib.core.numeric import matrix_product
 
 _HALF = 0.5  # of the scores
 _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
+_TOGETHER = 3  # items that raters must share for one to be told from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
-_known: ContextVar[bool] = ContextVar("scales_known", default=False)
+_scales_known: ContextVar[bool] = ContextVar("scales_known", default=False)
 
 
 @contextmanager
 def on_known_scales(known: bool) -> Iterator[None]:
     """Tables say what scale they are on: where they do, nobody guesses it from the values."""
-    before = _known.set(known)
+    before = _scales_known.set(known)
     try:
         yield
     finally:
-        _known.reset(before)
+        _scales_known.reset(before)
 
 
-def comparable(coefficient: str, **given: ArrayLike) -> list[Floats]:
+def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     """Scores as numbers, names as codes, of which the coefficient makes sense; the last are those of people.
 
     Examples
@@ -46,17 +48,17 @@ def comparable(coefficient: str, **given: ArrayLike) -> list[Floats]:
     """
     names: list[str] = []
     try:
-        scores = [check.array(values, who, ndim=1) for who, values in given.items()]
+        scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
-        if coefficient not in NEEDS_NO_ORDER and any(_is_name(v) for v in _objects(given[error.argument]).flat):
+        if coefficient not in NEEDS_NO_ORDER and any(_is_name(v) for v in _objects(columns[error.argument]).flat):
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
             raise ArgumentError(error.argument, rule, error.given) from None
-        values, names = coded(given)
+        codes, names = coded(columns)
         if not names:
             raise
-        scores = [check.array(column, who, ndim=1) for who, column in values.items()]
-    *judges, people = given
+        scores = [check.array(column, who, ndim=1) for who, column in codes.items()]
+    *judges, people = columns
     for who, x in zip(judges, scores, strict=False):
         if names:
             refuse_other_names(who, x, people, scores[-1], names)
@@ -68,7 +70,7 @@ def comparable(coefficient: str, **given: ArrayLike) -> list[Floats]:
 # --- names ------------------------------------------------------------------------------------------------------
 
 
-def coded(given: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
+def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     """The same with names as numbers, and the names that these stand for, if any.
 
     Examples
@@ -76,12 +78,12 @@ def coded(given: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     >>> coded({"x": ["no", None], "y": ["yes", "no"]})
     ({'x': array([ 0., nan]), 'y': array([1., 0.])}, ['no', 'yes'])
     """
-    objects = {what: _objects(values) for what, values in given.items()}
+    objects = {what: _objects(values) for what, values in columns.items()}
     names = sorted({str(label) for values in objects.values() for label in values.flat if _is_name(label)})
     if not names:
-        return dict(given), names
+        return dict(columns), names
     place, out = {name: float(code) for code, name in enumerate(names)}, {}
-    for what, values in given.items():
+    for what, values in columns.items():
         labels = np.asarray(values, dtype=object)
         number = next((v for v in labels.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
@@ -105,8 +107,8 @@ def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequen
     """Names of which not one is on the other side are other names, not wrong answers."""
     mine, theirs = (np.unique(v[np.isfinite(v)]).astype(int) for v in (x, y))
     if min(len(mine), len(theirs)) > 1 and not np.isin(mine, theirs).any():
-        said, wanted = (", ".join(repr(names[code]) for code in codes[:4]) for codes in (mine, theirs))
-        raise ArgumentError(who, f"must have names that {{0}} has ({wanted})", f"got {said}", mentions=(other,))
+        own, wanted = (", ".join(repr(names[code]) for code in codes[:4]) for codes in (mine, theirs))
+        raise ArgumentError(who, f"must have names that {{0}} has ({wanted})", f"got {own}", mentions=(other,))
 
 
 # --- scales -----------------------------------------------------------------------------------------------------
@@ -119,15 +121,15 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses
     a part of the scale, halves, means and standardised scores go through.
     """
-    if not _known.get() and _on_two_scales(x, y):
-        rule, given = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
-        raise ArgumentError(who, rule, given, mentions=(other,))
+    if not _scales_known.get() and _on_two_scales(x, y):
+        rule, ranges = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
+        raise ArgumentError(who, rule, ranges, mentions=(other,))
 
 
 def refuse_scales_of_raters(table: Floats) -> None:
     """Refuse ratings, items x raters, of which one column is on another scale than the others."""
     some = np.flatnonzero(np.isfinite(table).sum(axis=0) >= _SOME)
-    for j in some.tolist() if not _known.get() else ():
+    for j in some.tolist() if not _scales_known.get() else ():
         mine, others = table[:, j], np.delete(table, j, axis=1)
         if _on_two_scales(mine, others):
             ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
@@ -142,7 +144,7 @@ def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
 def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
     """A word, said as a warning too, where one side goes beyond the other by as much as that is wide."""
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
-    if _known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
+    if _scales_known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
     ends = f"the scores go from {_span(x)}, the human ones from {_span(y)}"
     text = f"unlike_ranges: {ends}, and {what} asks for one scale"
@@ -177,3 +179,43 @@ def _open_to_doubt(x: Floats, y: Floats) -> bool:
     beyond = max(float(x.max() - y.max()), float(y.min() - x.min()))
     below_zero = bool(x.min() < 0 < y.min())
     return _share_beyond(x, y, far=False) >= _HALF or bool(several and (beyond >= np.ptp(y) or below_zero))
+
+
+# --- tables of raters -------------------------------------------------------------------------------------------
+
+
+def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> Floats:
+    """Ratings as items x raters; `for_names` says what there is for names, which are refused."""
+    try:
+        table = check.array(ratings, "ratings", ndim=2)
+    except ArgumentError as error:
+        if not for_names or not coded({"ratings": ratings})[1]:
+            raise
+        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.given) from None
+    if table.shape[1] < 2:
+        raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
+    check.same_length(ratings=table, **others)
+    refuse_scales_of_raters(table)
+    return table
+
+
+def interchangeable(table: Floats) -> bool:
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
+    True
+    """
+    rated = np.isfinite(table).astype(float)
+    shared = matrix_product(rated.T, rated)
+    np.fill_diagonal(shared, 0)
+    return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
+
+
+def in_slots(table: Floats) -> Floats:
+    """Each item's ratings in the first columns, whoever gave them."""
+    rated = np.isfinite(table)
+    order = np.argsort(~rated, axis=1, kind="stable")
+    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from calib.analysis.agreement.coefficients import (
@@ -16,9 +17,9 @@ from calib.analysis.agreement.coefficients import (
     weighted_correlation,
 )
 from calib.analysis.agreement.levels import FEW_SYSTEMS, Design, LeftOut, left_out, resampled, ties_of
-from calib.analysis.agreement.soft import Answers, answers_of, share_interval
 from calib.core import check
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError, Codes, Floats
+from calib.core.laws import two_sided
 from calib.core.numeric import jackknife_variance
 from calib.core.result import Interval
 
@@ -32,6 +33,50 @@ BOOTSTRAPS = {
     "boot-systems": (("systems",), "new systems, these groups"),
     "boot-items": (("items",), "new items, each independent of the others"),
 }
+
+
+class Answers(NamedTuple):
+    """What a share is made of: n answers in so many units, of which `split` are not all yes or all no."""
+
+    n: int
+    units: int
+    split: int
+
+
+def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
+    """The answers of units 0..k-1, whose split ones are those that the rarer answer is in.
+
+    Examples
+    --------
+    >>> answers_of(np.array([True, True, False, True]), np.array([0, 0, 1, 1]))
+    Answers(n=4, units=2, split=1)
+    """
+    size, agreed = np.bincount(unit), np.bincount(unit, yes)
+    return Answers(len(yes), len(size), int(min((agreed > 0).sum(), (agreed < size).sum())))
+
+
+def share_interval(share: float, variance: float, answers: Answers, df: float, level: float) -> Interval:
+    r"""Wilson's interval with an effective number of answers, which stays within 0 and 1 and holds at 100 %.
+
+    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little
+    of it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
+    :math:`d^* = (s d + n / k) / (s + 1)` with s split units of k. The share is worth n / d* answers.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in share_interval(1.0, 0.0, Answers(40, 40, 0), np.inf, 0.95)]
+    [0.912, 1.0]
+    """
+    if not np.isfinite(share * variance):
+        return Interval(float("nan"), float("nan"))
+    effect = per_unit = answers.n / answers.units
+    if 0 < share < 1 and variance > 0 and per_unit > 1:
+        plain = min(max(answers.n * variance / (share * (1 - share)), 1.0), answers.n)
+        effect = max(plain, (answers.split * plain + per_unit) / (answers.split + 1))
+    t2 = two_sided(df, level) ** 2 * effect / answers.n
+    half = np.sqrt(t2 * (share * (1 - share) + t2 / 4))
+    low, high = ((share + t2 / 2 + side * half) / (1 + t2) for side in (-1, 1))
+    return Interval(float(max(low, 0.0)), float(min(high, 1.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +103,9 @@ class Spread:
     def interval(self, estimate: float, confidence_level: float) -> Interval:
         """The interval around an estimate; NaN where no spread among the units says anything about others."""
         if self.resamples is not None:
-            return _percentiles(self.resamples, confidence_level)
+            tail = (1 - confidence_level) / 2
+            ends = np.quantile(self.resamples, [tail, 1 - tail]).tolist() if len(self.resamples) else NO_INTERVAL
+            return Interval(*ends)
         if self.answers is not None and self.df >= 1:
             return share_interval(estimate, self.std_error**2, self.answers, self.df, confidence_level)
         if self._says_nothing(estimate):
@@ -68,14 +115,12 @@ class Spread:
             return self._wilson(estimate, t)
         half = t * self.std_error
         if self.fisher:
+            least = self.least * float(stats.t.ppf((1 + confidence_level) / 2, self.least_df)) if self.least else 0.0
             # d atanh(r) = dr / (1 - r^2)
-            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), self._least(confidence_level))
+            centre, half = np.arctanh(estimate), max(half / (1 - estimate**2), least)
             return Interval(float(np.tanh(centre - half)), float(np.tanh(centre + half)))
         low, high = self.bounds
         return Interval(float(max(estimate - half, low)), float(min(estimate + half, high)))
-
-    def _least(self, confidence_level: float) -> float:
-        return self.least * float(stats.t.ppf((1 + confidence_level) / 2, self.least_df)) if self.least else 0.0
 
     def _says_nothing(self, estimate: float) -> bool:
         if self.correlations and np.isinf(self.df):
@@ -102,13 +147,6 @@ class Spread:
         return float(2 * stats.t.sf(abs(distance) / error, self.df))
 
 
-def _percentiles(resamples: Floats, confidence_level: float) -> Interval:
-    if not len(resamples):
-        return NO_INTERVAL
-    tail = (1 - confidence_level) / 2
-    return Interval(*(float(end) for end in np.quantile(resamples, [tail, 1 - tail])))
-
-
 NO_SPREAD = Spread("none", float("nan"))
 
 
@@ -120,10 +158,10 @@ def refuse_new_systems(systems_are: str, interval: str, argument: str) -> None:
 
 
 def spread_of_estimate(
-    design: Design, found: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
+    design: Design, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
 ) -> tuple[Spread, tuple[str, ...]]:
-    """What the asked interval of one estimate is made of, and what to know of it."""
-    if interval == "none" or not np.isfinite(found):
+    """What the interval of one estimate is made of, and what to know of it."""
+    if interval == "none" or not np.isfinite(value):
         return NO_SPREAD, ()
     if interval not in BOOTSTRAPS:
         spread = jackknife_spread(design, left_out(design))
@@ -177,29 +215,23 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     if design.coefficient in SHARES:
         return _spread_of_share(design, plain)
     if design.level == "group" and left.group is not None and left.cell is None:
-        return _spread_of_mean(design, plain, left.group)
-    spread = replace(plain, fisher=_is_skewed(design))
+        # the estimate is a mean of independent correlations, which t fits as it is, but for few systems not
+        if not design.fixed:
+            return plain
+        # of two systems it is 1 or -1 in each group, and its mean a share of the groups
+        squares = np.mean(left.group) ** 2 + df * plain.std_error**2
+        df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else df
+        return replace(plain, name=f"Wilson, {name}", df=df, correlations=design.n_groups)
+    skewed = design.coefficient in PRODUCT_MOMENTS
+    if design.level == "item" and design.coefficient in ("kendall", "gamma"):  # of yes and no, tau-b is Pearson's r
+        ties = ties_of(design)
+        skewed = bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
+    spread = replace(plain, fisher=skewed)
+    fisher_error = float(1 / np.sqrt(design.n - 3)) if design.n > 3 else float("inf")  # of n independent normal pairs
     if left.item is not None and rests_on_few(design):
-        return replace(spread, least=_fisher_error(design.n), least_df=df)
+        return replace(spread, least=fisher_error, least_df=df)
     few = left.item is not None and design.n < _FEW_JACKKNIFED
-    return replace(spread, least=_fisher_error(design.n)) if few else spread
-
-
-def _fisher_error(n: int) -> float:
-    """Standard error of Fisher's z of n independent normal pairs."""
-    return float(1 / np.sqrt(n - 3)) if n > 3 else float("inf")
-
-
-def _spread_of_mean(design: Design, spread: Spread, left: Floats) -> Spread:
-    """Over groups alone the estimate is a mean of independent correlations, which t fits as it is; of few systems not.
-
-    Of two systems it is 1 or -1 in each group, and its mean a share of the groups.
-    """
-    if not design.fixed:
-        return spread
-    squares = np.mean(left) ** 2 + spread.df * spread.std_error**2
-    df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else spread.df
-    return replace(spread, name=f"Wilson, {spread.name}", df=df, correlations=design.n_groups)
+    return replace(spread, least=fisher_error) if few else spread
 
 
 def _spread_of_share(design: Design, spread: Spread) -> Spread:
@@ -213,14 +245,6 @@ def _spread_of_share(design: Design, spread: Spread) -> Spread:
     several = [unit for unit in design.units if unit is not None]
     unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))  # those that the degrees of freedom count
     return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
-
-
-def _is_skewed(design: Design) -> bool:
-    """Whether the interval is made on Fisher's z scale. Of yes and no, tau-b is Pearson's r."""
-    if design.level != "item" or design.coefficient not in ("kendall", "gamma"):
-        return design.coefficient in PRODUCT_MOMENTS
-    ties = ties_of(design)
-    return bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
 
 
 def rests_on_few(design: Design) -> bool:
@@ -245,8 +269,8 @@ def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
         return variance, min(m, n) - 1, "two-way jackknife"
     for name, without in (("group", left.group), ("system", left.system), ("item", left.item)):
         if without is not None:
-            found, k = jackknife_variance(without, left.copies)
-            return float(found), int(k) - 1, f"{name} jackknife"
+            one_way, k = jackknife_variance(without, left.copies)
+            return float(one_way), int(k) - 1, f"{name} jackknife"
     return float("nan"), float("nan"), "none"
 
 
@@ -278,28 +302,22 @@ def _jackknife_lacks(design: Design) -> str:
     return f"it is the same without any of the {unit}s"
 
 
-# --- the test of no correlation ---------------------------------------------------------------------------------
-
-
-def no_correlation_test(design: Design, found: float, spread: Spread) -> float:
+def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
-    if design.coefficient in SHARES or not np.isfinite(found):
+    if design.coefficient in SHARES or not np.isfinite(value):
         return float("nan")
     unsigned = ("gamma", "kappa", "kappa_nominal", "kendall_a")
     if design.repeats or design.level != "item" or design.coefficient in unsigned:
-        return spread.p_value(found)
+        return spread.p_value(value)
     if design.n < 3 or not np.ptp(design.x) > 0 or not np.ptp(design.y) > 0:
         return float("nan")
-    return _p_of_independent(design, found)
-
-
-def _p_of_independent(design: Design, r: float) -> float:
     if design.count is None and design.coefficient != "spearman":
         test = stats.pearsonr if design.coefficient == "pearson" else stats.kendalltau
         return float(test(design.x, design.y).pvalue)
     if design.count is not None and design.coefficient not in PRODUCT_MOMENTS:
         return _p_of_tau(design.x, design.y, design.count)
-    return 0.0 if abs(r) >= 1 else float(2 * stats.t.sf(abs(r) * np.sqrt((design.n - 2) / (1 - r**2)), design.n - 2))
+    df = design.n - 2
+    return 0.0 if abs(value) >= 1 else float(2 * stats.t.sf(abs(value) * np.sqrt(df / (1 - value**2)), df))
 
 
 def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:

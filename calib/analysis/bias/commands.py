@@ -29,17 +29,17 @@ def bias(
     **options: Any,
 ) -> None:
     """What moves the judge beyond what people see: length, who wrote it, its own family, layout, any column."""
-    made = dict(map(_of_family, family or ())) or None
+    families = {}
+    for text in family or ():
+        name, _, of = text.rpartition("=")
+        if not name or not of:
+            raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
+        families[name] = of
     scores, people = files.taken(file, labels, names=("scores", "people"))
-    asked: dict[str, Any] = {"features": features} if features else {}
-    show_results(calib.bias(scores, people, **asked, items=files.items, family=made, **options), out, conclude=True)
-
-
-def _of_family(text: str) -> tuple[str, str]:
-    name, sign, family = text.rpartition("=")
-    if not sign or not name or not family:
-        raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
-    return name, family
+    if features:
+        options["features"] = features
+    results = calib.bias(scores, people, items=files.items, family=families or None, **options)
+    show_results(results, out, conclude=True)
 
 
 @options_from("rater_effects", called={"scores": "FILE", "people": "LABELS"})

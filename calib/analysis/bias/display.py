@@ -24,50 +24,54 @@ _MOST = 6  # claims that a sentence names on each side
 
 def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
     """For each judge and criterion what it favours at equal quality, what its leaderboard shows, and what is open."""
+    kinds = ("feature", "level", "unit")
+    names = told_apart([{k: v for k, v in label.items() if k not in kinds} for label in labels])
+    by_judge: dict[str, list[tuple[str, Instrumented]]] = {}  # the claims about each judge on each criterion
+    for name, label, one in zip(names, labels, results, strict=True):
+        claim = " ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", "")))))
+        by_judge.setdefault(name, []).append((visible(claim, 60), one))
     lines = []
-    for name, at in _by_judge(labels).items():
-        of = [labels[i] for i in at], [results[i] for i in at]
+    for name, claims in by_judge.items():
         about = f"{visible(name)}: " if name else ""
-        sentences = _of_bracket(*of) if all(one.n_raters == 1 for one in of[1]) else _of_instrument(*of)
+        sentences = _of_bracket(claims) if all(one.n_raters == 1 for _, one in claims) else _of_instrument(claims)
         lines.append(about + " ".join(sentences))
     return lines
 
 
-def _by_judge(labels: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """Places of the claims about each judge on each criterion."""
-    told = ("feature", "level", "unit")
-    names = told_apart([{k: v for k, v in label.items() if k not in told} for label in labels])
-    found: dict[str, list[int]] = {}
-    for place, name in enumerate(names):
-        found.setdefault(name, []).append(place)
-    return found
+_Claims = Sequence[tuple[str, Instrumented]]
 
 
-def _of_instrument(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
-    first = results[0]
+def _of_instrument(claims: _Claims) -> list[str]:
+    first = claims[0][1]
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
-    claims = list(zip(map(claim_in_words, labels), results, strict=True))
+    uneven = [(name, one) for name, one in claims if is_uneven(one)]
     even = [(name, one) for name, one in claims if not is_uneven(one)]
     favoured = [(name, one.estimate) for name, one in even if _p_alone(one) <= level]
-    shown = [(name, one.difference.estimate) for name, one in claims if _p_apart(one) <= level]
-    return [
+    on_board = []
+    for name, one in claims:
+        p_value = one.difference.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
+        if p_value <= level:
+            on_board.append((name, one.difference.estimate))
+    sentences = [
         f"{FAVOUR.capitalize()} (p adjusted: {how}): {_two_sides(favoured)}.",
-        f"{SHOWN.capitalize()}, beside people's: {_two_sides(shown)}.",
-        *_of_uneven([(name, one) for name, one in claims if is_uneven(one)], level),
-        *_open(even, len(favoured)),
+        f"{SHOWN.capitalize()}, beside people's: {_two_sides(on_board)}.",
     ]
-
-
-def _of_uneven(claims: Sequence[tuple[str, Instrumented]], level: float) -> list[str]:
-    """What leniency moves is told by the estimate that it does not move."""
-    if not claims:
-        return []
-    favoured = [(name, one.centred.estimate) for name, one in claims if _p_favour(one) <= level]
-    return [
-        f"Annotators differ in how lenient they are, which moves {len(claims)} of these claims and is taken out of "
-        f"them (`centred`): {_two_sides(favoured)}."
-    ]
+    if uneven:  # what leniency moves is told by the estimate that it does not move
+        centred = [(name, one.centred.estimate) for name, one in uneven if _p_favour(one) <= level]
+        sentences.append(
+            f"Annotators differ in how lenient they are, which moves {len(uneven)} of these claims and is taken out of "
+            f"them (`centred`): {_two_sides(centred)}."
+        )
+    # what was not seen is not ruled out: how large it may be
+    estimated = [one for _, one in even if not math.isnan(one.estimate)]
+    if refused := len(even) - len(estimated):
+        sentences.append(f"Of {refused} claims nothing is said: annotators foretell each other too little.")
+    unseen = [max(map(abs, one.interval)) for one in estimated if _p_alone(one) > 1 - one.confidence_level]
+    if unseen and len(favoured) < len(estimated):
+        largest = f"these effects may be as large as {short(max(unseen))} points"
+        sentences.append(f"What is not named is not ruled out: {largest}.")
+    return sentences
 
 
 def is_uneven(one: Instrumented) -> bool:
@@ -75,28 +79,21 @@ def is_uneven(one: Instrumented) -> bool:
     return any(text.startswith("uneven_annotators") for text in one.warnings)
 
 
-def _of_bracket(labels: Sequence[Mapping[str, Any]], results: Sequence[Instrumented]) -> list[str]:
+def _of_bracket(claims: _Claims) -> list[str]:
     """With one annotator only what holds at each reliability may be claimed."""
-    sure = [
-        (name, one) for name, one in zip(map(claim_in_words, labels), results, strict=True) if _is_sure(one.interval)
-    ]
+    sure = [(name, one) for name, one in claims if _is_sure(one.interval)]
     named = [f"{name} ({short(one.bracket.low)} to {short(one.bracket.high)})" for name, one in sure[:_MOST]]
-    low, high = results[0].reliability
-    told = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
+    (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
+    favoured = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
     return [
         f"One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, {FAVOUR} "
-        f"is seen for {told} (each claim at {100 * results[0].confidence_level:g} %, not adjusted). A second "
+        f"is seen for {favoured} (each claim at {100 * level:g} %, not adjusted). A second "
         "annotator on the same items would give an estimate in place of a range."
     ]
 
 
 def _is_sure(interval: Interval) -> bool:
     return interval.low > 0 or interval.high < 0
-
-
-def claim_in_words(label: Mapping[str, Any]) -> str:
-    """What a claim is about."""
-    return visible(" ".join(filter(None, (str(label.get("feature", "x")), str(label.get("level", ""))))), 60)
 
 
 def _p_alone(one: Instrumented) -> float:
@@ -109,43 +106,24 @@ def _p_favour(one: Instrumented) -> float:
     return one.centred.p_value if math.isnan(one.centred_p_adjusted) else one.centred_p_adjusted
 
 
-def _p_apart(one: Instrumented) -> float:
-    return one.difference.p_value if math.isnan(one.difference_p_adjusted) else one.difference_p_adjusted
-
-
-def _two_sides(found: Sequence[tuple[str, float]]) -> str:
+def _two_sides(effects: Sequence[tuple[str, float]]) -> str:
     """Which get more, and which less."""
-    sides = {"more for": [one for one in found if one[1] > 0], "less for": [one for one in found if one[1] < 0]}
-    parts = [f"{side} {_few(sorted(some, key=lambda one: -abs(one[1])))}" for side, some in sides.items() if some]
+    parts, ordered = [], sorted(effects, key=lambda one: -abs(one[1]))
+    for side, sign in (("more for", 1), ("less for", -1)):
+        named = [f"{name} ({value:+.3g})" for name, value in ordered if sign * value > 0]
+        more = f" and {len(named) - _MOST} more" * (len(named) > _MOST)
+        parts += [f"{side} {', '.join(named[:_MOST])}{more}"] if named else []
     return "; ".join(parts) or "nothing is told apart from 0"
-
-
-def _few(found: Sequence[tuple[str, float]]) -> str:
-    named = [f"{name} ({value:+.3g})" for name, value in found[:_MOST]]
-    return ", ".join(named) + f" and {len(found) - _MOST} more" * (len(found) > _MOST)
-
-
-def _open(claims: Sequence[tuple[str, Instrumented]], n_named: int) -> list[str]:
-    """What was not seen is not ruled out: how large it may be."""
-    known = [one for _, one in claims if not math.isnan(one.estimate)]
-    refused = len(claims) - len(known)
-    said = [f"Of {refused} claims nothing is said: annotators foretell each other too little."] if refused else []
-    rest = [
-        max(abs(one.interval.low), abs(one.interval.high)) for one in known if _p_alone(one) > 1 - one.confidence_level
-    ]
-    if rest and n_named < len(known):
-        said.append(f"What is not named is not ruled out: these effects may be as large as {short(max(rest))} points.")
-    return said
 
 
 def bias_notes(results: Results[Instrumented]) -> list[str]:
     """What the numbers rest on."""
-    said = [
+    rests_on = [
         f'"{SHOWN.capitalize()}" is the judge less people, which counts a judge that spreads its scores less than '
         f'people do as kind to weak systems. "{FAVOUR.capitalize()}" compares items of one quality, and rests on '
         "annotators whose errors have nothing to do with each other: an error that all share is taken for quality."
     ]
-    return said if any(one.n_raters > 1 for one in results) else []
+    return rests_on if any(one.n_raters > 1 for one in results) else []
 
 
 def bias_fact(results: Results[Instrumented]) -> str:
@@ -153,33 +131,29 @@ def bias_fact(results: Results[Instrumented]) -> str:
     level = 1 - results[0].confidence_level
     if all(one.n_raters == 1 for one in results):
         return f"{sum(_is_sure(one.interval) for one in results)} of {len(results)} brackets exclude 0"
-    n = sum(_p_favour(one) <= level for one in results)
-    return f"at equal quality {n} of {len(results)} are not 0" + _adjusted_by(results[0])
-
-
-def _adjusted_by(first: Instrumented) -> str:
-    return "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
-
-
-# --- raters ---------------------------------------------------------------------------------------------------------
+    n, first = sum(_p_favour(one) <= level for one in results), results[0]
+    adjusted = "" if first.n_claims < 2 else f" ({_CORRECTIONS[first.correction]}, {first.n_claims} claims)"
+    return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
 
 
 def rater_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[RaterEffects]) -> list[str]:
     """For each judge which of its habits lie outside people's own, and which do not."""
-    return each_once(labels, results, lambda one: [_rater_sentence(one)])
 
+    def sentence(one: RaterEffects) -> list[str]:
+        outside = [
+            f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
+            for e in one.effects
+            if not e.inside
+        ]
+        inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
+        alone = one.n_independent
+        halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
+        return [
+            f"Outside the range of {one.n_raters} people: {'; '.join(outside) or 'nothing'}. Inside it, so no finding: "
+            f"{inside}.{halo} The range of a few people is not that of all people."
+        ]
 
-def _rater_sentence(one: RaterEffects) -> str:
-    sides: dict[bool, list[RaterEffect]] = {True: [], False: []}
-    for effect in one.effects:
-        sides[effect.inside].append(effect)
-    out = "; ".join(f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})" for e in sides[False])
-    inside = ", ".join(_habit(e) for e in sides[True])
-    halo = "" if math.isnan(one.n_independent) else f" Its criteria count as {one.n_independent:.2g} independent ones."
-    return (
-        f"Outside the range of {one.n_raters} people: {out or 'nothing'}. Inside it, so no finding: "
-        f"{inside or 'nothing'}.{halo} The range of a few people is not that of all people."
-    )
+    return each_once(labels, results, sentence)
 
 
 def _habit(effect: RaterEffect) -> str:
@@ -196,21 +170,11 @@ def rater_fact(results: Results[RaterEffects]) -> str:
 
 def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a report: each estimator with its interval, what tells them apart left to the frame itself."""
-    spare = [
-        "std_error",
-        "z",
-        "p_value",
-        "judge_less_people_p",
-        "control_p",
-        "control_low",
-        "control_high",
-        "judge_alone",
-        "centred_p",
-        "centred_low",
-        "centred_high",
-    ]
-    spare += ["control_z", "judge_less_people_z", "people_alone_z", "centred_z", "n_claims", "n_raters"]
-    return frame.drop(columns=[name for name in spare if name in frame])
+    in_the_frame_alone = (
+        "std_error z p_value judge_less_people_p control_p control_low control_high judge_alone centred_p centred_low "
+        "centred_high control_z judge_less_people_z people_alone_z centred_z n_claims n_raters"
+    )
+    return frame.drop(columns=[name for name in in_the_frame_alone.split() if name in frame])
 
 
 # --- bias, drawn: both questions side by side -------------------------------------------------------------------------
@@ -240,28 +204,24 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     """
     pairs = figure.checked_pairs([results], Instrumented)
     facts = [label | {"level": label["level"] or label["feature"]} if "level" in label else label for label, _ in pairs]
-    found = [one for _, one in pairs]
+    effects = [one for _, one in pairs]
     names = telling(facts) or ["feature"]
-    ends = [_favour(one) for one in found] + [one.difference for one in found]
-    drawn = {name: style for name, style in _STYLES.items() if name != CENTRED or any(map(is_uneven, found))}
+    ends = []
+    for one in effects:  # with one annotator the middle of the bracket
+        estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
+        ends.append(Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval)))
+    ends += [one.difference for one in effects]
+    drawn = {name: style for name, style in _STYLES.items() if name != CENTRED or any(map(is_uneven, effects))}
     if CENTRED in drawn:
-        ends += [one.centred for one in found]
-    series = [name for name in drawn for _ in found]
+        ends += [one.centred for one in effects]
+    series = [name for name in drawn for _ in effects]
     rows = figure.rows_of(ax, facts * len(drawn), ends, series, names=names)
     figure.draw_series(rows, drawn)
     figure.zero_line(rows.ax)
-    rows.ax.set_xlabel(f"judge points ({100 * found[0].confidence_level:g} % CI)")
-    figure.legend_above(
-        rows.ax, figure.style_handles([*drawn.values()]), title_of(facts, rows.names, "people: "),
-        bias_fact(Results.of(pairs)),
-    )  # fmt: skip
+    rows.ax.set_xlabel(f"judge points ({100 * effects[0].confidence_level:g} % CI)")
+    title = title_of(facts, rows.names, "people: ")
+    figure.legend_above(rows.ax, figure.style_handles([*drawn.values()]), title, bias_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
-
-
-def _favour(one: Instrumented) -> Effect:
-    """What is drawn of the instrument: with one annotator the middle of the bracket."""
-    estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
-    return Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
 
 
 def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = None) -> Axes:
@@ -292,9 +252,7 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
     for place, people in dots.items():
         rows.ax.plot(people, [rows.heights[place]] * len(people), "|", color="black", markersize=11, zorder=4)
     rows.ax.set_xlabel(f"judge ({100 * pairs[0][1].confidence_level:g} % CI)")
-    handles = [
-        *figure.style_handles([*styles.values()]),
-        figure.handle("each person", color="black", marker="|", linestyle=""),
-    ]
+    person = figure.handle("each person", color="black", marker="|", linestyle="")
+    handles = [*figure.style_handles([*styles.values()]), person]
     figure.legend_above(rows.ax, handles, title_of([label for label, _ in pairs], []), rater_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)

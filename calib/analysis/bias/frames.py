@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -10,18 +11,18 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.bias.frames_claims import Claim, Judged, LackingError, claims_of, judged_items
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed, choice
+from calib.core.check import ArgumentError, Floats, as_typed, choice
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
+from calib.core.text import printable
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
-from calib.table import parse_scale
+from calib.table import TableArgumentError, parse_scale
 from calib.table.gold import groups_of, with_warnings
-from calib.table.pairs import one_scale
+from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
-from calib.table.validate import Who, checked, in_the_names_of, scores_in
+from calib.table.validate import Checked, Who, checked, in_the_names_of, scores_in, slices
 
 _USUAL = ("length", "system", "family")
 _NAMES = {"judge": "scores", "raters": "people", "x": "features", "groups": "groups"}
@@ -82,12 +83,6 @@ def bias(
         Of `calib.stats.instrumented`, labelled by criterion, rater, prompt, method, temperature, `against`, `feature`,
         `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
 
-    Raises
-    ------
-    TableError
-        If nothing matches.
-    ValueError
-        If a feature that was asked for cannot be made, or nothing can be computed.
 
     Warns
     -----
@@ -100,8 +95,7 @@ def bias(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> found = calib.bias(ratings, calib.summarize(people, items), ("length",), items=items)
-    >>> print(found.one())
+    >>> print(calib.bias(ratings, calib.summarize(people, items), ("length",), items=items).one())
     at equal quality -0.05975, 95 % CI [-0.09644, -0.02306]; judge less people -0.05969, 95 % CI [-0.0967, \
 -0.02268]; n = 312 in 24 groups
     """
@@ -112,97 +106,67 @@ def bias(
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
     files = given(scores, people, columns, names=("scores", "people"), any_scale=True)
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
-    known = _items(items, files.taken.items if files.taken is not None else None)
-    names = [str(files.named(name)) for name in dict.fromkeys(features)]
+    table = files.taken.items if files.taken is not None else None
+    if items is not None:
+        thing = opened(items, "items")
+        table = checked(thing.frame if hasattr(thing, "frame") else thing, "items", "items").frame
+    names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups)
+    usual = tuple(features) == _USUAL
     options = {"reliability": tuple(reliability), "confidence_level": confidence_level}
-    asked = _Asked(names, tuple(features) == _USUAL, unit, family, files.named(groups))
-    answers = [
-        (label, _computed(label, judged, claim, asked.group, options))
-        for judged in progress([*judged_items(judges, labels, known)], "judges")
-        for label, claim in asked.claims(judged)
-    ]
-    kept = [(label, found) for label, found in answers if found is not None]
-    if not kept:
+    answers = []
+    for judged in progress([*judged_items(judges, labels, table)], "judges"):
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
+        for feature in names:
+            for claim in _claims(judged, feature, unit, family, usual=usual):
+                label = judged.label | {"feature": feature, "level": claim.level} | counts
+                if (result := _computed(label, judged, claim, group, options)) is not None:
+                    answers.append((label, result))
+    if not answers:
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
-    return Results.of(_corrected(kept, correction))
+    # p-values of both questions, and with annotators centred, each over all claims
+    p_values = [[one.p_value, one.difference.p_value, one.centred.p_value] for _, one in answers]
+    p_adjusted = np.stack([adjusted(column, correction) for column in np.array(p_values).T], axis=1).tolist()
+    corrected = []
+    for (label, one), (p, q, r) in zip(answers, p_adjusted, strict=True):
+        of_all = {"p_adjusted": p, "difference_p_adjusted": q, "centred_p_adjusted": r}
+        corrected.append((label, replace(one, n_claims=len(answers), correction=correction, **of_all)))
+    return Results.of(corrected)
 
 
-def _items(items: Any, own: pd.DataFrame | None) -> pd.DataFrame | None:
-    if items is None:
-        return own
-    thing = opened(items, "items")
-    return checked(thing.frame if hasattr(thing, "frame") else thing, "items", "items").frame
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Which features were asked for."""
-
-    features: list[str]
-    usual: bool
-    unit: str
-    family: Mapping[str, str] | None
-    group: str | None
-
-    def claims(self, judged: Judged) -> Iterator[tuple[dict[str, Any], Claim]]:
-        unread = int(judged.frame["score"].isna().sum())
-        for feature in self.features:
-            try:
-                claims = claims_of(judged, feature, self.unit, self.family)
-            except LackingError as error:
-                if not self.usual:
-                    raise ArgumentError("features", f"cannot all be computed: {error}") from None
-                if feature != "family" and not (feature == "system" and "system" not in judged.frame):
-                    check.warn(f"left_out: {error}.")
-                continue
-            for claim in claims:
-                told = {"feature": feature, "level": claim.level}
-                yield judged.label | told | {"n_unmatched": judged.n_unmatched, "n_unread": unread}, claim
+def _claims(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None, *, usual: bool) -> list[Claim]:
+    """Of one feature; none where it is only one of the usual and cannot be made."""
+    try:
+        return claims_of(judged, feature, unit, family)
+    except LackingError as error:
+        if not usual:
+            raise ArgumentError("features", f"cannot all be computed: {error}") from None
+        if feature != "family" and not (feature == "system" and "system" not in judged.frame):
+            check.warn(f"left_out: {error}.")
+        return []
 
 
 def _computed(
     label: dict[str, Any], judged: Judged, claim: Claim, groups: str | None, options: dict[str, Any]
 ) -> stats.Instrumented | None:
     """The result of a claim; None, said in a warning, where its data do not vary."""
-    frame, told = judged.frame, _unread(judged, claim)
+    frame, doubts = judged.frame, []
+    unread, high = frame["score"].isna().to_numpy(), claim.x > np.nanmean(claim.x)
+    if unread.any() and 0 < high.sum() < len(high):  # whether replies could not be read more often where x is high
+        there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
+        if abs(there - elsewhere) > _UNREAD_GAP:
+            what = f"{100 * there:.0f} % of the scores of {f'{claim.feature} {claim.level}'.strip()} could not be read"
+            doubts.append(f"unread: {what}, {100 * elsewhere:.0f} % of the rest.")
     with in_the_names_of(label):
         shared = None if groups is None else groups_of(frame, groups)
     try:
         with in_the_names_of(label, **_NAMES):
-            found = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
+            result = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
     except ArgumentError as error:
         if error.argument not in _NAMES.values():
             raise
         check.warn(f"left_out: {error}")
         return None
-    return with_warnings(replace(found, unit=claim.unit), told)
-
-
-def _unread(judged: Judged, claim: Claim) -> list[str]:
-    """Whether replies could not be read more often where x is high."""
-    unread, high = judged.frame["score"].isna().to_numpy(), claim.x > np.nanmean(claim.x)
-    if not unread.any() or not 0 < high.sum() < len(high):
-        return []
-    there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
-    if abs(there - elsewhere) <= _UNREAD_GAP:
-        return []
-    what = f"{claim.feature} {claim.level}".strip()
-    return [
-        f"unread: {100 * there:.0f} % of the scores of {what} could not be read, {100 * elsewhere:.0f} % of the rest."
-    ]
-
-
-def _corrected(
-    answers: list[tuple[dict[str, Any], stats.Instrumented]], correction: str
-) -> Iterator[tuple[dict[str, Any], stats.Instrumented]]:
-    """P-values of both questions, and with annotators centred, each over all claims."""
-    alone = np.array([found.p_value for _, found in answers])
-    apart = np.array([found.difference.p_value for _, found in answers])
-    centred = np.array([found.centred.p_value for _, found in answers])
-    each = zip(*(adjusted(p, correction) for p in (alone, apart, centred)), strict=True)
-    for (label, found), (p, q, r) in zip(answers, each, strict=True):
-        told = replace(found, n_claims=len(answers), correction=correction)
-        yield label, replace(told, p_adjusted=float(p), difference_p_adjusted=float(q), centred_p_adjusted=float(r))
+    return with_warnings(replace(result, unit=claim.unit), doubts)
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------
@@ -236,17 +200,13 @@ def rater_effects(
         Of `calib.stats.rater_effects`, labelled by rater, prompt, method and temperature: all criteria of a judge that
         people rated are in one result.
 
-    Raises
-    ------
-    TableError
-        If nothing matches, or people and a judge are on two scales.
 
     Examples
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> found = calib.rater_effects(calib.summarize(people, items), calib.summarize(people, items))
-    >>> one = found["simulated-1"].one().one("leniency", "fluency")
+    >>> results = calib.rater_effects(calib.summarize(people, items), calib.summarize(people, items))
+    >>> one = results["simulated-1"].one().one("leniency", "fluency")
     >>> round(one.estimate, 2), [round(value, 2) for value in one.people], one.inside
     (-0.29, [-0.1, 0.1], False)
     """
@@ -261,8 +221,8 @@ def rater_effects(
     for who, of in by_judge.items():
         label = {name: value for name, value in who.label.items() if name != "criterion"}
         with in_the_names_of(label, judge="scores"):
-            found = stats.rater_effects(**_side_by_side(of, files.named(groups)), confidence_level=confidence_level)
-        answers.append((label | {"n_unmatched": max(one.n_unmatched for one in of)}, found))
+            result = stats.rater_effects(**_side_by_side(of, files.named(groups)), confidence_level=confidence_level)
+        answers.append((label | {"n_unmatched": max(one.n_unmatched for one in of)}, result))
     return Results.of(answers)
 
 
@@ -275,13 +235,215 @@ def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
         pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
         for one in of
     ]
-    known_items = pd.concat([one.frame for one in of])
-    known_items = known_items[~known_items.index.duplicated()].reindex(items)
-    known = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
+    rows = pd.concat([one.frame for one in of])
+    rows = rows[~rows.index.duplicated()].reindex(items)
+    scales = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
     return {
         "judge": judge,
         "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
         "criteria": [str(one.label["criterion"]) for one in of],
-        "levels": (known[0].low, known[0].high) if known else None,
-        "groups": None if groups is None else groups_of(known_items, groups),
+        "levels": (scales[0].low, scales[0].high) if scales else None,
+        "groups": None if groups is None else groups_of(rows, groups),
     }
+
+
+# --- what may move a judge --------------------------------------------------------------------------------------------
+
+
+MOST_LEVELS = 60  # of a column whose values are held against each other
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Scores of one judge on one criterion, what each person said of the same items, and what is known of these."""
+
+    label: dict[str, Any]
+    frame: pd.DataFrame  # by item: score, and whatever columns scores and items have
+    people: Floats  # (items, annotators)
+    names: list[str]
+    n_unmatched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that may move a judge: a number for each item, NaN where it is not known."""
+
+    feature: str
+    level: str  # which value of a column; empty where the column is a number
+    unit: str
+    x: Floats
+
+
+class LackingError(ValueError):
+    """What a feature is made of is not there."""
+
+
+def judged_items(scores: Checked, people: Checked, items: pd.DataFrame | None) -> Iterator[Judged]:
+    """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
+    compared = matched = False
+    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+        for who, mine in slices(scores.frame[scores.frame["criterion"] == criterion]):
+            own = [rows[name].astype(str) == str(who[name]) for name in ("rater", "prompt")]
+            theirs = rows[~(own[0] & own[1])]
+            table, names = raters_side_by_side(theirs) if len(theirs) else (pd.DataFrame(), [])
+            if not len(table):
+                continue
+            compared = True
+            frame = _facts_of_items(mine, theirs, items)
+            labels = table.reindex(frame.index).to_numpy(dtype=float)
+            against = names[0] if len(names) == 1 else f"{len(names)} annotators"
+            unmatched = int((~table.index.isin(frame.index)).sum())
+            matched |= unmatched < len(table)
+            yield Judged(who | {"against": against}, frame, labels, names, unmatched)
+    if not compared:
+        have = f"have {people.holds} and {scores.holds}"
+        raise TableArgumentError(people.argument, "and {0} must share a criterion", have, mentions=(scores.argument,))
+    if not matched:
+        none = "no item that people labelled was scored by a judge"
+        raise TableArgumentError(people.argument, "and {0} must share items", none, mentions=(scores.argument,))
+
+
+def _facts_of_items(mine: pd.DataFrame, theirs: pd.DataFrame, items: pd.DataFrame | None) -> pd.DataFrame:
+    """The judge's rows by item, with group and system from people, too, and what the items have besides."""
+    frame = mine.astype({"item": object}).set_index("item")
+    for name, column in factors_of(pd.concat([mine, theirs]), frame.index).items():
+        frame[name] = column
+    if items is None:
+        return frame
+    texts = items.astype({"item": object}).set_index("item")
+    new = [name for name in texts if name not in frame or frame[name].isna().all()]
+    return frame.drop(columns=[name for name in new if name in frame]).join(texts[new])
+
+
+# --- what can be seen in a text without reading it: how long it is, how it is laid out -----------------------------
+
+
+_HEDGES = (
+    "maybe", "perhaps", "possibly", "probably", "might", "could", "likely", "unlikely", "seems", "seem",
+    "appears", "appear", "suggests", "suggest", "i think", "i believe", "it is possible", "in my opinion", "not sure",
+    "unclear", "generally", "typically", "tend to", "tends to", "somewhat", "arguably",
+)  # fmt: skip
+FLAGS: dict[str, re.Pattern[str]] = {
+    # a line that starts as an item of a list does: -, *, +, a bullet, 1. or 1)
+    "lists": re.compile(r"^[ \t]{0,8}(?:[-*+\u2022\u2023\u25aa]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE),
+    # a line of Markdown's or HTML's headings, or one that is bold and nothing else
+    "headings": re.compile(r"^[ \t]{0,3}(?:#{1,6}[ \t]+\S|<h[1-6][ >]|\*\*[^*\n]{1,120}\*\*:?[ \t]*$)", re.MULTILINE),
+    # a block between fences, a word between backticks, or HTML's <code>
+    "code": re.compile(r"^[ \t]{0,3}(?:```|~~~)|`[^`\n]+`|<code[ >]|<pre[ >]", re.MULTILINE),
+    # a word by which a writer is not held to what follows; May is a month
+    "hedges": re.compile(rf"\b(?:may|(?i:{'|'.join(_HEDGES)}))\b"),
+}
+
+
+def log_length(texts: pd.Series, unit: str = "words") -> Floats:
+    """The logarithm of one more than the words or characters of each text where one is empty; NaN without a text.
+
+    Examples
+    --------
+    >>> log_length(pd.Series(["a b c", None])).round(3)
+    array([1.099,   nan])
+    """
+    lengths = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
+    sizes = np.array(lengths, dtype=float)
+    empty = (sizes == 0).any()
+    return np.asarray(np.log(sizes + empty), dtype=float)
+
+
+def flag(texts: pd.Series, name: str) -> Floats:
+    r"""1 where a text has lists, headings, code or hedges, else 0; NaN without a text.
+
+    Examples
+    --------
+    >>> flag(pd.Series(["- one\n- two", "none - here"]), "lists"), flag(pd.Series(["Perhaps so."]), "hedges")
+    (array([1., 0.]), array([1.]))
+    """
+    flags = [bool(FLAGS[name].search(text)) if isinstance(text, str) else np.nan for text in texts]
+    return np.array(flags, dtype=float)
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+
+def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None) -> list[Claim]:
+    """The numbers of one feature: one for a number or a flag, one for each value of a column of names."""
+    frame = judged.frame
+    if feature == "family":
+        return [Claim(feature, "", "1 = the judge's own family", _own_family(judged, family))]
+    if feature == "score":
+        raise LackingError("'score' is the judge's own score, which everything moves with")
+    if feature in frame and not frame[feature].isna().all():
+        return _of_column(frame[feature], feature)
+    if feature == "length":
+        x = log_length(_outputs(frame, feature), unit)
+        return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
+    if feature in FLAGS:
+        return [Claim(feature, "", f"1 = has {feature}", flag(_outputs(frame, feature), feature))]
+    there = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
+    raise LackingError(f"{feature!r} is no column of scores or items (there are {there}), nor one of {_ALL}")
+
+
+_ALL = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
+_OF_SCORES = frozenset(
+    ("criterion", "rater", "prompt", "method", "temperature", "score", "scale", "n", "n_unread", "mass", "low", "high",
+     "entropy", "mode", "sd", "std_error", "source", "output", "reference", "references")
+)  # fmt: skip
+
+
+def _outputs(frame: pd.DataFrame, feature: str) -> pd.Series:
+    if "output" not in frame or frame["output"].isna().all():
+        raise LackingError(f"{feature!r} is of the texts: give the items, with a column `output` (items=, --items)")
+    return frame["output"].astype(object)
+
+
+def _in_sd(x: Floats) -> Floats:
+    spread = float(np.nanstd(x))
+    return (x - np.nanmean(x)) / spread if spread > 0 else x
+
+
+def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
+    if family is None:
+        raise LackingError(
+            "'family' needs to know who made what: family={'gpt-4o': 'openai', ...} of systems and judges"
+        )
+    judge = str(judged.label["rater"])
+    if judge not in family:
+        names = ", ".join(map(repr, list(family)[:6]))
+        raise ArgumentError("family", f"must say of which family the judge {judge!r} is", f"says it of {names}")
+    if "system" not in judged.frame:
+        raise LackingError("'family' needs a column `system`")
+    systems = judged.frame["system"].astype(object)
+    makers = systems.map(lambda name: family.get(name, family.get(str(name))), na_action="ignore")
+    if missing := sorted(set(systems[makers.isna()].dropna().astype(str))):
+        raise ArgumentError("family", "must say of which family each system is", f"lacks {', '.join(missing[:6])}")
+    own = (makers == family[judge]).to_numpy(dtype=float)
+    return np.where(systems.isna(), np.nan, own)
+
+
+def _of_column(column: pd.Series, feature: str) -> list[Claim]:
+    """Of numbers one claim; of names each value against all others, of two values one says it all."""
+    if pd.api.types.is_bool_dtype(column):
+        column = column.astype(float)
+    try:
+        values = list(dict.fromkeys(column.dropna().astype(object)))
+    except TypeError:
+        kind = type(column.dropna().iloc[0]).__name__
+        raise LackingError(f"{feature!r} must hold numbers or names, and holds a {kind}") from None
+    numbers = pd.to_numeric(column, errors="coerce")
+    is_number = feature != "system" and not (numbers.isna() & column.notna()).any()
+    if is_number and np.isinf(numbers.to_numpy(dtype=float, na_value=np.nan)).any():
+        raise LackingError(f"{feature!r} has numbers without end (inf)")
+    if is_number and len(values) == 2:
+        low, high = sorted(numbers.dropna().unique())
+        x = (numbers.to_numpy(dtype=float) - low) / (high - low)
+        return [Claim(feature, "", f"{high:g} against {low:g}", x)]
+    if is_number:
+        x = numbers.to_numpy(dtype=float)
+        return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
+    if len(values) > MOST_LEVELS:
+        raise LackingError(f"{feature!r} has {len(values)} values, {MOST_LEVELS} are the most")
+    claims = []
+    for value in values[:1] if len(values) == 2 else values:
+        x = np.where(column.isna(), np.nan, (column.astype(object) == value).to_numpy(dtype=float))
+        rest = printable(str(values[1])) if len(values) == 2 else "all others"
+        claims.append(Claim(feature, str(value), f"against {rest}", x))
+    return claims

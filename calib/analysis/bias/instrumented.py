@@ -12,6 +12,7 @@ from scipy import special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import unit_sums, units_of
 from calib.core.result import Interval, Result, bracket, short
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
@@ -115,24 +116,19 @@ class Instrumented(Result):
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("estimate", "std_error", "z", "p_value", "interval")
         row |= self._row("p_adjusted") if self.n_claims > 1 else {}
-        for name, effect in (("judge_less_people", self.difference), ("control", self.control)):
-            row |= {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
-            row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
-            row |= self._row("difference_p_adjusted") if self.n_claims > 1 and name != "control" else {}
-        row |= {
-            "people_alone": self.people.estimate,
-            "people_alone_z": self.people.z,
-            "judge_alone": self.judge.estimate,
-        }
-        row |= self._centred_row() if self.n_raters > 1 else {}
+        row |= self._effect_row("judge_less_people", self.difference, "difference_p_adjusted")
+        row |= self._effect_row("control", self.control)
+        row |= {"people_alone": self.people.estimate, "people_alone_z": self.people.z}
+        row |= {"judge_alone": self.judge.estimate}
+        row |= self._effect_row("centred", self.centred, "centred_p_adjusted") if self.n_raters > 1 else {}
         row |= self._row("slope", "first_stage_f", "unit")
         row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
 
-    def _centred_row(self) -> dict[str, Any]:
-        row = {"centred": self.centred.estimate, "centred_z": self.centred.z, "centred_p": self.centred.p_value}
-        row |= {"centred_low": self.centred.interval.low, "centred_high": self.centred.interval.high}
-        return row | (self._row("centred_p_adjusted") if self.n_claims > 1 else {})
+    def _effect_row(self, name: str, effect: Effect, p_adjusted: str = "") -> dict[str, Any]:
+        row = {name: effect.estimate, f"{name}_z": effect.z, f"{name}_p": effect.p_value}
+        row |= {f"{name}_low": effect.interval.low, f"{name}_high": effect.interval.high}
+        return row | (self._row(p_adjusted) if p_adjusted and self.n_claims > 1 else {})
 
     def _terms(self) -> dict[str, Any]:
         name = "instrumented" if self.n_raters > 1 else "errors-in-variables"
@@ -145,13 +141,15 @@ class Instrumented(Result):
         ends = bracket(self.interval, self.confidence_level)
         if self.n_raters == 1:
             low, high = map(short, self.bracket)
-            told = f"at equal quality between {low} and {high} (one annotator, reliability {self.reliability[0]:g} to "
-            told += f"{self.reliability[1]:g}), {ends}"
+            favour = (
+                f"at equal quality between {low} and {high} (one annotator, reliability {self.reliability[0]:g} to "
+            )
+            favour += f"{self.reliability[1]:g}), {ends}"
         else:
-            told = f"at equal quality {short(self.estimate)}, {ends}"
+            favour = f"at equal quality {short(self.estimate)}, {ends}"
         apart = bracket(self.difference.interval, self.confidence_level)
         return (
-            f"{told}; judge less people {short(self.difference.estimate)}, {apart}; n = {self.n} in {self.n_groups} "
+            f"{favour}; judge less people {short(self.difference.estimate)}, {apart}; n = {self.n} in {self.n_groups} "
             f"groups{self._bracketed_warnings}"
         )
 
@@ -202,14 +200,6 @@ def instrumented(
         Of one annotator's labels, used with one annotator only.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Instrumented
-
-    Raises
-    ------
-    ValueError
-        If fewer than 4 items are left, there are fewer than 2 groups, or a column does not vary.
 
     Warns
     -----
@@ -232,16 +222,38 @@ def instrumented(
     >>> quality, noise = rng.normal(size=400), rng.normal(size=(400, 3))
     >>> x = 0.3 * quality + rng.normal(size=400)
     >>> judge = 0.6 * quality + 0.2 * x + rng.normal(size=400) / 2
-    >>> found = instrumented(judge, quality[:, None] + 0.8 * noise, x)
-    >>> round(found.estimate, 3), round(found.difference.estimate, 3), round(found.control.estimate, 3)
+    >>> result = instrumented(judge, quality[:, None] + 0.8 * noise, x)
+    >>> round(result.estimate, 3), round(result.difference.estimate, 3), round(result.control.estimate, 3)
     (0.243, 0.144, 0.266)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    data = _data(judge, raters, x, groups, _reliabilities(reliability))
-    effects = _regressions(data, confidence)
-    if data.e.shape[1] == 1:
-        return _bracketed(data, effects, confidence)
-    return _by_instrument(data, effects, confidence)
+    ends = (reliability, reliability) if isinstance(reliability, float | int) else tuple(reliability)
+    low, high = ends if len(ends) == 2 else (math.nan, math.nan)
+    if not 0 < low <= high <= 1:
+        rule = "must be two numbers above 0 and up to 1, lower first"
+        raise ArgumentError("reliability", rule, f"got {reliability!r}")
+    data = _data(judge, raters, x, groups)
+    # effects of x without an instrument
+    one, g = np.ones(len(data.x)), data.group
+    alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
+    outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
+    effects: dict[str, Any] = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
+    effects["control"] = _effect(_solved(data.judge, beside, beside, g), confidence)
+    several = data.e.shape[1] > 1
+    answer = _by_instrument(data, confidence) if several else _bracketed(data, (float(low), float(high)), confidence)
+    effect, more, doubts = answer
+    for text in doubts:
+        check.warn(text)
+    return Instrumented(
+        **effect._asdict(),
+        **effects,
+        **more,
+        n=len(data.x),
+        n_groups=int(data.group.max()) + 1,
+        n_raters=data.e.shape[1],
+        confidence_level=confidence,
+        warnings=tuple(doubts),
+    )
 
 
 class _Data(NamedTuple):
@@ -252,58 +264,36 @@ class _Data(NamedTuple):
     mean: Floats
     x: Floats
     group: Codes
-    reliability: tuple[float, float]
-    said: tuple[str, ...]
-
-    @property
-    def n_groups(self) -> int:
-        return int(self.group.max()) + 1
+    doubts: list[str]
 
 
-def _reliabilities(value: tuple[float, float]) -> tuple[float, float]:
-    ends = (value, value) if isinstance(value, float | int) else tuple(value)
-    low, high = ends if len(ends) == 2 else (math.nan, math.nan)
-    if not 0 < low <= high <= 1:
-        raise ArgumentError("reliability", "must be two numbers above 0 and up to 1, lower first", f"got {value!r}")
-    return float(low), float(high)
-
-
-def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | None, reliability: Any) -> _Data:
+def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | None) -> _Data:
     j, at = check.array(judge, "judge", ndim=1), check.array(x, "x", ndim=1)
     e = check.array(raters, "raters")
     e = e[:, None] if e.ndim == 1 else check.array(e, "raters", ndim=2)
     check.same_length(judge=j, raters=e, x=at, groups=groups)
-    group = np.arange(len(j)) if groups is None else check.codes(groups, "groups")
     e = e[:, ~np.isnan(e).all(axis=0)]
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
-    j, e, at, group = j[kept], e[kept], at[kept], np.unique(group[kept], return_inverse=True)[1]
-    _refuse(j, e, at, group, several)
-    mean = np.nanmean(e, axis=1)
-    said = [] if (n := int(group.max()) + 1) >= _FEW_GROUPS else [f"few_groups: {n} groups carry the interval."]
-    return _Data(j, e, mean, at, group, reliability, (*said, *_one_sided(at, group)))
-
-
-def _refuse(j: Floats, e: Floats, x: Floats, group: Codes, several: bool) -> None:
+    j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
     if len(j) < _LEAST_ITEMS:
         labels = "two labels" if several else "a label"
-        raise ArgumentError(
-            "raters", f"must leave {_LEAST_ITEMS} items with a score, {labels} and an x", f"left {len(j)}"
-        )
-    if group.max() < 1:
+        rule = f"must leave {_LEAST_ITEMS} items with a score, {labels} and an x"
+        raise ArgumentError("raters", rule, f"left {len(j)}")
+    n_groups = int(group.max()) + 1
+    if n_groups < 2:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
-    for name, values in {"judge": j, "x": x, "raters": e[~np.isnan(e)]}.items():
-        if np.ptp(values) == 0:
-            raise ArgumentError(name, "must vary", f"is {values[0]:g} throughout")
-
-
-def _one_sided(x: Floats, group: Codes) -> list[str]:
-    """Where x differs from its most frequent value in few of the groups, whatever the number of items."""
-    values, counts = np.unique(x, return_counts=True)
-    apart = len(np.unique(group[x != values[counts.argmax()]]))
-    if apart >= min(_FEW_APART, (group.max() + 1) / 2):
-        return []
-    return [f"one_sided: x differs in {apart} of {group.max() + 1} groups only, so the interval is too short."]
+    for name, column in {"judge": j, "x": at, "raters": e[~np.isnan(e)]}.items():
+        if np.ptp(column) == 0:
+            raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
+    doubts = [] if n_groups >= _FEW_GROUPS else [f"few_groups: {n_groups} groups carry the interval."]
+    # where x differs from its most frequent value in few of the groups, whatever the number of items
+    values, counts = np.unique(at, return_counts=True)
+    apart = len(np.unique(group[at != values[counts.argmax()]]))
+    if apart < min(_FEW_APART, n_groups / 2):
+        sided = f"x differs in {apart} of {n_groups} groups only, so the interval is too short."
+        doubts.append(f"one_sided: {sided}")
+    return _Data(j, e, np.nanmean(e, axis=1), at, group, doubts)
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------
@@ -317,46 +307,25 @@ class _Fit(NamedTuple):
     left_out: Floats  # (G, k)
 
 
-def _regressions(data: _Data, confidence: float) -> dict[str, Effect]:
-    """Effects of x without an instrument."""
-    one, g = np.ones(len(data.x)), data.group
-    alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
-    outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
-    found = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
-    return found | {"control": _effect(_solved(data.judge, beside, beside, g), confidence)}
-
-
 def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     """Two-stage least squares with as many instruments as columns."""
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
-    zx, zy = (_by_group(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
+    zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
     whole = zx.sum(axis=0)
     if np.linalg.cond(whole / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
         return _Fit(np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan))
     inverse = np.linalg.inv(whole)
     theta = inverse @ zy.sum(axis=0)[:, 0]
     sums = zy[:, :, 0] - zx @ theta  # of instrument times residual
-    correction = g / (g - 1) * (n - 1) / (n - k)
-    return _Fit(theta, correction * inverse @ (sums.T @ sums) @ inverse.T, _left_out(zx, zy[:, :, 0]))
-
-
-def _by_group(products: Floats, group: Codes) -> Floats:
-    """Sums of each group, shape (G, ...)."""
-    flat = products.reshape(len(products), -1)
-    sums = [np.bincount(group, column) for column in flat.T]
-    return np.stack(sums, axis=1).reshape(-1, *products.shape[1:]).astype(float)
-
-
-def _left_out(zx: Floats, zy: Floats) -> Floats:
-    """The coefficients without each group; NaN where the rest does not tell them."""
-    rest = zx.sum(axis=0) - zx
+    covariance = g / (g - 1) * (n - 1) / (n - k) * inverse @ (sums.T @ sums) @ inverse.T
+    # without each group; NaN where the rest does not tell the coefficients
+    rest = whole - zx
     size = np.sqrt(np.abs(np.einsum("gii->gi", rest)))
     size[size == 0] = 1.0
-    scaled = rest / (size[:, :, None] * size[:, None, :])
-    good = np.abs(np.linalg.det(scaled)) > 1 / _SINGULAR
-    out = np.full(zy.shape, np.nan)
-    out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good][:, :, None])[:, :, 0]
-    return out
+    good = np.abs(np.linalg.det(rest / (size[:, :, None] * size[:, None, :]))) > 1 / _SINGULAR
+    left_out = np.full((g, k), np.nan)
+    left_out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good])[:, :, 0]
+    return _Fit(theta, covariance, left_out)
 
 
 def _effect(fit: _Fit, confidence: float) -> Effect:
@@ -390,15 +359,7 @@ class _Stack(NamedTuple):
         return self._replace(**{k: v - (np.bincount(self.who, v) / n)[self.who] for k, v in columns.items()})
 
 
-def _stacked(data: _Data) -> _Stack:
-    known = ~np.isnan(data.e)
-    item, who = np.nonzero(known)
-    own, n = data.e[item, who], known.sum(axis=1)
-    others = (data.mean[item] * n[item] - own) / (n[item] - 1)
-    return _Stack(data.judge[item], own, others, data.x[item], data.group[item], who)
-
-
-class _Found(NamedTuple):
+class _TwoStages(NamedTuple):
     """By the instrument; why not is empty where there is an answer."""
 
     effect: Effect
@@ -407,64 +368,65 @@ class _Found(NamedTuple):
     why_not: str
 
 
-def _by_instrument(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
-    stack = _stacked(data)
+_Answer = tuple[Effect, dict[str, Any], list[str]]  # the effect, further fields, warnings
+
+
+def _by_instrument(data: _Data, confidence: float) -> _Answer:
+    labelled = ~np.isnan(data.e)
+    item, who = np.nonzero(labelled)
+    own, n = data.e[item, who], labelled.sum(axis=1)
+    others = (data.mean[item] * n[item] - own) / (n[item] - 1)
+    stack = _Stack(data.judge[item], own, others, data.x[item], data.group[item], who)
     plain, centred = _two_stages(stack, confidence), _two_stages(stack.centred(), confidence)
-    told = [*data.said, *filter(None, (plain.why_not, _uneven(plain, centred)))]
+    doubts = [*data.doubts, *filter(None, [plain.why_not])]
+    # whether leniency moves the estimate, or is why there is none
+    moved = abs(plain.effect.estimate - centred.effect.estimate) / centred.effect.std_error
+    if not centred.why_not and not moved <= _UNEVEN:
+        what = "is why there is no estimate" if plain.why_not else f"moves the estimate by {short(moved)} of its errors"
+        instead = f"with an intercept for each it is {short(centred.effect.estimate)} (`centred`)"
+        doubts.append(f"uneven_annotators: some are more lenient than others, which {what}; {instead}.")
     more = {"slope": plain.slope, "first_stage_f": plain.f, "bracket": _NONE, "reliability": (math.nan, math.nan)}
-    return _made(data, effects | {"centred": centred.effect}, plain.effect, confidence, told, more)
+    return plain.effect, more | {"centred": centred.effect}, doubts
 
 
-def _two_stages(rows: _Stack, confidence: float) -> _Found:
+def _two_stages(rows: _Stack, confidence: float) -> _TwoStages:
     one = np.ones(len(rows.x))
     before = np.c_[one, rows.x, rows.others]
     first = _solved(rows.own, before, before, rows.group)
     fit = _solved(rows.judge, np.c_[one, rows.own, rows.x], np.c_[one, rows.others, rows.x], rows.group)
     spread = first.covariance[-1, -1]
     f = float(first.theta[-1] ** 2 / spread) if spread > 0 else math.nan
-    found, why_not = _effect(fit, confidence), ""
-    if math.isnan(found.estimate):
+    effect, why_not = _effect(fit, confidence), ""
+    if math.isnan(effect.estimate):
         why_not = "confounded: x and the labels cannot be told apart, so there is no estimate."
     elif first.theta[-1] < 0:
         why_not = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
     elif not f >= WEAK_F:
         why_not = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
-    return _Found(_NO_EFFECT if why_not else found, float(fit.theta[1]), f, why_not)
+    return _TwoStages(_NO_EFFECT if why_not else effect, float(fit.theta[1]), f, why_not)
 
 
-def _uneven(plain: _Found, centred: _Found) -> str:
-    """Whether leniency moves the estimate, or is why there is none."""
-    moved = abs(plain.effect.estimate - centred.effect.estimate) / centred.effect.std_error
-    if centred.why_not or moved <= _UNEVEN:
-        return ""
-    told = "is why there is no estimate" if plain.why_not else f"moves the estimate by {short(moved)} of its errors"
-    instead = f"with an intercept for each it is {short(centred.effect.estimate)} (`centred`)"
-    return f"uneven_annotators: some are more lenient than others, which {told}; {instead}."
-
-
-def _bracketed(data: _Data, effects: dict[str, Effect], confidence: float) -> Instrumented:
-    """Errors in variables at both ends of what the reliability may be."""
-    ends = [_shrunk(data, rel, confidence) for rel in data.reliability]
-    estimates, spans = [one.estimate for one, _ in ends], [one.interval for one, _ in ends]
-    told = [*data.said, "one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
-    if known := not any(map(math.isnan, estimates)):
-        interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
-    else:
-        told.append("confounded: at the lower reliability x alone would foretell all of quality.")
-    none = _NO_EFFECT._replace(interval=interval if known else _NONE)
-    bracket_ = Interval(min(estimates), max(estimates)) if known else _NONE
-    more: dict[str, Any] = {"slope": float(np.mean([slope for _, slope in ends])), "first_stage_f": math.nan}
-    more |= {"bracket": bracket_, "reliability": data.reliability}
-    return _made(data, effects | {"centred": _NO_EFFECT}, none, confidence, told, more)
-
-
-def _shrunk(data: _Data, reliability: float, confidence: float) -> tuple[Effect, float]:
-    """Effect and slope if that share of the variance of labels is quality; no sandwich, as a variance is estimated."""
+def _bracketed(data: _Data, reliability: tuple[float, float], confidence: float) -> _Answer:
+    """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(data.x)), data.mean, data.x, data.judge]
-    each = _by_group(columns[:, :, None] * columns[:, None, :], data.group)
-    whole = each.sum(axis=0)
-    thetas = _errors_in_variables(np.concatenate([whole[None], whole - each]), reliability)
-    return _tested(float(thetas[0, 2]), math.nan, thetas[1:, 2], confidence), float(thetas[0, 1])
+    each = unit_sums(columns[:, :, None] * columns[:, None, :], data.group)
+    sums = np.concatenate([each.sum(axis=0)[None], each.sum(axis=0) - each])  # of all, and without each group
+    thetas = [_errors_in_variables(sums, share) for share in reliability]
+    ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], confidence) for theta in thetas]
+    estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
+    doubts = [
+        *data.doubts,
+        "one_annotator: her errors are not known, so the estimate is a bracket over her reliability.",
+    ]
+    interval = bracket_ = _NONE
+    if any(map(math.isnan, estimates)):
+        doubts.append("confounded: at the lower reliability x alone would foretell all of quality.")
+    else:
+        interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
+        bracket_ = Interval(min(estimates), max(estimates))
+    more: dict[str, Any] = {"slope": float(np.mean([theta[0, 1] for theta in thetas])), "first_stage_f": math.nan}
+    more |= {"bracket": bracket_, "reliability": reliability, "centred": _NO_EFFECT}
+    return _NO_EFFECT._replace(interval=interval), more, doubts
 
 
 def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
@@ -479,13 +441,3 @@ def _errors_in_variables(sums: Floats, reliability: float) -> Floats:
     if rest[0] <= 0 or (rest < _LITTLE_LEFT * rest[0]).any():  # x would explain more than all of quality
         return np.full((len(sums), 3), np.nan)
     return np.asarray(np.linalg.solve(xx, sums[:, :3, 3:])[:, :, 0], dtype=float)
-
-
-def _made(
-    data: _Data, effects: dict[str, Effect], found: Effect, confidence: float, told: list[str], more: dict[str, Any]
-) -> Instrumented:
-    for text in told:
-        check.warn(text)
-    fields: dict[str, Any] = found._asdict() | effects | more
-    fields |= {"n": len(data.x), "n_groups": data.n_groups, "n_raters": data.e.shape[1]}
-    return Instrumented(**fields, confidence_level=confidence, warnings=tuple(told))

@@ -14,7 +14,7 @@ from scipy import special
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import jackknife_variance, ratio, row_means
+from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
 from calib.core.result import Interval, Result, short
 
 OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
@@ -99,17 +99,17 @@ class RaterEffects(Result):
 
     def one(self, effect: str, criterion: str = "") -> RaterEffect:
         """The effect of that name, on that criterion; where there is one criterion it need not be named."""
-        for found in self.effects:
-            if found.effect == effect and criterion in ("", found.criterion):
-                return found
-        known = ", ".join(sorted({found.effect for found in self.effects}))
-        raise KeyError(f"no effect {effect!r} on {criterion!r}; there are {known}")
+        for one in self.effects:
+            if one.effect == effect and criterion in ("", one.criterion):
+                return one
+        names = ", ".join(sorted({one.effect for one in self.effects}))
+        raise KeyError(f"no effect {effect!r} on {criterion!r}; there are {names}")
 
     def __str__(self) -> str:
         out = [f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
                f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside]  # fmt: skip
-        told = "; ".join(out) or "nothing"
-        return f"outside the range of {self.n_raters} people: {told} ({len(self.effects)} looked at, n = {self.n})"
+        outside = "; ".join(out) or "nothing"
+        return f"outside the range of {self.n_raters} people: {outside} ({len(self.effects)} looked at, n = {self.n})"
 
 
 def rater_effects(
@@ -143,14 +143,6 @@ def rater_effects(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    RaterEffects
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or fewer than 8 items have a score and a label.
 
     References
     ----------
@@ -163,8 +155,7 @@ def rater_effects(
     >>> rng = np.random.default_rng(0)
     >>> quality = rng.integers(1, 6, 200)
     >>> people = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)
-    >>> found = rater_effects(np.clip(quality + 1, 1, 5), people)
-    >>> one = found.one("leniency")
+    >>> one = rater_effects(np.clip(quality + 1, 1, 5), people).one("leniency")
     >>> round(one.estimate, 2), one.inside
     (0.77, False)
     """
@@ -176,25 +167,29 @@ def rater_effects(
     everything = np.concatenate([s[:, None], h], axis=1)
     ends = (np.nanmin(everything), np.nanmax(everything)) if levels is None else (min(levels), max(levels))
     whole = _all_effects(s, h, ends)
-    error = _errors(s, h, group, ends)
+    # errors of the judge's effects, by leaving out one part of the groups after the other
+    part = group % _BLOCKS
+    left = [_all_effects(s[part != k], h[part != k], ends, judge_only=True)[:, 0] for k in np.unique(part)]
+    error = np.sqrt(jackknife_variance(np.array(left))[0])
     g = int(group.max()) + 1
     t = float(special.stdtrit(max(min(g, _BLOCKS) - 1, 1), (1 + confidence) / 2))
+    several = len(names) > 1
+    rows = [(effect, name if several else "") for name in names for effect in OF_A_CRITERION]
+    rows += [(effect, "") for effect in OF_ALL if several]
     effects = []
-    for place, (effect, at) in enumerate(_named(names)):
+    for place, (effect, at) in enumerate(rows):
         value, half = float(whole[place, 0]), t * float(error[place])
         inside = Interval(value - half, value + half)
         effects.append(RaterEffect(effect, at, value, inside, tuple(map(float, whole[place, 1:]))))
     halo = next((one.estimate for one in effects if one.effect == "halo"), math.nan)
     return RaterEffects(
-        effects=tuple(effects), n_independent=len(names) / (1 + (len(names) - 1) * halo), confidence_level=confidence,
-        n=len(s), n_groups=g, n_raters=h.shape[1],
-    )  # fmt: skip
-
-
-def _named(criteria: Sequence[str]) -> list[tuple[str, str]]:
-    """Which row of the table is what."""
-    alone = [(effect, name if len(criteria) > 1 else "") for name in criteria for effect in OF_A_CRITERION]
-    return alone + [(effect, "") for effect in OF_ALL if len(criteria) > 1]
+        effects=tuple(effects),
+        n_independent=len(names) / (1 + (len(names) - 1) * halo),
+        confidence_level=confidence,
+        n=len(s),
+        n_groups=g,
+        n_raters=h.shape[1],
+    )
 
 
 def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
@@ -205,18 +200,11 @@ def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple
         rule = "must have shape (n, R, C) for {0} of shape (n, C)"
         raise ArgumentError("people", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
     check.same_length(judge=s, groups=groups)
-    group = np.arange(len(s)) if groups is None else check.codes(groups, "groups")
-    kept = (~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1)
+    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
+    group = units_of(groups, kept)
     if kept.sum() < _LEAST:
         raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
-    return s[kept], h[kept], np.unique(group[kept], return_inverse=True)[1]
-
-
-def _errors(s: Floats, h: Floats, group: Codes, ends: tuple[float, float]) -> Floats:
-    """Of the judge's effects, by leaving out one part of the groups after the other."""
-    part = group % _BLOCKS
-    left = [_all_effects(s[part != k], h[part != k], ends, judge_only=True)[:, 0] for k in np.unique(part)]
-    return np.asarray(np.sqrt(jackknife_variance(np.array(left))[0]))
+    return s[kept], h[kept], group
 
 
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:
@@ -224,26 +212,23 @@ def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only:
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # of people who rated nothing of a part
         raters = s[:, None] if judge_only else np.concatenate([s[:, None], h], axis=1)
-        rows = [row for c in range(s.shape[1]) for row in _of_criterion(raters[:, :, c], h[:, :, c], ends)]
+        rows = []
+        for c in range(s.shape[1]):  # leniency, centrality, shares of the ends and of the top
+            scores, labels = raters[:, :, c], h[:, :, c]
+            rows.append(np.nanmean(scores - row_means(labels)[:, None], axis=0))
+            of_people = math.sqrt(float(np.nanmean(np.nanvar(labels, axis=0, ddof=1))))
+            rows.append(np.nanstd(scores, axis=0, ddof=1) / of_people)
+            n = (~np.isnan(scores)).sum(axis=0)
+            rows += [ratio(sum(np.isclose(scores, end).sum(axis=0) for end in some), n) for some in (ends, ends[1:])]
         if s.shape[1] > 1:
             rows.append(np.array([_mean_correlation(raters[:, r]) for r in range(raters.shape[1])]))
-            rows.append(np.array([_residual(raters[:, r], _others(h, r - 1)) for r in range(raters.shape[1])]))
+            residual = []
+            for r in range(raters.shape[1]):  # beside the means of people, for a person those of the others
+                people = h if r == 0 else np.delete(h, r - 1, axis=1)
+                means = np.stack([row_means(people[:, :, c]) for c in range(h.shape[2])], axis=1)
+                residual.append(_residual(raters[:, r], means))
+            rows.append(np.array(residual))
     return np.array(rows)
-
-
-def _of_criterion(raters: Floats, people: Floats, ends: tuple[float, float]) -> list[Floats]:
-    """Leniency, centrality, shares of the ends and of the top, of each rater."""
-    off = np.nanmean(raters - row_means(people)[:, None], axis=0)
-    spread = np.nanstd(raters, axis=0, ddof=1) / math.sqrt(float(np.nanmean(np.nanvar(people, axis=0, ddof=1))))
-    known = (~np.isnan(raters)).sum(axis=0)
-    shares = [ratio(sum((np.isclose(raters, end)).sum(axis=0) for end in some), known) for some in (ends, ends[1:])]
-    return [off, spread, *shares]
-
-
-def _others(people: Floats, without: int) -> Floats:
-    """Means of people on each criterion, without one of them."""
-    some = people if without < 0 else np.delete(people, without, axis=1)
-    return np.stack([row_means(some[:, :, c]) for c in range(people.shape[2])], axis=1)
 
 
 def _mean_correlation(x: Floats) -> float:

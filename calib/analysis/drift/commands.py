@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,9 +11,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, to_write
 from calib.console.show import show_results, write
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _THEN = typer.Argument(help="Ratings with several readings of each item, or a file of your own: each row a reading.")
 _NOW = typer.Argument(help="The same items read again, once or more.")
@@ -33,13 +30,9 @@ def drift(
     results = calib.drift(then, now, items=items, **options, **files.said)
     show_results(results, conclude=True)
     if out is not None:
-        write(_of_each_item(results), out)
+        import pandas as pd
 
-
-def _of_each_item(results: calib.Results[calib.stats.ReadingChange]) -> pd.DataFrame:
-    import pandas as pd
-
-    names = ("criterion", "rater", "prompt")
-    pairs = zip(results.labels, results, strict=True)
-    frames = [found.changes.assign(**{name: label[name] for name in names}) for label, found in pairs]
-    return pd.concat(frames, ignore_index=True)
+        names = ("criterion", "rater", "prompt")
+        pairs = zip(results.labels, results, strict=True)
+        frames = [change.changes.assign(**{name: label[name] for name in names}) for label, change in pairs]
+        write(pd.concat(frames, ignore_index=True), out)

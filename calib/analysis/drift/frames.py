@@ -15,7 +15,7 @@ from calib import stats
 from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
-from calib.inputs.resolve import Given, given, is_calibs, opened
+from calib.inputs.resolve import given, is_calibs, opened
 from calib.inputs.roles import seen, sided
 from calib.inputs.source import source_of
 from calib.table import SCORE_KEY, TableArgumentError, has_replies
@@ -101,15 +101,15 @@ def drift(
     """
     as_typed(drift, locals())
     sides = {name: _opened(thing, name) for name, thing in (("then", then), ("now", now))}
-    before, after = (_readings_in(thing, name, _words_of(columns, name, sides)) for name, thing in sides.items())
-    known = [side.frame for side in (before, after)]
+    before, after = (_readings_in(name, columns, sides) for name in sides)
+    tables = [side.frame for side in (before, after)]
     if items is not None:
-        known.insert(0, checked(items, "items", "items").frame)
+        tables.insert(0, checked(items, "items", "items").frame)
     options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
-    found, told = _read_again(before, after, unlike=unlike)
-    answers = [_compared(sides, known, groups, options) for sides in progress(found, "raters")]
-    return Results.of((label, with_warnings(result, told)) for label, result in answers)
+    judges, doubts = _read_again(before, after, unlike=unlike)
+    answers = [_compared(judge, tables, groups, options) for judge in progress(judges, "raters")]
+    return Results.of((label, with_warnings(result, doubts)) for label, result in answers)
 
 
 # --- tables and files -------------------------------------------------------------------------------------------
@@ -119,23 +119,18 @@ def _opened(thing: Data, argument: str) -> Checked | Source:
     """What a table or a file holds."""
     if isinstance(thing, Checked):
         return thing
-    found = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
-    if isinstance(found, pd.DataFrame) and is_calibs(found):
-        return Source(found, argument)
-    return found if isinstance(found, Source) else source_of(found, argument)
+    content = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
+    if isinstance(content, pd.DataFrame) and is_calibs(content):
+        return Source(content, argument)
+    return content if isinstance(content, Source) else source_of(content, argument)
 
 
-def _words_of(columns: Columns, name: str, sides: dict[str, Checked | Source]) -> Columns:
-    """What was said of the columns; what the items share may stand in one of the files alone."""
-    group = columns.get("group")
-    held = [other for other, thing in sides.items() if group in thing.frame]
-    if group is None or not held or name in held:
-        return columns
-    return cast(Columns, {word: value for word, value in columns.items() if word != "group"})
-
-
-def _readings_in(thing: Checked | Source, argument: str, columns: Columns) -> Checked:
+def _readings_in(argument: str, columns: Columns, sides: dict[str, Checked | Source]) -> Checked:
     """Ratings, from a table or a file of one's own."""
+    thing, group = sides[argument], columns.get("group")
+    if group is not None and group not in thing.frame and any(group in side.frame for side in sides.values()):
+        # what the items share may stand in one of the files alone
+        columns = cast(Columns, {word: value for word, value in columns.items() if word != "group"})
     if not is_calibs(thing):
         assert isinstance(thing, Source)
         return _own_readings(thing, argument, columns)
@@ -146,7 +141,8 @@ def _readings_in(thing: Checked | Source, argument: str, columns: Columns) -> Ch
         if {"mass", "n_unread"} <= set(frame):
             rule = "must be ratings, a row for each reading: the scores of `summarize` are means of these"
             raise TableArgumentError(argument, rule)
-        frame = _numbered(frame, [name for name in SCORE_KEY if name in frame])
+        key = [name for name in SCORE_KEY if name in frame]  # rows of one item are its readings
+        frame = frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
     table = checked(frame, "ratings", argument)
     if not len(table.frame):
         raise TableArgumentError(argument, "must hold readings", "is empty")
@@ -154,15 +150,10 @@ def _readings_in(thing: Checked | Source, argument: str, columns: Columns) -> Ch
     return table if people.all() else table.only(~people)
 
 
-def _numbered(frame: pd.DataFrame, key: list[str]) -> pd.DataFrame:
-    """Rows of one item as its readings."""
-    return frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
-
-
 def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
     """A file of one's own: each row of an item is a reading, and so is each column of scores."""
-    found = sided([seen(source, "", columns)], columns)[0]
-    item = found.roles.get("item") or next(iter(found.ids), None)
+    side = sided([seen(source, "", columns)], columns)[0]
+    item = side.roles.get("item") or next(iter(side.ids), None)
     if item is None:
         rule = "must name the column of ids, by which readings of one item are found"
         raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
@@ -171,27 +162,20 @@ def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
             f"must name each row, and {source.line(int(missing.to_numpy().argmax()))} of {source.name} has no {item!r}"
         )
         raise TableArgumentError("item", rule)
-    scores = [value.column for value in found.of("judge")]
-    long, said = source.frame.assign(**{item: _as_text(source.frame[item])}), columns
+    scores, ids = [value.column for value in side.of("judge")], source.frame[item]
+    # whole numbers without a point, however a file was read
+    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+    long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), columns
     if scores and "wide" not in columns:
         rest = [name for name in long if name not in scores]
         named = "score" if "score" not in rest else f"score{_MARK}"
         long = pd.concat([long[rest].assign(**{named: long[name]}) for name in scores], ignore_index=True)
-        said = {**columns, "judge": named}
-    apart = [found.roles[role] for role in ("system", "criterion", "rater") if role in found.roles]
+        roles = {**columns, "judge": named}
+    apart = [side.roles[role] for role in ("system", "criterion", "rater") if role in side.roles]
     number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
     long = long.assign(**{item: long[item] + _MARK + number})
-    return _by_reading(given(replace(source, frame=long), None, {**said, "item": item}, needs=("judge",)), argument)
-
-
-def _as_text(ids: pd.Series) -> pd.Series:
-    """Ids as texts; whole numbers without a point, however a file was read."""
-    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
-    return (ids.astype(int) if whole else ids).astype(str)
-
-
-def _by_reading(files: Given, argument: str) -> Checked:
-    """What was taken in, with the ids as they were and the number of the reading as its draw."""
+    files = given(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
+    # what was taken in, with the ids as they were and the number of the reading as its draw
     table = files.scores.astype({"item": object})
     marks = table["item"].str.extract(f"{_MARK}([0-9]+)")[0].astype(int)
     names = [name for name in (*SCORE_KEY, "score", "group", "system") if name in table]
@@ -213,43 +197,29 @@ class _Sides(NamedTuple):
 
 def _read_again(then: Checked, now: Checked, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
     """Each judge of then beside the same one of now, and which were left out."""
-    found, alone, new = _partners([*slices(then.frame)], [*slices(now.frame)], unlike=unlike)
-    if not found:
-        rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
-        raise TableArgumentError("now", rule, _why_unlike(alone, new), mentions=("then", "unlike"))
-    several = [sides for sides in found if _most_readings(sides.then) > 1]
-    once = [sides.label for sides in found if _most_readings(sides.then) < 2] if several else []
-    left = "; ".join(map(words, [*alone, *once, *new]))
-    told = (f"not_read_again: left out is what stands on one side alone, or was read once then: {left}.",)
-    return several or found, told if left else ()  # if none was read twice the arrays say why that is refused
-
-
-_Labelled = tuple[dict[str, Any], pd.DataFrame]
-
-
-def _partners(
-    then: list[_Labelled], now: list[_Labelled], *, unlike: bool
-) -> tuple[list[_Sides], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Judges that are the same on both sides; then, if they may be unlike, those of one criterion; and the rest."""
-    found: list[_Sides] = []
+    alone, new = [*slices(then.frame)], [*slices(now.frame)]
+    pairs: list[_Sides] = []
+    # judges that are the same on both sides; then, if they may be unlike, those of one criterion
     for names in (Who._fields, ("criterion",))[: 1 + unlike]:
-        for label, rows in tuple(then):
-            same = [one for one in now if not set(_unlike(label, one[0])) & set(names)]
+        for label, rows in tuple(alone):
+            same = [one for one in new if not set(_unlike(label, one[0])) & set(names)]
             if same:
-                found.append(_Sides(label, rows, *same[0]))
-                then = [one for one in then if one[0] is not label]
-                now = [one for one in now if one[0] is not same[0][0]]
-    return found, [label for label, _ in then], [label for label, _ in now]
-
-
-def _most_readings(rows: pd.DataFrame) -> int:
-    return int(rows[["item", "run", "draw"]].drop_duplicates().groupby("item", observed=True).size().max())
-
-
-def _why_unlike(then: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
-    """What tells the first judge of then from the nearest of now."""
-    near = min(now, key=lambda other: len(_unlike(then[0], other)))
-    return "; ".join(f"{name} was {then[0][name]!r} and is {near[name]!r}" for name in _unlike(then[0], near))
+                pairs.append(_Sides(label, rows, *same[0]))
+                alone = [one for one in alone if one[0] is not label]
+                new = [one for one in new if one[0] is not same[0][0]]
+    if not pairs:
+        first = alone[0][0]
+        near = min((label for label, _ in new), key=lambda other: len(_unlike(first, other)))
+        apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _unlike(first, near))
+        rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
+        raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
+    readings = [sides.then[["item", "run", "draw"]].drop_duplicates().groupby("item", observed=True) for sides in pairs]
+    most = [of_item.size().max() for of_item in readings]
+    several = [sides for sides, number in zip(pairs, most, strict=True) if number > 1]
+    once = [sides.label for sides, number in zip(pairs, most, strict=True) if number < 2] if several else []
+    left = "; ".join(map(words, [*(label for label, _ in alone), *once, *(label for label, _ in new)]))
+    doubts = (f"not_read_again: left out is what stands on one side alone, or was read once then: {left}.",)
+    return several or pairs, doubts if left else ()  # if none was read twice the arrays say why that is refused
 
 
 def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -260,42 +230,33 @@ def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
 # --- one judge --------------------------------------------------------------------------------------------------
 
 
-class _Replies(NamedTuple):
-    """Of the same items on both sides: readings in the order of their draws, NaN where none; and lost replies."""
-
-    items: pd.Index
-    then: Floats
-    now: Floats
-    lost_then: Floats  # 1 where a reply could not be read, 0 where it could, NaN where none was asked for
-    lost_now: Floats
-
-
 def _compared(
-    sides: _Sides, known: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
+    sides: _Sides, tables: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
 ) -> tuple[dict[str, Any], stats.ReadingChange]:
-    label = _label_of(sides)
+    one_scale(sides.label, "'drift'", then=sides.then, now=sides.now)
+    apart = ", ".join(f"{name} {sides.label_now[name]}" for name in _unlike(sides.label, sides.label_now))
+    label = sides.label | ({"against": f"now {apart}"} if apart else {})
     then, now = (_replies_of(rows) for rows in (sides.then, sides.now))
     ids = [side.index.unique("item") for side in (then, now)]
     items = ids[0][ids[0].isin(ids[1])]
     if not len(items):
         rule = "must hold items of {0}"
         raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
-    replies = _side_by_side(items, then, now)
-    told = _not_anew(replies, label)
+    # readings in the order of their draws, NaN where none; lost replies: 1, 0 where it could be read, NaN where none
+    readings: list[Floats] = []
+    lost: list[Floats] = []
+    for side in (then, now):
+        for name, columns in (("score", readings), ("lost", lost)):
+            plain = side[name].reset_index(["run", "draw"], drop=True)
+            columns.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
+    doubts = _not_anew(readings[0], readings[1], label)
     counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
-    counts |= {"n_unread_then": int(np.nansum(replies.lost_then)), "n_unread_now": int(np.nansum(replies.lost_now))}
+    counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
     with in_the_names_of(label, groups="groups"):
-        owners = _owners(known, groups, items)
-        result = stats.reading_change(replies.then, replies.now, groups=owners, **options)
-        told += _lost_replies(replies, options)
-    return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), told)
-
-
-def _label_of(sides: _Sides) -> dict[str, Any]:
-    """The judge of then, and what is another one now; the scale has to be the same."""
-    one_scale(sides.label, "'drift'", then=sides.then, now=sides.now)
-    apart = ", ".join(f"{name} {sides.label_now[name]}" for name in _unlike(sides.label, sides.label_now))
-    return sides.label | ({"against": f"now {apart}"} if apart else {})
+        owners = _owners(tables, groups, items)
+        result = stats.reading_change(readings[0], readings[1], groups=owners, **options)
+        doubts += _lost_replies(lost, options)
+    return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), doubts)
 
 
 def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
@@ -314,20 +275,11 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
     return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
 
 
-def _side_by_side(items: pd.Index, then: pd.DataFrame, now: pd.DataFrame) -> _Replies:
-    tables = []
-    for name in ("score", "lost"):
-        for side in (then, now):
-            plain = side[name].reset_index(["run", "draw"], drop=True)
-            tables.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
-    return _Replies(items, *tables)
-
-
-def _owners(known: list[pd.DataFrame], groups: str | None, items: pd.Index) -> Any:
+def _owners(tables: list[pd.DataFrame], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that says it of all of them; None if they share nothing."""
     if groups is None:
         return None
-    for table in (table for table in known if groups in table):
+    for table in (table for table in tables if groups in table):
         first = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
         owners = first.reindex(items)
         if owners.notna().all() and (owners.astype(str) != "").all():
@@ -341,22 +293,25 @@ def _owners(known: list[pd.DataFrame], groups: str | None, items: pd.Index) -> A
 # --- what was not read ------------------------------------------------------------------------------------------
 
 
-def _not_anew(replies: _Replies, label: dict[str, Any]) -> tuple[str, ...]:
+def _not_anew(every_then: Floats, every_now: Floats, label: dict[str, Any]) -> tuple[str, ...]:
     """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
-    size = min(replies.then.shape[1], replies.now.shape[1])
-    then, now = replies.then[:, :size], replies.now[:, :size]
+    size = min(every_then.shape[1], every_now.shape[1])
+    then, now = every_then[:, :size], every_now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
-    chances = np.array([_chance(*sides, size) for sides in zip(replies.then, replies.now, strict=True)])
-    telling, n_same = chances < 1, int((same & (chances < 1)).sum())
-    if same.all() and not telling.any():
+    chances = np.array([_chance(*sides, size) for sides in zip(every_then, every_now, strict=True)])
+    varied, n_same = chances < 1, int((same & (chances < 1)).sum())
+    if same.all() and not varied.any():
         return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
     if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
-        given = f"all {then.size} readings are those of then, one by one"
-        raise TableArgumentError("now", rule, given, mentions=("then",), about=words(label))
-    if _at_least(n_same, chances[telling]) < _BY_CHANCE:
-        told = f"{n_same} of {int(telling.sum())} items whose readings vary have the very same ones, in the same order"
-        return (f"shared_readings: {told}: they come from a store, and hide a change.",)
+        rows = f"all {then.size} readings are those of then, one by one"
+        raise TableArgumentError("now", rule, rows, mentions=("then",), about=words(label))
+    number = np.ones(1)  # the distribution of how many are the same by chance, one item after the other
+    for chance in chances[varied]:
+        number = np.convolve(number, [1 - chance, chance])
+    if float(number[n_same:].sum()) < _BY_CHANCE:
+        part = f"{n_same} of {int(varied.sum())} items whose readings vary have the very same ones, in the same order"
+        return (f"shared_readings: {part}: they come from a store, and hide a change.",)
     return ()
 
 
@@ -376,25 +331,17 @@ def _chance(then: Floats, now: Floats, size: int) -> float:
     return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
-def _at_least(count: int, chances: Floats) -> float:
-    """How likely so many of these are: the distribution of their number, one after the other."""
-    number = np.ones(1)
-    for chance in chances:
-        number = np.convolve(number, [1 - chance, chance])
-    return float(number[count:].sum())
-
-
-def _lost_replies(replies: _Replies, options: dict[str, Any]) -> tuple[str, ...]:
+def _lost_replies(lost: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
     """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
-    lost = replies.lost_then, replies.lost_now
     counts = [int(np.nansum(side)) for side in lost]
-    if not any(counts) or np.isfinite(replies.lost_then).sum(axis=1).max() < 2 or len(replies.items) < 2:
+    if not any(counts) or np.isfinite(lost[0]).sum(axis=1).max() < 2 or len(lost[0]) < 2:
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.CalibWarning)
-        change = stats.reading_change(*lost, **options)
+        change = stats.reading_change(lost[0], lost[1], **options)
     if change.p_shift > 1 - change.confidence_level:
         return ()
     of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
-    return (f"unread_changed: {of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g}): the judge "
-            "answers otherwise, and readings speak only of the replies that could be read.",)  # fmt: skip
+    unread = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
+    why = "the judge answers otherwise, and readings speak only of the replies that could be read."
+    return (f"unread_changed: {unread}: {why}",)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.means.mean import MeanEstimate, mean_interval
+from calib.analysis.means.mean import mean_interval
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided
@@ -74,12 +74,12 @@ def _apart(gaps: Floats, sides: Floats) -> tuple[Floats, Floats]:
 def _drawn(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Generator) -> Floats:
     """Shifts and distances, shape (2, items, permutations), of readings dealt out in turn from the lowest on."""
     then, now = (counts[:, side, None].astype(float) for side in (0, 1))
-    taken, out = np.zeros((len(gaps), n_permutations)), np.zeros((2, len(gaps), n_permutations))
+    of_then, out = np.zeros((len(gaps), n_permutations)), np.zeros((2, len(gaps), n_permutations))
     for place in range(gaps.shape[1]):
         left = then + now - place
         # with this chance the next one is of then; beyond the last reading of an item there is no gap
-        taken += rng.random(taken.shape) * left < then - taken
-        apart = taken * (1 / then + 1 / now) - (place + 1) / now
+        of_then += rng.random(of_then.shape) * left < then - of_then
+        apart = of_then * (1 / then + 1 / now) - (place + 1) / now
         step = gaps[:, place, None] * apart
         out[0] += step
         out[1] += 2 * step * apart
@@ -266,14 +266,6 @@ def reading_change(
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    ReadingChange
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, no item has two readings then and one now, or fewer than two items (or groups) do.
 
     Warns
     -----
@@ -308,18 +300,24 @@ def reading_change(
     check.same_length(then=before, now=after, groups=groups)
     confidence = check.probability(confidence_level, "confidence_level")
     draws = check.whole(n_permutations, "n_permutations", least=99)
-    used = _used(before, after)
-    unit = None if groups is None else check.codes(groups, "groups")[used]
+    used, unit = _used(before, after, groups)
     first, second = before[used], after[used]
-    _refuse_few(len(first) if unit is None else len(np.unique(unit)), unit is not None)
     dealt = dealt_anew(first, second, draws, np.random.default_rng(rng))
     means = row_means(first), row_means(second)
-    differ, floor = _share_apart(first, second), _share_of_pairs_apart(first)
-    shift, changed = _mean(means[1] - means[0], unit, confidence), _share(differ - floor, unit, confidence)
+    differ = _over_pairs(first, second, np.not_equal, itself=True)
+    floor = _over_pairs(first, first, np.not_equal, itself=False)
+    floor_gap = _over_pairs(first, first, lambda one, other: np.abs(one - other), itself=False)
+    options: dict[str, Any] = {"groups": unit, "confidence_level": confidence}
+    shift = mean_interval(means[1] - means[0], estimator="classical", **options)
+    # of differences of shares t falls short where most are 0, and Gaffke's is far too wide over few groups
+    by_t = unit is not None and np.ptp(differ - floor) > 0
+    options |= {"estimator": "classical"} if by_t else {"bounds": (-1, 1)}
+    changed = mean_interval(differ - floor, **options)
+    # what lies so far from 0 that the interval leaves 0 out four times in five
+    reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
     p_items = (1 + dealt.as_far) / (1 + draws)
-    least = _least_p(first, second, draws)
-    told = _reading_doubts(len(before), len(first), shift.n_groups, floor)
-    for text in told:
+    doubts = _reading_doubts(len(before), len(first), shift.n_groups, floor)
+    for text in doubts:
         check.warn(text)
     return ReadingChange(
         statistic=float(dealt.energy.mean()),
@@ -327,9 +325,9 @@ def reading_change(
         p_shift=(1 + dealt.shifted_as_far) / (1 + draws),
         estimate=shift.estimate,
         interval=shift.interval,
-        smallest_shift=_smallest(shift, confidence),
+        smallest_shift=float(reach * shift.std_error) if shift.std_error else math.nan,
         floor=float(floor.mean()),
-        floor_gap=float(_gap_of_pairs(first).mean()),
+        floor_gap=float(floor_gap.mean()),
         differ=float(differ.mean()),
         changed=changed.estimate,
         changed_interval=changed.interval,
@@ -348,12 +346,9 @@ def reading_change(
         p_items=p_items,
         p_holm=adjusted(p_items, "holm"),
         p_by=adjusted(p_items, "by"),
-        least_p=least,
-        warnings=told,
+        least_p=_least_p(first, second, draws),
+        warnings=doubts,
     )
-
-
-# --- what is taken in -------------------------------------------------------------------------------------------
 
 
 def _readings(values: ArrayLike, name: str) -> Floats:
@@ -364,8 +359,8 @@ def _readings(values: ArrayLike, name: str) -> Floats:
     return table
 
 
-def _used(then: Floats, now: Floats) -> NDArray[np.bool_]:
-    """Items with two readings then and one now."""
+def _used(then: Floats, now: Floats, groups: Labels | None) -> tuple[NDArray[np.bool_], Codes | None]:
+    """Items with two readings then and one now, and the groups of these."""
     counts = [np.isfinite(side).sum(axis=1) for side in (then, now)]
     if counts[0].max(initial=0) < _LEAST:
         rule = (
@@ -376,43 +371,12 @@ def _used(then: Floats, now: Floats) -> NDArray[np.bool_]:
     used = (counts[0] >= _LEAST) & (counts[1] > 0)
     if not used.any():
         raise ArgumentError("now", "must have a reading of an item that {0} read twice", "has none", mentions=("then",))
-    return np.asarray(used)
-
-
-def _refuse_few(units: int, grouped: bool) -> None:
-    if units < 2:
-        what = "groups" if grouped else "items"
+    unit = None if groups is None else check.codes(groups, "groups")[used]
+    if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
+        argument, what = ("then", "items") if unit is None else ("groups", "groups")
         rule = f"must have two {what} at least that were read twice then and again now"
-        raise ArgumentError("groups" if grouped else "then", rule, f"got {units}")
-
-
-# --- how far ----------------------------------------------------------------------------------------------------
-
-
-def _mean(values: Floats, unit: Codes | None, confidence: float) -> MeanEstimate:
-    return mean_interval(values, groups=unit, estimator="classical", confidence_level=confidence)
-
-
-def _share(values: Floats, unit: Codes | None, confidence: float) -> MeanEstimate:
-    """Of differences of shares: t falls short where most are 0, Gaffke's is far too wide over few groups."""
-    if unit is not None and np.ptp(values) > 0:
-        return _mean(values, unit, confidence)
-    return mean_interval(values, groups=unit, bounds=(-1, 1), confidence_level=confidence)
-
-
-def _share_apart(then: Floats, now: Floats) -> Floats:
-    """Of each item: the share of pairs of one reading of then and one of now that differ."""
-    return _over_pairs(then, now, np.not_equal, itself=True)
-
-
-def _share_of_pairs_apart(readings: Floats) -> Floats:
-    """Of each item: the share of pairs of its readings that differ."""
-    return _over_pairs(readings, readings, np.not_equal, itself=False)
-
-
-def _gap_of_pairs(readings: Floats) -> Floats:
-    """Of each item: the mean distance of two readings."""
-    return _over_pairs(readings, readings, lambda one, other: np.abs(one - other), itself=False)
+        raise ArgumentError(argument, rule, f"got {n_units}")
+    return np.asarray(used), unit
 
 
 def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
@@ -425,15 +389,6 @@ def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats],
     return out
 
 
-def _smallest(shift: MeanEstimate, confidence: float) -> float:
-    """What lies so far from 0 that the interval leaves 0 out four times in five."""
-    reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
-    return float(reach * shift.std_error) if shift.std_error else math.nan
-
-
-# --- which items ------------------------------------------------------------------------------------------------
-
-
 def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:
     """Of the item with the most readings: two readings of then and now have this many ways to be dealt out."""
     counts = zip(np.isfinite(then).sum(axis=1).tolist(), np.isfinite(now).sum(axis=1).tolist(), strict=True)
@@ -441,12 +396,12 @@ def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:
     return float(max(least, 1 / (1 + n_permutations)))
 
 
-def _reading_doubts(n_given: int, n: int, n_groups: int, floor: Floats) -> tuple[str, ...]:
-    told = []
-    if n < n_given:
-        told.append(f"items_dropped: {n_given - n} of {n_given} items have fewer than 2 readings then, or none now.")
+def _reading_doubts(n_items: int, n: int, n_groups: int, floor: Floats) -> tuple[str, ...]:
+    doubts = []
+    if n < n_items:
+        doubts.append(f"items_dropped: {n_items - n} of {n_items} items have fewer than 2 readings then, or none now.")
     if n_groups < _FEW_GROUPS:
-        told.append(f"few_groups: only {n_groups} independent items or groups; the intervals are rough ones.")
+        doubts.append(f"few_groups: only {n_groups} independent items or groups; the intervals are rough ones.")
     if not floor.any():
-        told.append("no_noise: then all readings of each item were alike, so that any change is one beyond noise.")
-    return tuple(told)
+        doubts.append("no_noise: then all readings of each item were alike, so that any change is one beyond noise.")
+    return tuple(doubts)

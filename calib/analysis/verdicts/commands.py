@@ -25,7 +25,7 @@ def passfail(
     **options: Any,
 ) -> None:
     """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
-    taken = files.taken(file, labels, names=("scores", "people"))
+    sides = files.taken(file, labels, names=("scores", "people"))
     elsewhere = None if production is None else files.taken(production, names=("scores",))[0]
-    results = calib.pass_fail(*taken, production=elsewhere, **options)
+    results = calib.pass_fail(*sides, production=elsewhere, **options)
     show_results(results, out, conclude=True)

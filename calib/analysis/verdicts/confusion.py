@@ -82,29 +82,21 @@ COMPOSITES: dict[str, tuple[Measure, float]] = {
 def figures_of(cell: Codes, group: Codes, confidence: float) -> dict[str, Figure]:
     """All figures of items whose cells are given."""
     tables = np.bincount(4 * group + cell, minlength=4 * (int(group.max()) + 1)).reshape(-1, 4).astype(float)
-    found = {name: _of_rate(tables, *parts, confidence) for name, parts in RATES.items()}
-    found["balanced_accuracy"] = _mean_of(found["tpr"], found["tnr"])
-    return found | {name: _of_composite(tables, *parts, confidence) for name, parts in COMPOSITES.items()}
-
-
-def _of_rate(tables: Floats, top: tuple[int, ...], of: tuple[int, ...], confidence: float) -> Figure:
-    """Wilson's interval, with as many items as the groups leave, by t on their number."""
-    hits, sizes = (tables[:, list(cells)].sum(axis=1) for cells in (top, of))
-    share = proportion(hits, sizes, confidence)
-    return Figure(*share, int(sizes.sum()))
-
-
-def _mean_of(one: Figure, other: Figure) -> Figure:
-    """From the intervals of both (Zou and Donner 2008): the far ends of one are not those of the other."""
-    estimate = (one.estimate + other.estimate) / 2
-    low, high = (
-        math.hypot(one.estimate - one.interval[end], other.estimate - other.interval[end]) / 2 for end in (0, 1)
-    )
-    return Figure(estimate, Interval(estimate - low, estimate + high), one.n + other.n)
+    figures = {}
+    for name, parts in RATES.items():
+        hits, sizes = (tables[:, list(cells)].sum(axis=1) for cells in parts)
+        figures[name] = Figure(*proportion(hits, sizes, confidence), int(sizes.sum()))
+    # from the intervals of both (Zou and Donner 2008): the far ends of one are not those of the other
+    one, other = figures["tpr"], figures["tnr"]
+    mean = (one.estimate + other.estimate) / 2
+    gaps = [(one.estimate - a, other.estimate - b) for a, b in zip(one.interval, other.interval, strict=True)]
+    low, high = (math.hypot(*gap) / 2 for gap in gaps)
+    figures["balanced_accuracy"] = Figure(mean, Interval(mean - low, mean + high), one.n + other.n)
+    return figures | {name: _of_composite(tables, *parts, confidence) for name, parts in COMPOSITES.items()}
 
 
 def proportion(hits: Floats, sizes: Floats, confidence: float) -> tuple[float, Interval]:
-    """A share of items that come in groups: hits and items of each group."""
+    """A share of items that come in groups, by Wilson with as many as the groups leave: hits and items of each."""
     hits, sizes = hits[sizes > 0], sizes[sizes > 0]
     n, g = float(sizes.sum()), len(sizes)
     if g == 0:
@@ -147,7 +139,8 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     whole = tables.sum(axis=0)
     estimate, n, g = float(measure(whole)), float(whole.sum()), len(tables)
     smoothed = (whole + 0.5) / (n + 2)
-    centre, gradient = float(measure(smoothed)), _gradient(measure, smoothed)
+    steps = _STEP * np.eye(4)
+    centre, gradient = float(measure(smoothed)), (measure(smoothed + steps) - measure(smoothed - steps)) / (2 * _STEP)
     variance = float(smoothed @ (gradient - smoothed @ gradient) ** 2) / (n + 2)
     variance *= _design_effect(tables, gradient)
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
@@ -159,11 +152,6 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     middle = special.logit(share)
     low, high = (least + span * float(special.expit(middle + sign * half)) for sign in (-1, 1))
     return Figure(estimate, Interval(min(low, estimate), max(high, estimate)), int(n))
-
-
-def _gradient(measure: Measure, at: Floats) -> Floats:
-    steps = _STEP * np.eye(4)
-    return np.asarray((measure(at + steps) - measure(at - steps)) / (2 * _STEP))
 
 
 def _design_effect(tables: Floats, gradient: Floats) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.analysis.verdicts.confusion import Figure
-from calib.analysis.verdicts.pass_fail import PassFail
+from calib.analysis.verdicts.pass_fail import FIGURES, RATES_OF_PASSING, PassFail
 from calib.core.result import bracket, short
 from calib.table import figure
 from calib.table.results import Results
@@ -23,50 +23,43 @@ if TYPE_CHECKING:
 NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
-    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1", "ac2": "Gwet's AC2",
+    "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
     "auc": "area below ROC",
     "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
-    "macro_recall": "macro recall", "macro_precision": "macro precision", "macro_f1": "macro F1", "recall": "recall",
 }  # fmt: skip
 
 
 def pass_sentences(labels: Sequence[Mapping[str, object]], results: Sequence[PassFail]) -> list[str]:
     """For each judge how often it is right about pass and about fail, and the pass rate that may be reported."""
-    return each_once(labels, results, lambda one: [" ".join(filter(None, _told_of(one)))])
+    return each_once(labels, results, lambda one: [_pass_sentence(one)])
 
 
-def _told_of(one: PassFail) -> list[str]:
+def _pass_sentence(one: PassFail) -> str:
     level = one.confidence_level
-    said = [
+    sentences = [
         f"Of what people pass the judge passes {_in_full(one.tpr, level)}; of what they fail it fails "
-        f"{_in_full(one.tnr, level)} (from {one.n_labelled} labels, {one.tp + one.fn} of them pass).",
-        f"The cut at {short(one.cut)} was chosen by the labels; each figure is of cuts that had not seen the item."
-        if one.chosen
-        else "",
+        f"{_in_full(one.tnr, level)} (from {one.n_labelled} labels, {one.tp + one.fn} of them pass)."
     ]
-    return [*said, *_of_the_rate(one)]
-
-
-def _of_the_rate(one: PassFail) -> list[str]:
-    level, judge = (
-        one.confidence_level,
-        f"The judge itself passes {one.judge_rate.estimate:.3g}, which is no estimate of it.",
-    )
+    if one.chosen:
+        cut = f"The cut at {short(one.cut)} was chosen by the labels"
+        sentences.append(f"{cut}; each figure is of cuts that had not seen the item.")
+    rate, errs = _in_full(one.corrected, level), "as often elsewhere on what passes and on what fails"
+    other = f"{rate} by Rogan-Gladen, if the judge errs {errs}"
     if one.n_production:
-        told = f"Of the {one.n_production} production items people would pass {_in_full(one.corrected, level)}"
-        return [f"{told}, if the judge errs there as often on what passes and on what fails as in the test set.", judge]
-    if not math.isnan(one.ppi.estimate):
-        told = f"Of all {one.n} items people would pass {_in_full(one.ppi, level)}"
-        return [f"{told}, as the labelled items are a random part of them (if they are not: {_other(one)}).", judge]
-    if one.n_labelled == one.n:
-        return [f"All items have a label: people pass {_in_full(one.people_rate, level)}."]
-    return [f"Of all {one.n} items people would pass {_other(one)}.", judge]
-
-
-def _other(one: PassFail) -> str:
-    told = _in_full(one.corrected, one.confidence_level)
-    return f"{told} by Rogan-Gladen, if the judge errs as often elsewhere on what passes and on what fails"
+        sentences.append(
+            f"Of the {one.n_production} production items people would pass {rate}, if the judge errs there as often on "
+            "what passes and on what fails as in the test set."
+        )
+    elif not math.isnan(one.ppi.estimate):
+        random = f"as the labelled items are a random part of them (if they are not: {other})"
+        sentences.append(f"Of all {one.n} items people would pass {_in_full(one.ppi, level)}, {random}.")
+    elif one.n_labelled == one.n:
+        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.people_rate, level)}."])
+    else:
+        sentences.append(f"Of all {one.n} items people would pass {other}.")
+    judge = f"The judge itself passes {one.judge_rate.estimate:.3g}, which is no estimate of it."
+    return " ".join([*sentences, judge])
 
 
 def _in_full(figure: Figure, level: float) -> str:
@@ -76,14 +69,14 @@ def _in_full(figure: Figure, level: float) -> str:
 def pass_notes(results: Results[PassFail]) -> list[str]:
     """What must not be claimed."""
     skewed = any(min(one.tp + one.fn, one.tn + one.fp) < 0.1 * one.n_labelled for one in results)
-    said = [
+    base_rate = (
         "Accuracy, precision and NPV hold for items of which as many pass as of the labelled ones; TPR and TNR do not "
         "depend on that."
-    ]
+    )
     paradox = (
         "Nearly all labels are one: kappa is then near 0 however often both agree; AC1 is not, and neither is TNR."
     )
-    return [*said, *[paradox] * skewed]
+    return [base_rate, *[paradox] * skewed]
 
 
 def pass_fact(results: Results[PassFail]) -> str:
@@ -97,13 +90,6 @@ def pass_fact(results: Results[PassFail]) -> str:
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
     return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
-_SHOWN = ("tpr", "tnr", "precision", "npv", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
-_PASSING = ("judge_rate", "people_rate", "corrected", "ppi")
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
@@ -120,15 +106,17 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     facts, ends, series = [], [], []
     for label, one in pairs:
         name = ", ".join(str(value) for key, value in label.items() if key in ("criterion", "rater", "system"))
-        for key in (*_SHOWN, *_PASSING):
+        for key in (name for name in (*FIGURES, *RATES_OF_PASSING) if name != "accuracy"):
             value = getattr(one, key)
             if not np.isnan(value.estimate):
                 facts.append({"figure": NAMES[key]})
                 ends.append(figure.End(value.estimate, value.interval, one.confidence_level))
                 series.append(name)
     rows = figure.rows_of(ax, facts, ends, series, names=["figure"])
-    styles = {name: figure.Style(_counts(name, one), *figure.look_of(i)) for i, (name, (_, one)) in
-              enumerate(zip(dict.fromkeys(series), pairs, strict=True))}  # fmt: skip
+    styles = {}
+    for i, (name, (_, one)) in enumerate(zip(dict.fromkeys(series), pairs, strict=True)):
+        counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
+        styles[name] = figure.Style(f"{name}: {counts}" if name else counts, *figure.look_of(i))
     figure.draw_series(rows, styles)
     rows.ax.set_xlim(min(-0.02, rows.ax.get_xlim()[0]), 1.02)
     rows.ax.set_xlabel(f"rate ({100 * pairs[0][1].confidence_level:g} % CI)")
@@ -137,18 +125,8 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     return figure.finished(rows.ax, ax)
 
 
-def _counts(name: str, one: PassFail) -> str:
-    told = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
-    return f"{name}: {told}" if name else told
-
-
 def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     """What a judge's score tells of pass and fail at each cut, with the band of TPR and the cut in use.
-
-    Raises
-    ------
-    ValueError
-        If the judge said pass or fail, so that there is no curve.
 
     Examples
     --------
@@ -162,32 +140,30 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
         raise ValueError("`results` must have scores that were cut, but the judge said pass or fail.")
     drawn, handles = figure.axes_of(ax), []
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+    areas = []
     for place, (label, one) in enumerate(pairs):
-        handles.append(_curve(drawn, label, one, place, band=len(pairs) == 1))
+        colour, marker = figure.look_of(place)
+        curve = one.roc
+        assert curve is not None
+        x, y = (np.r_[0.0, side[::-1], 1.0] for side in (curve.fpr, curve.tpr))
+        drawn.plot(x, y, color=colour, zorder=3)
+        if len(pairs) == 1:
+            low, high = (np.r_[0.0, side[::-1], 1.0] for side in (curve.tpr_low, curve.tpr_high))
+            drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+        at = int(np.argmin(np.abs(curve.cut - one.cut)))
+        drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
+        who = ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
+        words = f"{who}{': ' * bool(who)}cut at {short(one.cut)}"
+        handles.append(figure.handle(words, color=colour, marker=marker))
+        areas.append(curve.auc.estimate)
     drawn.set_xlabel("false passes: share of what people fail")
     drawn.set_ylabel("TPR: share of what people pass")
     drawn.set_xlim(-0.02, 1.02)
     drawn.set_ylim(-0.02, 1.02)
     figure.plain_frame(drawn)
-    areas = [one.roc.auc.estimate for _, one in pairs if one.roc is not None]
     fact = f"area {short(min(areas))}" + (f" to {short(max(areas))}" if len(areas) > 1 else "")
     figure.legend_above(drawn, handles, title_of([label for label, _ in pairs], [], "people: "), fact)
     return drawn
-
-
-def _curve(drawn: Axes, label: dict[str, Any], one: PassFail, place: int, *, band: bool) -> Any:
-    colour, marker = figure.look_of(place)
-    curve = one.roc
-    assert curve is not None
-    x, y = (np.r_[0.0, side[::-1], 1.0] for side in (curve.fpr, curve.tpr))
-    drawn.plot(x, y, color=colour, zorder=3)
-    if band:
-        low, high = (np.r_[end, side[::-1], 1.0] for end, side in ((0.0, curve.tpr_low), (0.0, curve.tpr_high)))
-        drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
-    at = int(np.argmin(np.abs(curve.cut - one.cut)))
-    drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
-    who = ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
-    return figure.handle(f"{who}{': ' * bool(who)}cut at {short(one.cut)}", color=colour, marker=marker)
 
 
 def verdict_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -68,10 +68,6 @@ def pass_fail(
         Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
         (labels of items that the judge did not score) and `n_unread`.
 
-    Raises
-    ------
-    TableError
-        If nothing matches, or labels have more than two values and no pass mark is given.
 
     Warns
     -----
@@ -85,8 +81,8 @@ def pass_fail(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> found = calib.pass_fail(ratings, calib.summarize(people, items), pass_mark=4)
-    >>> print(found.one())
+    >>> result = calib.pass_fail(ratings, calib.summarize(people, items), pass_mark=4).one()
+    >>> print(result)
     cut at 3.786: TPR 0.9758, 95 % CI [0.9435, 0.9917]; TNR 0.7969, 95 % CI [0.6758, 0.9376]; kappa 0.8054, 95 % CI \
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
@@ -94,53 +90,40 @@ def pass_fail(
     files = given(scores, people, columns, names=("scores", "people"), any_scale=True)
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
     by, groups = files.named(by), files.named(groups)
-    elsewhere = None if production is None else scores_in(_only_scores(production, columns), "production")
+    elsewhere = None
+    if production is not None:  # the judge's side of what may be a file of one's own
+        of_judge: Any = {k: v for k, v in columns.items() if k not in ("label", "label_item", "annotator")}
+        side = given(production, None, of_judge, names=("scores",), needs=("judge",), any_scale=True)
+        elsewhere = scores_in(side.scores, "production")
     options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
     answers, refused = [], []
     for judged in labelled_pairs(judges, labels, (by, groups)):
-        asked = _Judged(judged, _passing(judged, pass_mark, labels.argument), groups)
+        passing = _passing(judged, pass_mark, labels.argument)
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
-            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            shares = passing[part.index]
+            yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
             try:
                 with in_the_names_of(whole, **_NAMES):
-                    found = asked.found(part, _production(elsewhere, whole, judged), options)
+                    options["production"] = _production(elsewhere, whole, judged)
+                    options["groups"] = None if groups is None else groups_of(part, groups)
+                    result = stats.pass_fail(_unit(part["x"], judged, cut), yes, **options)
             except ArgumentError as error:
                 if error.argument not in _NAMES.values():
                     raise
                 refused.append(error)
                 continue
-            answers.append((whole | counts, with_warnings(_drawn(found, part), asked.told(part))))
+            doubts, n_even = [*judged.warnings], int((np.abs(shares - 0.5) < 1e-9).sum())
+            if n_even:
+                even = f"on {n_even} items as many people say pass as fail; they are taken to fail."
+                doubts.append(f"even_split: {even}")
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+            answers.append((whole | counts, with_warnings(_without_unequal(result, part), doubts)))
     if not answers and refused:
         raise refused[0]
-    for one in refused:
-        check.warn(f"left_out: {one}")
+    for refusal in refused:
+        check.warn(f"left_out: {refusal}")
     return Results.of(answers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """One judge on one criterion, and the share of people who pass each item."""
-
-    judged: Labelled
-    shares: Floats
-    groups: str | None
-
-    def found(self, part: pd.DataFrame, production: Floats | None, options: dict[str, Any]) -> Any:
-        shared = None if self.groups is None else groups_of(part, self.groups)
-        shares = self.shares[part.index]
-        yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
-        said = _unit(part["x"], self.judged, options["cut"])
-        return stats.pass_fail(said, yes, groups=shared, production=production, **options)
-
-    def told(self, part: pd.DataFrame) -> list[str]:
-        return [*self.judged.warnings, *_even(self.shares, part)]
-
-
-def _only_scores(production: Data, columns: Columns) -> Any:
-    """The judge's side of what may be a file of one's own."""
-    said: Any = {name: value for name, value in columns.items() if name not in ("label", "label_item", "annotator")}
-    return given(production, None, said, names=("scores",), needs=("judge",), any_scale=True).scores
 
 
 def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats:
@@ -152,8 +135,8 @@ def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats
     if not judged.levels[0] < mark <= judged.levels[-1]:
         ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"
         raise TableArgumentError("pass_mark", f"must be {ends}, as labels are", f"got {mark:g}")
-    told = judged.given.assign(passes=(judged.given["y"] >= mark) * judged.given["weight"])
-    return np.asarray(told.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
+    passes = judged.given.assign(passes=(judged.given["y"] >= mark) * judged.given["weight"])
+    return np.asarray(passes.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
 
 
 def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
@@ -178,19 +161,14 @@ def _production(elsewhere: Checked | None, label: dict[str, Any], judged: Labell
     return _unit(rows["score"], judged, None)
 
 
-def _drawn(found: Any, part: pd.DataFrame) -> Any:
+def _without_unequal(result: stats.PassFail, part: pd.DataFrame) -> stats.PassFail:
     """Without PPI's rate where the labelled items are no plain random part."""
     chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
     if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
-        return found
+        return result
     text = (
-        "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not those"
+        "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not "
+        "those of all items; `interval` takes the chances into account."
     )
-    none = found.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
-    return with_warnings(replace(found, ppi=none), [f"{text} of all items; `interval` takes the chances into account."])
-
-
-def _even(shares: Floats, part: pd.DataFrame) -> list[str]:
-    n = int((np.abs(shares[part.index] - 0.5) < 1e-9).sum())
-    said = f"even_split: on {n} items as many people say pass as fail; they are taken to fail."
-    return [said] if n else []
+    none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+    return with_warnings(replace(result, ppi=none), [text])

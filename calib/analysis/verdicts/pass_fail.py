@@ -118,13 +118,13 @@ class PassFail(Result):
 
     def __str__(self) -> str:
         level = self.confidence_level
-        told = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}"
-                for name, f in (("TPR", self.tpr), ("TNR", self.tnr), ("kappa", self.kappa))]  # fmt: skip
+        figures = (("TPR", self.tpr), ("TNR", self.tnr), ("kappa", self.kappa))
+        parts = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}" for name, f in figures]
         best = self.pass_rate
         rate = f"pass rate {short(best.estimate)}, {bracket(best.interval, level)}"
         rate += f" (judge {short(self.judge_rate.estimate)})" if best is not self.people_rate else ""
         cut = "" if math.isnan(self.cut) else f"cut at {short(self.cut)}: "
-        return f"{cut}{'; '.join([*told, rate])}; {self.n_labelled} labels{self._bracketed_warnings}"
+        return f"{cut}{'; '.join([*parts, rate])}; {self.n_labelled} labels{self._bracketed_warnings}"
 
 
 def pass_fail(
@@ -172,14 +172,6 @@ def pass_fail(
         Parts of the groups, for the choice of the cut.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    PassFail
-
-    Raises
-    ------
-    ValueError
-        If a verdict is none, or people pass all or fail all of the labelled items.
 
     Warns
     -----
@@ -197,41 +189,61 @@ def pass_fail(
     --------
     >>> judge = ["pass"] * 60 + ["fail"] * 40
     >>> people = ["pass"] * 36 + ["fail"] * 4 + [""] * 30 + ["fail"] * 26 + ["pass"] * 4
-    >>> found = pass_fail(judge, people)
-    >>> found.tp, found.fp, found.fn, found.tn
+    >>> result = pass_fail(judge, people)
+    >>> result.tp, result.fp, result.fn, result.tn
     (36, 4, 4, 26)
-    >>> round(found.tpr.estimate, 3), [round(end, 3) for end in found.tpr.interval]
+    >>> round(result.tpr.estimate, 3), [round(end, 3) for end in result.tpr.interval]
     (0.9, [0.769, 0.96])
     """
-    confidence, prices = check.probability(confidence_level, "confidence_level"), _costs(cost)
+    confidence = check.probability(confidence_level, "confidence_level")
+    if len(cost) != 2 or not all(math.isfinite(c) and c > 0 for c in cost):
+        rule = "must be two positive numbers, of a false pass and of a false fail"
+        raise ArgumentError("cost", rule, f"got {cost!r}")
+    prices = float(cost[0]), float(cost[1])
     check.whole(folds, "folds", least=2)
-    said, labels = verdicts_in(judge, "judge", scores=True), verdicts_in(people, "people")
-    check.same_length(judge=said, people=labels, groups=groups)
-    known = ~np.isnan(said) & ~np.isnan(labels)
-    group = np.arange(len(said)) if groups is None else check.codes(groups, "groups")
-    of_labels = np.unique(group[known], return_inverse=True)[1]
-    yes = labels[known] == 1
+    scores, labels = verdicts_in(judge, "judge", scores=True), verdicts_in(people, "people")
+    check.same_length(judge=scores, people=labels, groups=groups)
+    labelled = ~np.isnan(scores) & ~np.isnan(labels)
+    group = np.arange(len(scores)) if groups is None else check.codes(groups, "groups")
+    of_labels = np.unique(group[labelled], return_inverse=True)[1]
+    yes = labels[labelled] == 1
     if not 0 < yes.sum() < len(yes):
         raise ArgumentError("people", "must pass some items and fail some", f"{int(yes.sum())} of {len(yes)} pass")
     elsewhere = None if production is None else verdicts_in(production, "production", scores=True)
-    is_score = cut is not None or bool(np.setdiff1d(said[~np.isnan(said)], (0.0, 1.0)).size)
-    curve = roc(said[known], yes, groups=of_labels, confidence_level=confidence) if is_score else None
-    verdicts, at, held_out = _cut(said, known, yes, of_labels, cut if is_score else 0.5, prices, folds)
+    is_score = cut is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
+    curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if is_score else None
+    chosen = is_score and cut is None
+    # verdicts of all items, and those of the labelled ones by cuts that have not seen them
+    if chosen:
+        at, by_others = chosen_cut(scores[labelled], yes, of_labels, prices, folds)
+        verdicts, held_out = _passed(scores, at), by_others == 1
+    else:
+        at = float(cut) if cut is not None else 0.5
+        verdicts = _passed(scores, at)
+        held_out = verdicts[labelled] == 1
     cell = _cells(yes, held_out)
     figures = figures_of(cell, of_labels, confidence)
-    if is_score and cut is None:
-        figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[known] == 1), of_labels, confidence))
-    data = _Rates(verdicts, labels, group, held_out, known, None if elsewhere is None else _passed(elsewhere, at))
-    rates, told = data.figures(confidence)
+    if chosen:
+        figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[labelled] == 1), of_labels, confidence))
+    rates, doubts = _rates(
+        verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
+    )
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
-    for text in told:
+    for text in doubts:
         check.warn(text)
     return PassFail(
-        **counts | figures | rates, cut=at if is_score else math.nan, chosen=is_score and cut is None, cost=prices,
-        roc=curve, confidence_level=confidence, n=len(said), n_labelled=int(known.sum()),
-        n_groups=int(of_labels.max()) + 1, n_production=0 if elsewhere is None else len(elsewhere),
-        warnings=tuple(told),
-    )  # fmt: skip
+        **counts | figures | rates,
+        cut=at if is_score else math.nan,
+        chosen=chosen,
+        cost=prices,
+        roc=curve,
+        confidence_level=confidence,
+        n=len(scores),
+        n_labelled=int(labelled.sum()),
+        n_groups=int(of_labels.max()) + 1,
+        n_production=0 if elsewhere is None else len(elsewhere),
+        warnings=tuple(doubts),
+    )
 
 
 def _cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
@@ -250,15 +262,15 @@ def _with_ends_of(figures: dict[str, Figure], others: dict[str, Figure]) -> dict
 def verdicts_in(values: ArrayLike, name: str, *, scores: bool = False) -> Floats:
     """1 and 0 from numbers, truth values or words; NaN where there is nothing."""
     try:
-        found = check.array(values, name, ndim=1)
+        verdicts = check.array(values, name, ndim=1)
     except ArgumentError as error:
         if "numeric" not in error.rule:
             raise
-        found = np.array([_of_word(value, name) for value in np.asarray(values, dtype=object).ravel()])
-    odd = np.setdiff1d(found[~np.isnan(found)], (0.0, 1.0))
+        verdicts = np.array([_of_word(value, name) for value in np.asarray(values, dtype=object).ravel()])
+    odd = np.setdiff1d(verdicts[~np.isnan(verdicts)], (0.0, 1.0))
     if len(odd) and not scores:
         raise ArgumentError(name, "must be 1 (pass) and 0 (fail), or such words", f"has {odd[0]:g}")
-    return found
+    return verdicts
 
 
 def _of_word(value: Any, name: str) -> float:
@@ -270,92 +282,55 @@ def _of_word(value: Any, name: str) -> float:
     raise ArgumentError(name, "must be verdicts such as 'pass' and 'fail', or numbers", f"has {str(value)[:40]!r}")
 
 
-def _costs(cost: Sequence[float]) -> tuple[float, float]:
-    if len(cost) != 2 or not all(math.isfinite(c) and c > 0 for c in cost):
-        raise ArgumentError(
-            "cost", "must be two positive numbers, of a false pass and of a false fail", f"got {cost!r}"
-        )
-    return float(cost[0]), float(cost[1])
-
-
 def _passed(scores: Floats, cut: float) -> Floats:
     return np.where(np.isnan(scores), np.nan, scores >= cut)
 
 
-def _cut(
-    said: Floats, known: NDArray[np.bool_], yes: NDArray[np.bool_], group: Codes, cut: float | None,
-    cost: tuple[float, float], folds: int,
-) -> tuple[Floats, float, NDArray[np.bool_]]:  # fmt: skip
-    """Verdicts of all items, the cut, and the verdicts of the labelled ones by cuts that have not seen them."""
-    if cut is not None:
-        verdicts = _passed(said, float(cut))
-        return verdicts, float(cut), verdicts[known] == 1
-    found = chosen_cut(said[known], yes, group, cost, folds)
-    return _passed(said, found.value), found.value, found.held_out == 1
+def _rates(
+    verdicts: Floats, held_out: NDArray[np.bool_], yes: NDArray[np.bool_], labelled: NDArray[np.bool_], group: Codes,
+    production: Floats | None, confidence: float,
+) -> tuple[dict[str, Figure], list[str]]:  # fmt: skip
+    """The four shares of passing, and what is doubtful about them."""
+    codes = group[labelled]
+    judged, of = (verdicts, group) if production is None else (production, np.arange(len(production)))
+    judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
+    corrected, doubts = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
+    in_use = verdicts[labelled] == 1
+    if (in_use != held_out).any():  # the judge's rate is that of the cut in use
+        other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
+        corrected = _with_ends_of({"": corrected}, {"": other})[""]
+    ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
+    if production is None and blank.any() and labelled.sum() >= _LEAST_GOLD:  # else people's own share says it all
+        options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence}
+        if len(np.unique(group)) < len(group):
+            options |= {"groups": codes, "groups_unlabeled": group[blank]}
+        rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
+        ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
+    shares = {"judge_rate": _share(judged, of, confidence), "people_rate": _share(yes.astype(float), codes, confidence)}
+    return shares | {"corrected": corrected, "ppi": ppi}, doubts
 
 
-@dataclass(frozen=True, slots=True)
-class _Rates:
-    """What shares of passing are made of."""
-
-    verdicts: Floats
-    labels: Floats
-    group: Codes
-    held_out: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-    production: Floats | None
-
-    def figures(self, confidence: float) -> tuple[dict[str, Figure], list[str]]:
-        """The four rates, and what is doubtful about them."""
-        yes, codes = self.labels[self.known] == 1, self.group[self.known]
-        judged = self.verdicts[~np.isnan(self.verdicts)] if self.production is None else self.production
-        of = self.group[~np.isnan(self.verdicts)] if self.production is None else np.arange(len(judged))
-        of, judged = of[~np.isnan(judged)], judged[~np.isnan(judged)]
-        corrected, told = self._rogan_gladen(self.held_out, judged, of, confidence)
-        in_use = self.verdicts[self.known] == 1
-        if (in_use != self.held_out).any():  # the judge's rate is that of the cut in use
-            other, _ = self._rogan_gladen(in_use, judged, of, confidence)
-            corrected = _with_ends_of({"": corrected}, {"": other})[""]
-        return {
-            "judge_rate": _share(judged, of, confidence),
-            "people_rate": _share(yes.astype(float), codes, confidence),
-            "corrected": corrected,
-            "ppi": self._ppi(confidence),
-        }, told
-
-    def _rogan_gladen(
-        self, passed: NDArray[np.bool_], judged: Floats, of: Codes, confidence: float
-    ) -> tuple[Figure, list[str]]:
-        """With as many items as the groups leave of each kind."""
-        yes, codes = self.labels[self.known] == 1, self.group[self.known]
-        sides = {"q1": (passed[yes], codes[yes]), "q0": (~passed[~yes], codes[~yes])}
-        shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
-        sizes = {name: _effective(hits.astype(float), group) for name, (hits, group) in sides.items()}
-        found = rogan_gladen_from_rates(
-            p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
-        )
-        told, estimate, low, high = [], float(found.estimate), float(found.low), float(found.high)
-        if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
-            told.append(f"few_gold: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
-        if math.isnan(estimate) or math.isnan(low):
-            told.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
-            return Figure(math.nan, Interval(0.0, 1.0), len(judged)), told
-        if low >= 1 or high <= 0:
-            told.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
-            return Figure(float(np.clip(estimate, 0, 1)), _NONE, len(judged)), told
-        return Figure(float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0)), len(judged)), told
-
-    def _ppi(self, confidence: float) -> Figure:
-        """Where there are items without a label; else people's own share says it all."""
-        blank = ~self.known & ~np.isnan(self.verdicts)
-        if self.production is not None or not blank.any() or self.known.sum() < _LEAST_GOLD:
-            return Figure(math.nan, _NONE, 0)
-        options: dict[str, Any] = {}
-        if len(np.unique(self.group)) < len(self.group):
-            options = {"groups": self.group[self.known], "groups_unlabeled": self.group[blank]}
-        y, f, rest = (self.labels[self.known] == 1).astype(float), self.held_out.astype(float), self.verdicts[blank]
-        found = ppi_proportion(y, f, rest, above=0.5, confidence_level=confidence, **options)
-        return Figure(found.estimate, found.interval, len(rest) + len(y))
+def _rogan_gladen(
+    passed: NDArray[np.bool_], yes: NDArray[np.bool_], group: Codes, judged: Floats, of: Codes, confidence: float
+) -> tuple[Figure, list[str]]:
+    """With as many items as the groups leave of each kind; and what is doubtful about it."""
+    sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
+    shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
+    sizes = {name: _effective(hits.astype(float), codes) for name, (hits, codes) in sides.items()}
+    rate = rogan_gladen_from_rates(
+        p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
+    )
+    doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
+    if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
+        doubts.append(f"few_gold: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
+    if math.isnan(estimate) or math.isnan(low):
+        doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
+        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts
+    estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
+    if low >= 1 or high <= 0:
+        doubts.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
+        ends = _NONE
+    return Figure(estimate, ends, len(judged)), doubts
 
 
 def _by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from scipy import special, stats
 from calib.analysis.verdicts.confusion import Figure, proportion, wilson
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.numeric import units_of
 from calib.core.result import Columns, Interval, bracket, short
 
 
@@ -74,14 +75,6 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Roc
-
-    Raises
-    ------
-    ValueError
-        If people pass all or fail all, or all scores are one.
 
     References
     ----------
@@ -89,28 +82,38 @@ def roc(scores: ArrayLike, people: ArrayLike, *, groups: Labels | None = None, c
 
     Examples
     --------
-    >>> found = roc([1, 2, 3, 4, 5, 2, 4, 5], [0, 0, 0, 1, 1, 1, 0, 1])
-    >>> round(found.auc.estimate, 4), found.cut.tolist()
+    >>> result = roc([1, 2, 3, 4, 5, 2, 4, 5], [0, 0, 0, 1, 1, 1, 0, 1])
+    >>> round(result.auc.estimate, 4), result.cut.tolist()
     (0.8125, [1.5, 2.5, 3.5, 4.5])
     """
     confidence = check.probability(confidence_level, "confidence_level")
     at, yes, group = scored(scores, people, groups)
     cuts = cuts_between(at)
-    tpr, fpr = (_rates_at(cuts, at[mask], group[mask], confidence) for mask in (yes, ~yes))
+    rates: dict[str, Floats] = {}
+    for name, mask in (("tpr", yes), ("fpr", ~yes)):
+        codes = np.unique(group[mask], return_inverse=True)[1]
+        sizes = np.bincount(codes).astype(float)
+        hits = (np.bincount(codes, at[mask] >= cut, len(sizes)).astype(float) for cut in cuts)
+        shares = [proportion(hit, sizes, confidence) for hit in hits]
+        low, high = (np.array([interval[end] for _, interval in shares]) for end in (0, 1))
+        rates |= {name: np.array([share for share, _ in shares]), f"{name}_low": low, f"{name}_high": high}
     return Roc(
-        cut=cuts, tpr=tpr[0], tpr_low=tpr[1], tpr_high=tpr[2], fpr=fpr[0], fpr_low=fpr[1], fpr_high=fpr[2],
-        auc=_area(at, yes, group, confidence), confidence_level=confidence, n=len(at), n_pass=int(yes.sum()),
+        cut=cuts,
+        **rates,
+        auc=_area(at, yes, group, confidence),
+        confidence_level=confidence,
+        n=len(at),
+        n_pass=int(yes.sum()),
         n_groups=int(group.max()) + 1,
-    )  # fmt: skip
+    )
 
 
 def scored(scores: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, NDArray[np.bool_], Codes]:
     """Scores, what people pass, and groups of the items that have both."""
     at, labels = check.array(scores, "scores", ndim=1), check.array(people, "people", ndim=1)
     check.same_length(scores=at, people=labels, groups=groups)
-    group = np.arange(len(at)) if groups is None else check.codes(groups, "groups")
     kept = ~np.isnan(at) & ~np.isnan(labels)
-    at, labels, group = at[kept], labels[kept], np.unique(group[kept], return_inverse=True)[1]
+    at, labels, group = at[kept], labels[kept], units_of(groups, kept)
     if odd := sorted(set(labels.tolist()) - {0.0, 1.0}):
         raise ArgumentError("people", "must be 1 (pass) or 0 (fail)", f"has {odd[0]:g}")
     if not 0 < labels.sum() < len(labels):
@@ -128,16 +131,8 @@ def cuts_between(scores: Floats) -> Floats:
     return np.asarray((values[1:] + values[:-1]) / 2)
 
 
-def _rates_at(cuts: Floats, scores: Floats, group: Codes, confidence: float) -> tuple[Floats, Floats, Floats]:
-    codes = np.unique(group, return_inverse=True)[1]
-    sizes = np.bincount(codes).astype(float)
-    found = [proportion(np.bincount(codes, scores >= cut, len(sizes)).astype(float), sizes, confidence) for cut in cuts]
-    low, high = (np.array([interval[end] for _, interval in found]) for end in (0, 1))
-    return np.array([share for share, _ in found]), low, high
-
-
 def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: float) -> Figure:
-    """By midranks: each item's share of the other side that it is on the right side of."""
+    """By midranks, each item's share of the other side that it is on the right side of; interval on the logit scale."""
     ranks = stats.rankdata(scores)
     own = np.zeros(len(scores))
     own[yes], own[~yes] = stats.rankdata(scores[yes]), stats.rankdata(scores[~yes])
@@ -147,33 +142,23 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
     parts = np.where(yes, (right - area) / m1, (right - area) / m0)
     sums = np.bincount(group, parts)
     variance = g / (g - 1) * float((sums**2).sum()) if g > 1 else math.nan
-    return Figure(area, _logit_interval(area, variance, g, min(m1, m0), confidence), len(scores))
-
-
-def _logit_interval(area: float, variance: float, g: int, fewest: int, confidence: float) -> Interval:
-    """On the logit scale; of an area of 1 (or 0), whose variance is 0, as a share of the smaller side."""
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(variance):
-        return Interval(math.nan, math.nan)
-    if area in (0.0, 1.0) or variance == 0:
-        return wilson(area, min(fewest, g), quantile)
+        return Figure(area, Interval(math.nan, math.nan), len(scores))
+    if area in (0.0, 1.0) or variance == 0:  # as a share of the smaller side
+        return Figure(area, wilson(area, min(m1, m0, g), quantile), len(scores))
     half = quantile * math.sqrt(variance) / (area * (1 - area))
     low, high = (float(special.expit(special.logit(area) + sign * half)) for sign in (-1, 1))
-    return Interval(low, high)
+    return Figure(area, Interval(low, high), len(scores))
 
 
 # --- the cut --------------------------------------------------------------------------------------------------------
 
 
-class Cut(NamedTuple):
-    """The cut that labels chose, and the verdict of each labelled item by a cut that has not seen its group."""
-
-    value: float
-    held_out: Floats
-
-
-def chosen_cut(scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int) -> Cut:
-    """The cheapest cut of all labels, and for each fold of groups that of the others."""
+def chosen_cut(
+    scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple[float, float], folds: int
+) -> tuple[float, Floats]:
+    """The cheapest cut of all labels, and the verdict of each labelled item by a cut that has not seen its group."""
     verdicts = np.zeros(len(scores))
     places = group % min(folds, int(group.max()) + 1)
     for fold in np.unique(places):
@@ -182,7 +167,7 @@ def chosen_cut(scores: Floats, yes: NDArray[np.bool_], group: Codes, cost: tuple
         # without both kinds of items no cut can be chosen: that of all labels
         others = ~mine if 0 < rest.sum() < len(rest) and np.ptp(scores[~mine]) > 0 else np.ones(len(mine), dtype=bool)
         verdicts[mine] = scores[mine] >= _cheapest(scores[others], yes[others], cost)
-    return Cut(_cheapest(scores, yes, cost), verdicts)
+    return _cheapest(scores, yes, cost), verdicts
 
 
 def _cheapest(scores: Floats, yes: NDArray[np.bool_], cost: tuple[float, float]) -> float:

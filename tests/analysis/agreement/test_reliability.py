@@ -18,7 +18,7 @@ from calib.analysis.agreement import alpha
 from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
 from calib.analysis.agreement.ceiling import human_ceiling
-from calib.analysis.agreement.icc import icc, mean_squares, rating_sums
+from calib.analysis.agreement.icc import icc, mean_squares
 from calib.analysis.agreement.levels import multiplicities
 from calib.analysis.agreement.reliability import disattenuated, reliability
 from calib.stats import agreement
@@ -321,8 +321,8 @@ def test_icc_of_shrout_and_fleiss():
     }
     assert {name: round(value, 2) for name, value in result.estimates.items()} == published
     # table 3: between targets 11.24, within 6.26, between judges 32.49, residual 1.02
-    items, raters, error, within = mean_squares(rating_sums(np.array(FOUR_JUDGES, dtype=float)).sum(axis=0)[None], 4)
-    assert [round(float(value[0]), 2) for value in (items, within, raters, error)] == [11.24, 6.26, 32.49, 1.02]
+    items, raters, error, within = mean_squares(np.array(FOUR_JUDGES, dtype=float))
+    assert [round(value, 2) for value in (items, within, raters, error)] == [11.24, 6.26, 32.49, 1.02]
     assert (result.n, result.n_dropped, result.n_raters) == (6, 0, 4)
 
 

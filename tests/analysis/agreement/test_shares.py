@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.agreement.soft import Answers, answers_of, share_interval
+from calib.analysis.agreement.spread import Answers, answers_of, share_interval
 from calib.stats import agreement, human_ceiling
 
 quick = settings(deadline=None, derandomize=True)

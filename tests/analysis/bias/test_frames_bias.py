@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.analysis.bias.frames_claims import FLAGS, flag
+from calib.analysis.bias.frames import FLAGS, flag
 from calib.core.check import ArgumentError
 from calib.stats import CalibWarning
 
