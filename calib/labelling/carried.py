@@ -112,17 +112,17 @@ def carried(task: Task, sheet: Sheet, position: int, asked: Asked) -> dict[str, 
 def carried_back(value: Any, where: str) -> Carried:
     """The same, read back."""
     try:
-        told = json.loads(value) if isinstance(value, str) else value
+        held = json.loads(value) if isinstance(value, str) else value
         criteria = tuple(
             Criterion(str(name), "", str(scale), tuple(Level(float(value), str(word)) for value, word in levels))
-            for name, scale, levels in told["criteria"]
+            for name, scale, levels in held["criteria"]
         )
         return Carried(
-            page=str(told["page"]),
-            item=unveiled(told["item"]),
-            meant=str(told["annotator"]),
-            position=int(told["position"]),
-            swapped=bool(told["swapped"]),
+            page=str(held["page"]),
+            item=unveiled(held["item"]),
+            meant=str(held["annotator"]),
+            position=int(held["position"]),
+            swapped=bool(held["swapped"]),
             criteria=criteria,
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -142,13 +142,19 @@ def score_of(given: Any, criterion: Criterion) -> float | None:
     text = _folded(given)
     if text in (CANNOT, CANNOT_SAY):
         return None
-    for forms in _forms(criterion):
+    # what a level may be called, the surest first; a word that two levels have calls none of them
+    words = [_folded(legible(one.word)) for one in criterion.levels]
+    for forms in (
+        {_folded(f"{number_text(one.value)} {legible(one.word)}"): one.value for one in criterion.levels},
+        {number_text(one.value): one.value for one in criterion.levels},
+        {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1},
+    ):
         if text in forms:
             return float(forms[text])
     score = float(text.replace(",", ".") if "_" not in text else "")
     ends = parse_scale(criterion.scale)
-    known = [one.value for one in criterion.levels]
-    if ends is None or not (score in known if known else ends.low <= score <= ends.high):
+    values = [one.value for one in criterion.levels]
+    if ends is None or not (score in values if values else ends.low <= score <= ends.high):
         raise ValueError
     return score
 
@@ -157,20 +163,12 @@ def _folded(given: Any) -> str:
     return " ".join(str(given).split()).casefold()
 
 
-def _forms(criterion: Criterion) -> Iterator[dict[str, float]]:
-    """What a level may be called, the surest first; a word that two levels have calls none of them."""
-    yield {_folded(f"{number_text(one.value)} {legible(one.word)}"): one.value for one in criterion.levels}
-    yield {number_text(one.value): one.value for one in criterion.levels}
-    words = [_folded(legible(one.word)) for one in criterion.levels]
-    yield {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1}
-
-
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
     # those the items were meant for, where each of them had an account; else the accounts
-    seen = {(one.carried.meant, one.account) for one in filled}
-    meant, accounts = {one for one, _ in seen}, {account for _, account in seen}
-    each_their_own = "" not in meant and len(meant) == len(accounts) == len(seen)
+    pairs = {(one.carried.meant, one.account) for one in filled}
+    names, accounts = {name for name, _ in pairs}, {account for _, account in pairs}
+    each_their_own = "" not in names and len(names) == len(accounts) == len(pairs)
     first = {one.carried.page: one for one in reversed(filled)}
     if len(first) > 1:
         one, other = list(first.values())[:2]
@@ -178,50 +176,46 @@ def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     rows: dict[Any, tuple[dict[str, Any], str]] = {}
     for one in filled:
         for row in _rows(one, one.carried.meant if each_their_own else one.account):
-            _kept(row, one.where, rows)
+            # the same answer twice is one; of two that differ a later one may count, if there are times
+            key = (row["item"], row["criterion"], row["rater"], row["time"])
+            before, where = rows.setdefault(key, (row, one.where))
+            if (before["score"], before["status"]) != (row["score"], row["status"]):
+                twice = (
+                    f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {where}"
+                )
+                raise TableError(f"{one.where}: {twice}: delete one of them.")
     kinds = {"score": float, "seconds": float, "position": int, "swapped": bool}
     columns = {name: [row[name] for row, _ in rows.values()] for name in ANSWERS}
     return pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
 
 
-def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any], str]]) -> None:
-    """The same answer twice is one; of two that differ a later one may count, if there are times."""
-    before, other = rows.setdefault((row["item"], row["criterion"], row["rater"], row["time"]), (row, where))
-    if (before["score"], before["status"]) != (row["score"], row["status"]):
-        told = f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {other}"
-        raise TableError(f"{where}: {told}: delete one of them.")
-
-
 def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
-    asked = coded(filled.carried.criteria)
+    item, criteria = filled.carried, coded(filled.carried.criteria)
     for code, given in filled.said.items():
-        criterion = asked[code]
+        criterion = criteria[code]
         try:
             score = score_of(given, criterion)
         except ValueError:
             rule = f"{criterion.name!r} must be {scale_told(criterion)}"
             raise TableError(f"{filled.where}: {rule}, but got {given!r}.") from None
+        ends = parse_scale(criterion.scale)
+        if score is not None and item.swapped and ends is not None:  # a pair that was shown the other way round
+            score = ends.low + ends.high - score
         yield {
-            "item": filled.carried.item,
+            "item": item.item,
             "criterion": criterion.name,
             "rater": rater,
             "scale": criterion.scale,
             "method": "human",
-            "score": None if score is None else _turned(score, criterion) if filled.carried.swapped else score,
+            "score": score,
             "status": CANNOT_SAY if score is None else "ok",
             "seconds": filled.seconds / len(filled.said),
             "time": filled.time,
             "comment": filled.comment,
-            "position": filled.carried.position,
-            "swapped": filled.carried.swapped,
-            "page": filled.carried.page,
+            "position": item.position,
+            "swapped": item.swapped,
+            "page": item.page,
         }
-
-
-def _turned(score: float, criterion: Criterion) -> float:
-    """A score of a pair that was shown the other way round."""
-    ends = parse_scale(criterion.scale)
-    return score if ends is None else ends.low + ends.high - score
 
 
 def utc(text: Any) -> str:

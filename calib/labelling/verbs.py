@@ -173,17 +173,21 @@ def label_page(
     """
     as_typed(label_page, locals())
     check.choice(to, "to", tuple(_ENDINGS))
-    path = _checked_path(path, to)
+    path, endings = Path(path).expanduser(), _ENDINGS[to]
+    if path.suffix.lower() not in endings:
+        raise ArgumentError("path", f"must end in {' or '.join(endings)} for {to!r}", f"got {str(path)!r}")
+    if path.is_dir():
+        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
-    told = _guideline(guideline)
+    guide = _guideline(guideline)
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
     pool = pool_of(texts, columns, inputs, pair, picked)
-    asked = criteria_of(criteria, scale, picked, paired=pair is not None)
-    page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = _still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
+    questions = criteria_of(criteria, scale, picked, paired=pair is not None)
+    page = page_id([(one, *texts) for one, texts in pool.texts.items()], questions)
+    chosen = _still_to_label(to_ask(pool, picked), labelled, page, questions, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -195,8 +199,8 @@ def label_page(
         page=page,
         paired=pair is not None,
     )
-    title = title or ", ".join(one.name for one in asked)
-    task = Task(title, page, pool.parts, pair is not None, asked, told, sheets)
+    title = title or ", ".join(one.name for one in questions)
+    task = Task(title, page, pool.parts, pair is not None, questions, guide, sheets)
     _refuse_overwrite(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
     return LabelPages(
         paths=_written(task, path, to, words),
@@ -204,21 +208,21 @@ def label_page(
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
         overlap=len(chosen) if overlap is None else overlap,
-        criteria=tuple(one.name for one in asked),
+        criteria=tuple(one.name for one in questions),
         parts=pool.parts,
-        n_labels=sum(len(sheet.asked) for sheet in sheets) * len(asked),
+        n_labels=sum(len(sheet.asked) for sheet in sheets) * len(questions),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
     )
 
 
-def _guideline(given: str | Path | None) -> str:
+def _guideline(guideline: str | Path | None) -> str:
     """A text as it is, or that of a file."""
-    if given is None:
+    if guideline is None:
         return ""
-    text = str(given)
-    if not isinstance(given, Path) and not ("\n" not in text and text.lower().endswith(_GUIDES)):
+    text = str(guideline)
+    if not isinstance(guideline, Path) and not ("\n" not in text and text.lower().endswith(_GUIDES)):
         return text
-    path = Path(given).expanduser()
+    path = Path(guideline).expanduser()
     if path.suffix.lower() not in _GUIDES:
         raise ArgumentError(
             "guideline", f"must be a text, or a file that ends in {', '.join(_GUIDES)}", f"got {text!r}"
@@ -250,7 +254,7 @@ def _still_to_label(
     if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
         rule = "must be labels of these items (a spreadsheet may have changed their ids)"
         raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
-    left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
+    left = {one: shown for one, shown in chosen.items() if not wanted <= done.get(shown[0], set())}
     if not left:
         raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
     return left
@@ -258,8 +262,17 @@ def _still_to_label(
 
 def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
     """Item and criterion of what was answered on this page."""
-    given = labelled.ratings if isinstance(labelled, Labels) else labelled
-    frame = given if isinstance(given, pd.DataFrame) else read_labels(_label_files(given)).ratings
+    frame = labelled.ratings if isinstance(labelled, Labels) else labelled
+    if not isinstance(frame, pd.DataFrame):
+        is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)
+        paths = [labelled] if is_one else list(labelled)
+        if not paths or not all(isinstance(path, str | Path) for path in paths):
+            rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
+            raise ArgumentError("labelled", rule, f"got {labelled!r}")
+        for path in map(Path, paths):
+            if not path.expanduser().exists():
+                raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
+        frame = read_labels([Path(path) for path in paths]).ratings
     if missing := {"item", "criterion"} - set(frame):
         raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
     pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
@@ -269,28 +282,7 @@ def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
     return frame[["item", "criterion"]].astype(str)
 
 
-def _label_files(given: Any) -> list[Path]:
-    paths = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
-    if not paths or not all(isinstance(path, str | Path) for path in paths):
-        rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
-        raise ArgumentError("labelled", rule, f"got {given!r}")
-    for path in map(Path, paths):
-        if not path.expanduser().exists():
-            raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
-    return [Path(path) for path in paths]
-
-
 # --- the files: where they go, and what they must not write over ------------------------------------------------------
-
-
-def _checked_path(path: str | Path, to: str) -> Path:
-    path, endings = Path(path).expanduser(), _ENDINGS[to]
-    if path.suffix.lower() not in endings:
-        rule = f"must end in {' or '.join(endings)} for {to!r}"
-        raise ArgumentError("path", rule, f"got {str(path)!r}")
-    if path.is_dir():
-        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
-    return path
 
 
 def _refuse_overwrite(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:

@@ -35,7 +35,7 @@ from calib.labelling.carried import (
     shortened,
     task_told,
 )
-from calib.labelling.page import Asked, Criterion, Sheet, Task, veiled
+from calib.labelling.page import Asked, Sheet, Task, veiled
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 
@@ -61,33 +61,28 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
     openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     path = Path(path)
     book = openpyxl.Workbook()
-    _labels(book.active, task, sheet)
+    # codes of columns, heads, and each item; None is a cell to fill in
+    parts, to_fill = [f"text{place}" for place, _ in enumerate(task.parts, start=1)], [None for _ in task.criteria]
+    rows: list[list[str | None]] = [
+        [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT],
+        [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"],
+    ]
+    for position, asked in enumerate(sheet.asked, start=1):
+        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
+        rows.append([veiled(asked.item), str(position), *texts, *to_fill, None])
+    book.active.title = _LABELS
+    for number, row in enumerate(rows, start=1):
+        for column, value in enumerate(row, start=1):
+            cell = _text_cell(book.active, number, column, value)
+            _styled(cell, bold=number == _HEAD, to_fill=value is None)
+    _laid_out(book.active, rows, len(task.parts))
+    _drop_downs(book.active, task, len(task.parts) + 3, len(rows))
     _guideline(book.create_sheet(_GUIDELINE), task, sheet)
     _hidden(book.create_sheet(_HIDDEN), task, sheet)
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         book.save(part)
     return path
-
-
-def _labels(out: Any, task: Task, sheet: Sheet) -> None:
-    out.title = _LABELS
-    rows = list(_rows(task, sheet))
-    for number, row in enumerate(rows, start=1):
-        for column, value in enumerate(row, start=1):
-            _styled(_text_cell(out, number, column, value), bold=number == _HEAD, to_fill=value is None)
-    _laid_out(out, rows, len(task.parts))
-    _drop_downs(out, task, len(task.parts) + 3, len(rows))
-
-
-def _rows(task: Task, sheet: Sheet) -> Iterator[list[str | None]]:
-    """Codes of columns, heads, and each item; None is a cell to fill in."""
-    parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
-    yield [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
-    yield [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"]
-    for position, asked in enumerate(sheet.asked, start=1):
-        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
-        yield [veiled(asked.item), str(position), *texts, *[None for _ in task.criteria], None]
 
 
 def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
@@ -151,25 +146,22 @@ def _drop_downs(out: Any, task: Task, first: int, last: int) -> None:
     letter = needed("openpyxl.utils", extra="excel", use="Excel files").get_column_letter
     for place, criterion in enumerate(task.criteria):
         column = letter(first + place)
-        cells = f"{column}{_HEAD + 1}:{column}{max(last, _HEAD + 1)}"
-        rule = validation(**_rule(criterion, letter(place + _LISTS), f"{column}{_HEAD + 1}"), allow_blank=True)
+        # one of a list; on a continuous scale a number between its ends, or that one cannot say
+        cell, ends, listed = f"{column}{_HEAD + 1}", parse_scale(criterion.scale), letter(place + _LISTS)
+        if criterion.levels or ends is None:
+            kind, formula = "list", f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"
+        else:
+            inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
+            kind, formula = "custom", f'OR({inside},{cell}="{CANNOT}")'
+        rule = validation(type=kind, formula1=formula, allow_blank=True)
         rule.errorTitle, rule.error = "Not on the scale", shortened(scale_told(criterion), 250)
         rule.promptTitle, rule.prompt = shortened(criterion.name, 32), shortened(criterion.meaning, 250) or None
         rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
-        rule.add(cells)
+        rule.add(f"{cell}:{column}{max(last, _HEAD + 1)}")
         out.add_data_validation(rule)
 
 
 _LISTS = 4  # the first column of the hidden sheet with a list of choices
-
-
-def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
-    """What a cell may hold: one of a list; on a continuous scale a number between its ends, or that one cannot say."""
-    ends = parse_scale(criterion.scale)
-    if criterion.levels or ends is None:
-        return {"type": "list", "formula1": f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"}
-    inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
-    return {"type": "custom", "formula1": f'OR({inside},{cell}="{CANNOT}")'}
 
 
 def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
@@ -212,14 +204,16 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     sheets = _sheets(path)
     notes = _notes(sheets, path)
-    account = _who(sheets) or path.stem
+    # the name that was typed beside the question for it
+    beside = next((row for row in sheets.get(_GUIDELINE, []) if _ASKS_WHO in row), ())
+    account = " ".join(str(cell).strip() for cell in beside if cell not in (None, _ASKS_WHO)) or path.stem
     # the sheet that was written, and copies of it
-    asked = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
-    if not asked:
+    copies = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
+    if not copies:
         raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
     where = f"{path.name}, sheet"
-    found = [_rows_filled(rows, notes, account, f"{where} {name!r}") for name, rows in asked.items()]
-    return answers_of([one for filled in found for one in filled])
+    filled = (_rows_filled(rows, notes, account, f"{where} {name!r}") for name, rows in copies.items())
+    return answers_of([one for rows in filled for one in rows])
 
 
 def _sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -242,16 +236,8 @@ def _notes(sheets: dict[str, list[tuple[Any, ...]]], path: Path) -> dict[str, _N
         raise TableError(f"{path.name}: {made}; fill in the file itself, not a copy of its first sheet.")
     where = f"{path.name}, sheet {_HIDDEN!r}"
     rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
-    found = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
-    return {veiled(one.carried.item): one for one in found}
-
-
-def _who(sheets: dict[str, list[tuple[Any, ...]]]) -> str:
-    """The name that was typed beside the question for it."""
-    for row in sheets.get(_GUIDELINE, []):
-        if _ASKS_WHO in row:
-            return " ".join(str(cell).strip() for cell in row if cell not in (None, _ASKS_WHO))
-    return ""
+    items = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
+    return {veiled(one.carried.item): one for one in items}
 
 
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
@@ -261,11 +247,11 @@ def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: 
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
     for number, row in enumerate(rows, start=1):
         cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
-        said = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
-        if said and cells.get(_KEY) not in (_KEY, _HEADS):
+        answers = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
+        if answers and cells.get(_KEY) not in (_KEY, _HEADS):
             note = _note_of(cells, notes, f"{where}, row {number}")
             comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
-            yield Filled(note.carried, account, said, f"{where}, row {number}", comment)
+            yield Filled(note.carried, account, answers, f"{where}, row {number}", comment)
 
 
 def _empty(cell: Any) -> bool:
