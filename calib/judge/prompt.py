@@ -124,7 +124,12 @@ class Prompt:
         ('passage', 'question', 'answer')
         """
         _check_inputs(inputs)
-        chosen = Scale() if scale is None else _parsed(scale) if isinstance(scale, str) else scale
+        chosen = Scale() if scale is None else scale
+        if isinstance(chosen, str):
+            try:
+                chosen = Scale.parse(chosen)
+            except ArgumentError as error:
+                raise error.renamed({"labels": "scale"}) from None
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         shown = tuple(inputs)
@@ -432,13 +437,6 @@ def _check_inputs(inputs: Sequence[str]) -> None:
         raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
 
 
-def _parsed(scale: str) -> Scale:
-    try:
-        return Scale.parse(scale)
-    except ArgumentError as error:
-        raise error.renamed({"labels": "scale"}) from None
-
-
 def geval_prompt(
     criterion: str,
     *,
@@ -470,8 +468,8 @@ def geval_prompt(
     """
     as_typed(geval_prompt, locals())
     if criterion not in _BUILT_IN:
-        known = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
-        raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")
+        names = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
+        raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}")
     criteria, steps = _BUILT_IN[criterion]
     options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps}
     return Prompt.from_criteria(criterion, criteria, task=SUMMARY_TASK, **options)
