@@ -97,15 +97,15 @@ def excerpt(text: str, most: int = _MOST_SHOWN) -> str:
 
 
 def _public_path(path: str) -> str:
-    return "/".join(_mark(part) if _may_be_key(part) else part for part in path.split("/"))
+    parts = path.split("/")
+    for place, part in enumerate(parts):
+        if _may_be_key(part):
+            parts[place] = "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
+    return "/".join(parts)
 
 
 def _may_be_key(part: str) -> bool:
     return len(part) >= _SECRET_LENGTH and not _PATH_WORD.fullmatch(part)
-
-
-def _mark(part: str) -> str:
-    return "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
 
 
 # --- bodies of replies, read and unpacked no further than allowed -----------------------------------------------------
@@ -237,8 +237,8 @@ def list_price(model: str) -> tuple[float, float] | None:
 
 def _price_list() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
-    found = find_spec("litellm")
-    for folder in (found.submodule_search_locations if found else None) or ():
+    package = find_spec("litellm")
+    for folder in (package.submodule_search_locations if package else None) or ():
         path = Path(folder) / "model_prices_and_context_window_backup.json"
         if path.is_file():
             prices: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))

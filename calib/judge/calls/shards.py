@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -118,12 +118,14 @@ def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None
         budget.back(done.shard, done.spent)
         notes.update(done.notes)
         missing, wanted = missing + done.missing, wanted + done.wanted
-    for name in ("items", "ratings"):
-        _only(asked.folder / name, sizes)
-    said = [limit_note(max_cost, missing, wanted)] * bool(missing)
-    said += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
-    said += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
-    return Partitions(asked.folder / "ratings"), said
+    parts = {_part(asked.folder, shard).name for shard in sizes}
+    for path in (path for name in ("items", "ratings") for path in (asked.folder / name).glob("part-*.parquet")):
+        if path.name not in parts:  # of an earlier run over other items
+            path.unlink()
+    messages = [limit_note(max_cost, missing, wanted)] * bool(missing)
+    messages += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
+    messages += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
+    return Partitions(asked.folder / "ratings"), messages
 
 
 def dry_run_of_shards(asked: Asked, items: Any) -> DryRun:
@@ -161,7 +163,11 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     sizes = Counter[int]()
     try:
         for frame in Partitions(items) if is_partitioned(items) else [items]:
-            table = _as_shown(check_items(frame), asked.prompts)
+            # what the prompts show, as they show it, and the design
+            table = check_items(frame)
+            names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in asked.prompts for name in prompt.inputs)])
+            columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
+            table = pd.DataFrame(columns, dtype=object)
             for shard, rows in table.groupby(_shard_of(table["item"], asked.shards).astype(int), sort=True):
                 part = _arrow(pa, rows)
                 if shard not in writers:
@@ -184,13 +190,6 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     return dict(sorted(sizes.items()))
 
 
-def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
-    """Of the items what the prompts show, as they show it, and the design."""
-    names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
-    columns = {name: [None if is_empty(one) else str(one) for one in items[name]] for name in names if name in items}
-    return pd.DataFrame(columns, dtype=object)
-
-
 def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
     schema = pa.schema([(name, pa.large_string()) for name in rows])
     try:
@@ -203,14 +202,6 @@ def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
 
 def _part(folder: Path, shard: int) -> Path:
     return folder / f"part-{shard:06d}.parquet"
-
-
-def _only(folder: Path, shards: dict[int, int]) -> None:
-    """Parts of an earlier run over other items are no part of this."""
-    known = {_part(folder, shard).name for shard in shards}
-    for path in folder.glob("part-*.parquet"):
-        if path.name not in known:
-            path.unlink()
 
 
 # --- what is settled once -----------------------------------------------------------------------------------------
@@ -264,10 +255,10 @@ def _with_steps_of(asked: Asked, held: Manifest | None) -> list[Prompt]:
 def _workers(executor: Any, workers: int | None) -> int:
     if executor is not None:
         pool_of(executor)
-    found = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
-    if found is None:
+    number = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
+    if number is None:
         raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
-    return found
+    return number
 
 
 def _shared_limits(judge: Judge, workers: int) -> dict[str, Any]:

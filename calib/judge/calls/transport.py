@@ -213,10 +213,10 @@ def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Map
 def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", given := headers.get(name, "").strip()):
-            return seconds if (seconds := float(given) * unit) <= _LONGEST_TOLD else None
+        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", text := headers.get(name, "").strip()):
+            return seconds if (seconds := float(text) * unit) <= _LONGEST_TOLD else None
     try:
-        date = parsedate_to_datetime(given)
+        date = parsedate_to_datetime(text)
         seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time()
     except (ValueError, OverflowError):
         return None

@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate, islice
 from typing import NamedTuple
 
