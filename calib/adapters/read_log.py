@@ -24,7 +24,7 @@ from calib.adapters.results import (
     read_ragas,
 )
 from calib.adapters.row import Tool, head_of
-from calib.adapters.tables import Asked, items_of, ratings_of, readings_of, scores_of
+from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableError
@@ -110,7 +110,7 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    asked = Asked(system, item, rater, scale, texts)
+    options = Options(system, item, rater, scale, texts)
     named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     files: list[Path] = []
     for here in named:
@@ -129,7 +129,7 @@ def read_log(
         files = whole if folder and whole else read
     # where a model under test is the judge, the harness kept its replies
     rows_of = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, rows_of(file)) for file in files], asked)
+    readings = readings_of([(file, rows_of(file)) for file in files], options)
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

@@ -31,7 +31,7 @@ _VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
 
-class Asked(NamedTuple):
+class Options(NamedTuple):
     """What the user says of a log; `system`, `item` and `rater` are dotted paths or names, None says nothing."""
 
     system: str | None
@@ -41,18 +41,18 @@ class Asked(NamedTuple):
     texts: bool
 
 
-def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], asked: Asked) -> pd.DataFrame:
+def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: Options) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     paths, n_left, readings = [path for path, _ in files], 0, []
     stems = [path.stem for path in paths]
-    if asked.system == "file" and len(set(stems)) < len(stems):
+    if options.system == "file" and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
         raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     for file, (path, rows) in enumerate(files):
         # told apart where folders hold files of one name: else their rows were of one run
         place = [before.name for before in paths[:file]].count(path.name) + 1
         name = path.name if place == 1 else f"{path.name}#{place}"
-        for row, reading in _of_file(path, rows, asked):
+        for row, reading in _of_file(path, rows, options):
             if reading is None:
                 n_left += 1  # the tool's own reading of this reply is a row of its own
             else:
@@ -69,19 +69,23 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], asked: Asked) -> pd
         columns[name] = [text and text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     kinds = dict.fromkeys(("score", "draw", "temperature"))
     frame = pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
-    frame = _with_prompts(_with_raters(frame, asked))
-    frame["scale"] = _scales(frame, asked.scale)
+    frame = _with_prompts(_with_raters(frame, options))
+    frame["scale"] = _scales(frame, options.scale)
     _refuse_run_twice(frame)
-    return _drawn(_outputs_told_apart(_with_ids(frame, named=asked.item is not None)))
+    return _drawn(_outputs_told_apart(_with_ids(frame, named=options.item is not None)))
 
 
-def _of_file(path: Path, rows: Iterator[Row], asked: Asked) -> Iterator[tuple[Row, dict[str, Any] | None]]:
+def _of_file(path: Path, rows: Iterator[Row], options: Options) -> Iterator[tuple[Row, dict[str, Any] | None]]:
     """The readings of a file, None for one that needs a scale; what has another shape than the tool's is no log."""
     try:
         for row in rows:
-            scale = asked.scale if isinstance(asked.scale, str) else (asked.scale or {}).get(row.criterion) or row.scale
+            scale = (
+                options.scale
+                if isinstance(options.scale, str)
+                else (options.scale or {}).get(row.criterion) or row.scale
+            )
             left = row.completion is not None and row.method == "logprob" and not scale
-            yield row, None if left else _reading(row, path, asked, scale)
+            yield row, None if left else _reading(row, path, options, scale)
     except (TableError, ArgumentError):
         raise
     except _STRANGE as error:
@@ -89,12 +93,12 @@ def _of_file(path: Path, rows: Iterator[Row], asked: Asked) -> Iterator[tuple[Ro
         raise TableError(f"{path.name}: {shape}: is it of another version, or was it edited?") from None
 
 
-def _reading(row: Row, path: Path, asked: Asked, scale: str) -> dict[str, Any]:
+def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only prints unless they are asked for."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
     item, system = (
-        _looked_up(asked.item, record, "item", must=True) or row.item,
-        _looked_up(asked.system, record, "system"),
+        _looked_up(options.item, record, "item", must=True) or row.item,
+        _looked_up(options.system, record, "system"),
     )
     if row.completion is not None:
         row = _read_completion(row, scale)
@@ -109,7 +113,7 @@ def _reading(row: Row, path: Path, asked: Asked, scale: str) -> dict[str, Any]:
         "group": _print("input", row.source) if row.source else None,
         "system": system or row.system or "",
         "criterion": row.criterion,
-        "rater": row.rater if row.method == "human" else _looked_up(asked.rater, record, "rater") or row.rater,
+        "rater": row.rater if row.method == "human" else _looked_up(options.rater, record, "rater") or row.rater,
         "prompt": row.prompt or template,
         "method": row.method,
         "temperature": row.temperature,
@@ -119,7 +123,7 @@ def _reading(row: Row, path: Path, asked: Asked, scale: str) -> dict[str, Any]:
         "status": "unread" if row.status == "ok" and not read else row.status,
         "answer": "" if row.output is None else _print("", row.output),
         "shares": row.shares,
-        **(own | {"reply": row.reply or ""} if asked.texts else {}),
+        **(own | {"reply": row.reply or ""} if options.texts else {}),
     }
 
 
@@ -158,10 +162,10 @@ def _print(kind: str, *texts: str | None) -> str:
 # --- who and what -----------------------------------------------------------------------------------------------
 
 
-def _with_raters(frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+def _with_raters(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
     """The judge of each row; a broken reply often lost its name, which the other rows of the criterion have."""
     # a word that is a field of some rows is no name in the others: those do not say
-    for name, word in (("rater", asked.rater), ("system", asked.system)):
+    for name, word in (("rater", options.rater), ("system", options.system)):
         mute = (frame[name] == word) & (frame["method"] != "human")
         if word is None or not mute.any() or mute[frame["method"] != "human"].all():
             continue
@@ -200,11 +204,11 @@ def _with_prompts(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype({"temperature": float}).assign(prompt=prompts)
 
 
-def _scales(frame: pd.DataFrame, asked: str | Mapping[str, str] | None) -> pd.Series:
+def _scales(frame: pd.DataFrame, scale: str | Mapping[str, str] | None) -> pd.Series:
     """The scale of each row's criterion: what the user says, or else the one that the tool documents."""
-    if isinstance(asked, str):
-        return pd.Series(asked, index=frame.index)
-    scale_of = dict(asked or {})
+    if isinstance(scale, str):
+        return pd.Series(scale, index=frame.index)
+    scale_of = dict(scale or {})
     if unmatched := [name for name in scale_of if name not in set(frame["criterion"])]:
         there = ", ".join(sorted(set(frame["criterion"])))
         raise ArgumentError("scale", f"must name criteria of the log ({there})", f"got {unmatched[0]!r}")

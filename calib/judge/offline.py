@@ -71,9 +71,12 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
     head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
-    if found := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
+    if question_parts := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
         places = [int(_uniform(question, seed, what) * 5) for what in ("task", "criterion")]
-        task, criterion = f"{_TASK_LEADS[places[0]]} {found[1]}", f"{_CRITERION_LEADS[places[1]]} {found[2]}"
+        task, criterion = (
+            f"{_TASK_LEADS[places[0]]} {question_parts[1]}",
+            f"{_CRITERION_LEADS[places[1]]} {question_parts[2]}",
+        )
         text = json.dumps({"task": task, "criterion": criterion})
     elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
         criterion = _criterion_of(head) or "the criterion"
@@ -156,7 +159,7 @@ def _pair_gist(labels: re.Match[str], head: str, sections: list[str]) -> _Gist:
 
 
 def _criterion_of(head: str) -> str:
-    return found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
+    return line[1].strip() if (line := _CRITERION_LINE.search(head)) else ""
 
 
 @lru_cache(maxsize=4096)

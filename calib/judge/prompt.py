@@ -132,8 +132,8 @@ class Prompt:
                 raise error.renamed({"labels": "scale"}) from None
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
-        shown = tuple(inputs)
-        parts = Parts(task or default_task(shown), name, criteria, chosen, shown, reasoning)
+        columns = tuple(inputs)
+        parts = Parts(task or default_task(columns), name, criteria, chosen, columns, reasoning)
         prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -197,12 +197,12 @@ class Prompt:
         if len(set(inputs)) < max(2, len(inputs)):
             rule = "must be two or more different columns, of which the last two are compared"
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
-        name, shown = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
+        name, columns = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
         meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
         scale = pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
-        template = pair_layout(name, meaning, task or pair_task(shown), shown, scale, reasoning, steps=wanted)
-        prompt = cls(name, template, scale, reasoning, None, pair=(shown[-2], shown[-1]))
+        template = pair_layout(name, meaning, task or pair_task(columns), columns, scale, reasoning, steps=wanted)
+        prompt = cls(name, template, scale, reasoning, None, pair=(columns[-2], columns[-1]))
         return prompt if steps is None else prompt.with_steps(steps)
 
     @property

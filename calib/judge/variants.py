@@ -63,10 +63,10 @@ def check_pair(pair: tuple[str, str], inputs: Sequence[str], scale: Scale) -> No
 
 def pair_task(inputs: Sequence[str]) -> str:
     """What the judge sees and has to do, where the user does not say it."""
-    *shown, first, second = inputs
-    given = ", ".join((*shown, first, second))
+    *others, first, second = inputs
+    texts = ", ".join((*others, first, second))
     return (
-        f"You are given: {given}. Compare {first} with {second} by one criterion: which of the two is better? "
+        f"You are given: {texts}. Compare {first} with {second} by one criterion: which of the two is better? "
         "The order in which they stand means nothing."
     )
 

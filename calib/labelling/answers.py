@@ -69,9 +69,6 @@ def answers_in(path: Path) -> File:
     return _checked(File(name, frame, cells.places.__getitem__, tuple(cells.notes)))
 
 
-# --- forms ------------------------------------------------------------------------------------------------------------
-
-
 def _cells_of(path: Path, name: str) -> _Cells:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -166,9 +163,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-# --- cells ------------------------------------------------------------------------------------------------------------
 
 
 def _checked(file: File) -> File:

@@ -97,14 +97,14 @@ def task_told(task: Task) -> str:
     return legible("\n\n".join(filter(None, (task.guideline, *lines))))
 
 
-def carried(task: Task, sheet: Sheet, position: int, asked: Asked) -> dict[str, Any]:
+def carried(task: Task, sheet: Sheet, position: int, item: Asked) -> dict[str, Any]:
     """What a file takes along with an item, as JSON has it."""
     return {
         "page": task.page,
-        "item": veiled(asked.item),
+        "item": veiled(item.item),
         "annotator": legible(sheet.annotator),
         "position": position,
-        "swapped": asked.swapped,
+        "swapped": item.swapped,
         "criteria": [[one.name, one.scale, list(map(list, one.levels))] for one in task.criteria],
     }
 
@@ -130,16 +130,16 @@ def carried_back(value: Any, where: str) -> Carried:
         raise TableError(f"{where}: {rule}, but that is missing or was changed.") from None
 
 
-def score_of(given: Any, criterion: Criterion) -> float | None:
+def score_of(answer: Any, criterion: Criterion) -> float | None:
     """The score that was chosen or typed, None for "cannot say"; a `ValueError` if it is neither.
 
     Examples
     --------
     >>> tone = Criterion("tone", "", "0|1", (Level(0, "rude"), Level(1, "kind")))
-    >>> [score_of(given, tone) for given in (1, "1.0", " Kind", "0 rude", "cannot say")]
+    >>> [score_of(answer, tone) for answer in (1, "1.0", " Kind", "0 rude", "cannot say")]
     [1.0, 1.0, 1.0, 0.0, None]
     """
-    text = _folded(given)
+    text = _folded(answer)
     if text in (CANNOT, CANNOT_SAY):
         return None
     # what a level may be called, the surest first; a word that two levels have calls none of them
@@ -159,8 +159,8 @@ def score_of(given: Any, criterion: Criterion) -> float | None:
     return score
 
 
-def _folded(given: Any) -> str:
-    return " ".join(str(given).split()).casefold()
+def _folded(answer: Any) -> str:
+    return " ".join(str(answer).split()).casefold()
 
 
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
@@ -191,13 +191,13 @@ def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
 
 def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
     item, criteria = filled.carried, coded(filled.carried.criteria)
-    for code, given in filled.said.items():
+    for code, answer in filled.said.items():
         criterion = criteria[code]
         try:
-            score = score_of(given, criterion)
+            score = score_of(answer, criterion)
         except ValueError:
             rule = f"{criterion.name!r} must be {scale_told(criterion)}"
-            raise TableError(f"{filled.where}: {rule}, but got {given!r}.") from None
+            raise TableError(f"{filled.where}: {rule}, but got {answer!r}.") from None
         ends = parse_scale(criterion.scale)
         if score is not None and item.swapped and ends is not None:  # a pair that was shown the other way round
             score = ends.low + ends.high - score

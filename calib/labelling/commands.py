@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write
-
-if TYPE_CHECKING:
-    from calib.labelling.verbs import LabelPages
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -69,8 +66,13 @@ def label(
     )
     typer.echo(shown_text(pages))
     drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
+    minutes, time = pages.n_words / _WORDS_A_MINUTE, f"{pages.n_labels} labels"
+    if minutes >= 1:  # what is known before anybody has labelled
+        count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
+        time += f"; to read {pages.n_words:,} words takes about {count} in all ({_WORDS_A_MINUTE} words a minute)"
+        time += ", and to decide comes on top"
     paragraphs(
-        f"Shown of each: {', '.join(pages.parts)}. {_time(pages)}",
+        f"Shown of each: {', '.join(pages.parts)}. {time}.",
         f"Then, with the files that come back: calib read-labels LABELS.csv{drawn}",
     )
 
@@ -85,18 +87,6 @@ def _words(path: Path) -> dict[str, str]:
     if not isinstance(words, dict):
         raise typer.BadParameter(f"--words must hold one JSON object, but {str(path)!r} does not.")
     return words
-
-
-def _time(pages: LabelPages) -> str:
-    """How long it takes to read: what is known before anybody has labelled."""
-    minutes = pages.n_words / _WORDS_A_MINUTE
-    if minutes < 1:
-        return f"{pages.n_labels} labels."
-    count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
-    return (
-        f"{pages.n_labels} labels; to read {pages.n_words:,} words takes about {count} in all "
-        f"({_WORDS_A_MINUTE} words a minute), and to decide comes on top."
-    )
 
 
 @options_from("read_labels", without=("drawn",), called={"files": "LABELS"})

@@ -48,10 +48,10 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
     path = Path(path)
     tasks = []
     for sheet in task.sheets:
-        for position, asked in enumerate(sheet.asked, start=1):
-            data = {f"text{place}": legible(text) for place, text in enumerate(asked.shown, start=1)}
+        for position, item in enumerate(sheet.asked, start=1):
+            data = {f"text{place}": legible(text) for place, text in enumerate(item.shown, start=1)}
             data |= {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
-            tasks.append(json.dumps({"data": {**data, "calib": carried(task, sheet, position, asked)}}))
+            tasks.append(json.dumps({"data": {**data, "calib": carried(task, sheet, position, item)}}))
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         part.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
@@ -100,7 +100,18 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
     path = Path(path)
     with of_form(path, "Label Studio's JSON, JSON_MIN, CSV or TSV"):
         text = path.read_bytes().decode("utf-8").removeprefix("\ufeff")
-        tasks = _of_csv(text, path) if path.suffix.lower() in (".csv", ".tsv") else from_json(text)
+        if path.suffix.lower() not in (".csv", ".tsv"):
+            tasks = from_json(text)
+        else:
+            try:
+                rows = [row for _, row in csv_rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")]
+            except csv.Error as error:
+                raise ValueError(str(error)) from None
+            names, *cells = rows or [[]]
+            tasks = [dict(zip(names, row, strict=True)) for row in cells]
+            for task in tasks:  # as JSON_MIN has them, a number too
+                numbers = {name for name, cell in task.items() if cell.startswith('[{"number"') and name != "comment"}
+                task.update({name: from_json(task[name]) for name in numbers})
     if not isinstance(tasks, list) or not all(isinstance(one, dict) for one in tasks):
         raise TableError(f"{path.name}: must be a list of tasks, as Label Studio exports it.")
     if tasks and not any({"annotations", "annotation_id"} & set(one) for one in tasks):
@@ -114,20 +125,6 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
         if one.time >= last.setdefault((one.where, one.account), one).time:
             last[one.where, one.account] = one
     return answers_of(list(last.values()))
-
-
-def _of_csv(text: str, path: Path) -> list[dict[str, Any]]:
-    """Rows as JSON_MIN has them."""
-    try:
-        rows = [row for _, row in csv_rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")]
-    except csv.Error as error:
-        raise ValueError(str(error)) from None
-    names, *cells = rows or [[]]
-    tasks = [dict(zip(names, row, strict=True)) for row in cells]
-    for task in tasks:  # a number is written as JSON has it
-        numbers = {n: from_json(cell) for n, cell in task.items() if cell.startswith('[{"number"') and n != "comment"}
-        task.update(numbers)
-    return tasks
 
 
 def _filled(task: Mapping[str, Any], where: str) -> Iterator[Filled]:

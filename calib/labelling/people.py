@@ -185,9 +185,6 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
     return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), of_page, notes
 
 
-# --- of one page ------------------------------------------------------------------------------------------------------
-
-
 def _one_page(files: Sequence[File], page: str | Path | None) -> str:
     pages = [(file.name, file.frame["page"].iloc[0]) for file in files]
     first, mine = pages[0]
@@ -205,9 +202,6 @@ def _one_page(files: Sequence[File], page: str | Path | None) -> str:
     elif text != mine:
         raise ArgumentError("page", "must be the page that was labelled", f"is {text}, and {first} is of {mine}")
     return str(mine)
-
-
-# --- given more than once ---------------------------------------------------------------------------------------------
 
 
 def _given_again(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:

@@ -176,20 +176,29 @@ def pool_of(
 
 def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
     """The columns of texts: those that were named, else those called so."""
+    has = f"{source.name} has {_named(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
-                given = f"got {name!r}: {source.name} has {_named(source.frame)}"
+                given = f"got {name!r}: {has}"
                 raise TableArgumentError(argument, "must be columns of the items", given)
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
     two = list(pair or ())
     called = [name for name in _called(source) if not two or ROLE_OF[key(name)] == "source"]
     columns = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
+    if not columns and drawn.texts:
+        few = ", ".join(map(repr, drawn.texts))
+        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
+        raise TableArgumentError("items", "must hold the texts that people read", given)
+    if not columns and is_table(source.frame):
+        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
+        raise TableArgumentError("items", rule, f"{source.name} is a table of scores", mentions=("drawn",))
     if not columns:
-        raise _no_texts(source, drawn)
+        given = f"none has a name such as source, question, answer or output: {has}"
+        raise TableArgumentError("inputs", "must name the columns of texts that people read", given)
     if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in columns):
-        given = f"{', '.join(map(repr, columns))} alone would be seen: {source.name} has {_named(source.frame)}"
+        given = f"{', '.join(map(repr, columns))} alone would be seen: {has}"
         raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", given,
                                  mentions=("pair",))  # fmt: skip
     return columns
@@ -212,40 +221,27 @@ def _called(source: Source) -> list[str]:
     return texts
 
 
-def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
-    if drawn.texts:
-        few = ", ".join(map(repr, drawn.texts))
-        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
-        return TableArgumentError("items", "must hold the texts that people read", given)
-    if is_table(source.frame):
-        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
-        given = f"{source.name} is a table of scores"
-        return TableArgumentError("items", rule, given, mentions=("drawn",))
-    given = f"none has a name such as source, question, answer or output: {source.name} has {_named(source.frame)}"
-    return TableArgumentError("inputs", "must name the columns of texts that people read", given)
-
-
 def _named(frame: pd.DataFrame) -> str:
     return ", ".join(repr(str(name)) for name in frame)
 
 
-def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
+def _best_ids(read: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
     """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
-    names = [columns["item"]] if "item" in columns else found.ids
-    candidates = [_ids_of(found, name, paired=paired) for name in names]
+    names = [columns["item"]] if "item" in columns else read.ids
+    candidates = [_ids_of(read, name, paired=paired) for name in names]
     if not names:  # the places of rows
-        candidates.append(pd.Series(range(len(found.source.frame))).map("{}".format))
+        candidates.append(pd.Series(range(len(read.source.frame))).map("{}".format))
     if drawn.chosen is None:
         return candidates[0]
     counts = [len(drawn.chosen.keys() & set(one)) for one in candidates]
     return candidates[counts.index(max(counts))]
 
 
-def _ids_of(found: Seen, name: str, *, paired: bool = False) -> pd.Series:
-    if paired and {"first", "second"} <= set(found.roles):
-        return compared_ids(found.with_role("item", name, "ids"))
-    ids, system = id_texts(found.source.frame[name]), found.cells("system")
-    if system is None or found.roles["system"] == name:
+def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
+    if paired and {"first", "second"} <= set(read.roles):
+        return compared_ids(read.with_role("item", name, "ids"))
+    ids, system = id_texts(read.source.frame[name]), read.cells("system")
+    if system is None or read.roles["system"] == name:
         return ids
     systems = id_texts(system)
     repeats = pd.DataFrame({"item": ids, "system": systems}).drop_duplicates()["item"].duplicated().any()
@@ -280,13 +276,13 @@ def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
             raise TableError(
                 f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."
             )
-    shown = {}
+    texts_of = {}
     for item, spelled in chosen.items():
         texts, names = pool.texts[item], pool.sides.get(item)
         # of a pair the output first whose wins the judge's scores are
         turned = names and drawn.firsts.get(item, names[0]) == names[1] != names[0]
-        shown[item] = (spelled, (*texts[:-2], texts[-1], texts[-2]) if turned else texts)
-    return shown
+        texts_of[item] = (spelled, (*texts[:-2], texts[-1], texts[-2]) if turned else texts)
+    return texts_of
 
 
 # --- who is asked what ------------------------------------------------------------------------------------------------
@@ -354,9 +350,6 @@ def _some(n: int, count: int, source: np.random.Generator) -> list[bool]:
     """Which of n, as many as `count` at random."""
     picked = set(source.permutation(n)[:count].tolist())
     return [place in picked for place in range(n)]
-
-
-# --- who ------------------------------------------------------------------------------------------------------------
 
 
 def annotators_of(annotators: Sequence[str] | None, rater: str | None, overlap: int | None, n: int) -> tuple[str, ...]:

@@ -38,10 +38,8 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
         scales = dict(scale)
     questions = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in meanings.items())
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
-        check.warn(
-            f"other_criterion: the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(meanings)}: "
-            "`interval` puts labels beside scores of the same criterion"
-        )
+        both = f"the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(meanings)}"
+        check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
     return questions
 
 

@@ -259,7 +259,17 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     criterion, frame = pair.label["criterion"], pair.frame
     rows = frame[frame["y"].notna() & frame["x"].notna()]
     came = first.reindex(pd.MultiIndex.from_product([[criterion], rows["item"].astype(str)])).to_numpy(dtype=float)
-    if why := _not_simple(frame, rows) or "no time or place says when each label came" * bool(np.isnan(came).any()):
+    # why labels are no simple random sample in the order in which they came
+    why = "no time or place says when each label came" * bool(np.isnan(came).any())
+    if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
+        why = "nothing says how the items were drawn (`choose_items` writes it)"
+    else:
+        chosen = frame[frame["design"].notna()]
+        if set(chosen["design"].astype(str)) != {"simple"} or len(chosen["stratum"].unique()) > 1:
+            why = "the items were not drawn simply"
+        elif not set(rows["item"].astype(str)) <= (chosen_of(chosen) or set()):
+            why = "some labelled items were not drawn"
+    if why:
         notes.append(f"{criterion}: no interval that may be looked at after every label, as {why}; `interval` has one.")
         return None
     if len(rows) < _START:
@@ -272,14 +282,3 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     with in_the_names_of(pair.label, **NAMES, f_pool="drawn"):
         bounds = ends_of(frame, pair.label).get("bounds")
         return pair.label, stats.confidence_sequence(y, x, pool, bounds=bounds)
-
-
-def _not_simple(frame: pd.DataFrame, rows: pd.DataFrame) -> str:
-    """Why labels are no simple random sample in the order in which they came; empty where they are one."""
-    if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
-        return "nothing says how the items were drawn (`choose_items` writes it)"
-    drawn = frame[frame["design"].notna()]
-    if set(drawn["design"].astype(str)) != {"simple"} or len(drawn["stratum"].unique()) > 1:
-        return "the items were not drawn simply"
-    chosen = chosen_of(drawn) or set()
-    return "" if set(rows["item"].astype(str)) <= chosen else "some labelled items were not drawn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from itertools import product
@@ -83,9 +84,6 @@ class LabelPages:
         """Links, for a notebook."""
         links = (f'<a href="{quote(path.as_posix())}" target="_blank">{escape(path.name)}</a>' for path in self.paths)
         return f"<p>{', '.join(links)}: {escape(self._counts)}</p>"
-
-
-# --- from chosen items to labels: pages to label with -----------------------------------------------------------------
 
 
 _ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
@@ -201,9 +199,10 @@ def label_page(
     )
     title = title or ", ".join(one.name for one in questions)
     task = Task(title, page, pool.parts, pair is not None, questions, guide, sheets)
-    _refuse_overwrite(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
+    read = [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])]
+    files = _files(task, path, to, read)
     return LabelPages(
-        paths=_written(task, path, to, words),
+        paths=_written(task, files, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
@@ -235,33 +234,16 @@ def _guideline(guideline: str | Path | None) -> str:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 
 
-# --- labels that are there already ------------------------------------------------------------------------------------
-
-
 def _still_to_label(
     chosen: dict[str, tuple[str, tuple[str, ...]]],
     labelled: Any,
     page: str,
-    asked: Sequence[Criterion],
-    known: set[str],
+    questions: Sequence[Criterion],
+    items: set[str],
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Those of which a label is missing."""
     if labelled is None:
         return chosen
-    there = _rows_so_far(labelled, page)
-    done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
-    wanted = {one.name for one in asked}
-    if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
-        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
-        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
-    left = {one: shown for one, shown in chosen.items() if not wanted <= done.get(shown[0], set())}
-    if not left:
-        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
-    return left
-
-
-def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
-    """Item and criterion of what was answered on this page."""
     frame = labelled.ratings if isinstance(labelled, Labels) else labelled
     if not isinstance(frame, pd.DataFrame):
         is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)
@@ -279,40 +261,52 @@ def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
     if pages:
         rule = "must be labels of a page with the same items and texts, criteria, meanings of these, and scales"
         raise ArgumentError("labelled", rule, f"these are of page {min(pages)}, and this is {page}")
-    return frame[["item", "criterion"]].astype(str)
+    answered = frame[["item", "criterion"]].astype(str).drop_duplicates()
+    done = answered.groupby("item")["criterion"].agg(set)
+    if not (items | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
+    wanted = {one.name for one in questions}
+    left = {one: shown for one, shown in chosen.items() if not wanted <= done.get(shown[0], set())}
+    if not left:
+        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
+    return left
 
 
 # --- the files: where they go, and what they must not write over ------------------------------------------------------
 
 
-def _refuse_overwrite(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:
-    """Nothing that is read is written over, and no workbook that somebody may have filled in."""
-    targets = [path] if to == "label-studio" else [target for _, target in _of_each(task, path)]
+def _files(task: Task, path: Path, to: str, read: Sequence[Any]) -> list[tuple[Sheet, Path]]:
+    """A file for each annotator: none that is read is written over, nor a workbook that somebody may have filled in."""
+    sheets = task.sheets[:1] if to == "label-studio" else task.sheets
+    targets = [path]  # the one of a single sheet is called as was said
+    if len(sheets) > 1:
+        names = file_names([sheet.annotator for sheet in sheets])
+        targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
     there = [one for one in targets if one.is_file()]
     for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
         if other.is_file() and one.samefile(other):
             raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
-    if to == "xlsx" and (filled := next(filter(_is_filled, there), None)):
-        given = f"{str(filled)!r} is there: move it, or write elsewhere"
+    for one in there if to == "xlsx" else ():
+        from calib.labelling.workbook import workbook_answers
+
+        with suppress(TableError):  # of another kind, or with a slip in it
+            if workbook_answers(one).empty:
+                continue
+        given = f"{str(one)!r} is there: move it, or write elsewhere"
         raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+    return list(zip(sheets, targets, strict=True))
 
 
-def _is_filled(path: Path) -> bool:
-    from calib.labelling.workbook import workbook_answers
-
-    try:
-        return not workbook_answers(path).empty
-    except TableError:  # of another kind, or with a slip in it
-        return True
-
-
-def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
+def _written(
+    task: Task, files: Sequence[tuple[Sheet, Path]], to: str, words: Mapping[str, str] | None
+) -> tuple[Path, ...]:
     """The files: each whole or not at all."""
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 
+        path = files[0][1]
         return (write_label_studio(task, path), path.with_suffix(".xml"))
-    files = _of_each(task, path)
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 
@@ -320,16 +314,8 @@ def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -
     from calib.labelling.page import page_of
 
     texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
-    path.parent.mkdir(parents=True, exist_ok=True)
     for text, (_, target) in zip(texts, files, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
         with stoppable(), whole_or_not(target) as part:
             part.write_text(text, encoding="utf-8", newline="")
     return tuple(target for _, target in files)
-
-
-def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
-    """A file for each annotator; the one of a single sheet is called as was said."""
-    if len(task.sheets) == 1:
-        return [(task.sheets[0], path)]
-    names = file_names([sheet.annotator for sheet in task.sheets])
-    return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]

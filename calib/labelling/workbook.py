@@ -67,9 +67,9 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
         [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT],
         [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"],
     ]
-    for position, asked in enumerate(sheet.asked, start=1):
-        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
-        rows.append([veiled(asked.item), str(position), *texts, *to_fill, None])
+    for position, item in enumerate(sheet.asked, start=1):
+        texts = [_held(text, item, part) for text, part in zip(item.shown, task.parts, strict=True)]
+        rows.append([veiled(item.item), str(position), *texts, *to_fill, None])
     book.active.title = _LABELS
     for number, row in enumerate(rows, start=1):
         for column, value in enumerate(row, start=1):
@@ -95,13 +95,13 @@ def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
         cell.fill = styles.PatternFill("solid", fgColor="FFF8DC")
 
 
-def _held(text: str, asked: Asked, part: str) -> str:
+def _held(text: str, item: Asked, part: str) -> str:
     """A text as a cell can have it."""
     text = legible(text).replace("\r\n", "\n").replace("\r", "\n")
     length = len(_escaped(text).encode("utf-16-le")) // 2
     if length > _MOST:
         rule = f"a cell of Excel holds {_MOST} characters"
-        raise TableError(f"item {asked.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
+        raise TableError(f"item {item.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
     return text
 
 
@@ -178,9 +178,9 @@ def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
 def _hidden(out: Any, task: Task, sheet: Sheet) -> None:
     """Of each item what must come back with it, and the digest of its texts; and the lists of choices."""
     out.sheet_state = "hidden"
-    for position, asked in enumerate(sheet.asked, start=1):
-        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, asked)))
-        _text_cell(out, position, 2, _digest([_held(text, asked, "") for text in asked.shown]))
+    for position, item in enumerate(sheet.asked, start=1):
+        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, item)))
+        _text_cell(out, position, 2, _digest([_held(text, item, "") for text in item.shown]))
     for place, criterion in enumerate(task.criteria):
         for number, choice in enumerate(choices_of(criterion).values(), start=1):
             _text_cell(out, number, place + _LISTS, choice)
@@ -202,8 +202,22 @@ class _Note(NamedTuple):
 def workbook_answers(path: str | Path) -> pd.DataFrame:
     """Read a workbook that `write_workbook` wrote and somebody filled in, in whatever program."""
     path = Path(path)
-    sheets = _sheets(path)
-    notes = _notes(sheets, path)
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            book = openpyxl.load_workbook(file, data_only=True)
+            sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
+    if _HIDDEN not in sheets:
+        rule = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
+        raise TableError(f"{path.name}: {rule}; fill in the file itself, not a copy of its first sheet.")
+    rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
+    items = [_Note(carried_back(note, f"{path.name}, sheet {_HIDDEN!r}"), str(digest)) for note, digest in rows]
+    notes = {veiled(one.carried.item): one for one in items}
     # the name that was typed beside the question for it
     beside = next((row for row in sheets.get(_GUIDELINE, []) if _ASKS_WHO in row), ())
     account = " ".join(str(cell).strip() for cell in beside if cell not in (None, _ASKS_WHO)) or path.stem
@@ -211,33 +225,10 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
     copies = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
     if not copies:
         raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
-    where = f"{path.name}, sheet"
-    filled = (_rows_filled(rows, notes, account, f"{where} {name!r}") for name, rows in copies.items())
-    return answers_of([one for rows in filled for one in rows])
-
-
-def _sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
-    try:
-        with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            book = openpyxl.load_workbook(file, data_only=True)
-            return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
-        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
-
-
-def _notes(sheets: dict[str, list[tuple[Any, ...]]], path: Path) -> dict[str, _Note]:
-    """What each key stands for."""
-    if _HIDDEN not in sheets:
-        made = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
-        raise TableError(f"{path.name}: {made}; fill in the file itself, not a copy of its first sheet.")
-    where = f"{path.name}, sheet {_HIDDEN!r}"
-    rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
-    items = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
-    return {veiled(one.carried.item): one for one in items}
+    filled: list[Filled] = []
+    for name, rows in copies.items():
+        filled += _rows_filled(rows, notes, account, f"{path.name}, sheet {name!r}")
+    return answers_of(filled)
 
 
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:

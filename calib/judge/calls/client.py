@@ -214,8 +214,8 @@ class Client:
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
-            given = await self.transport.complete(body)
-            raw = given if isinstance(given, bytes) else to_json(given)
+            reply_body = await self.transport.complete(body)
+            raw = reply_body if isinstance(reply_body, bytes) else to_json(reply_body)
         except (JudgeError, TimeoutError):
             raise
         except asyncio.CancelledError:
@@ -261,12 +261,12 @@ class Client:
         with suppress(sqlite3.Error):
             self._to_store(self.store.beat)
 
-    def _to_store(self, do: Callable[..., Done], *given: Any) -> Done:
+    def _to_store(self, do: Callable[..., Done], *arguments: Any) -> Done:
         """Have it written at the end of this turn; what was locked for long is not tried again by each worker."""
         if self.broken:
             raise self.broken
         try:
-            done = do(*given)
+            done = do(*arguments)
         except sqlite3.Error as error:
             self.broken = error
             raise

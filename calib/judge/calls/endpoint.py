@@ -59,8 +59,8 @@ def public_url(url: str) -> str:
 def origin(url: str) -> str:
     """Scheme, host and port of a URL: what can be said of an address that a server names."""
     parts = url_parts(url)
-    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
-    return excerpt(shown) if parts.netloc else "another path of the same host"
+    host = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
+    return excerpt(host) if parts.netloc else "another path of the same host"
 
 
 def keep_secret(url: str) -> None:

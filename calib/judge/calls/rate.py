@@ -16,7 +16,7 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.text import printable
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run, finished, opened_client
-from calib.judge.calls.shards import SHARDS, Asked, dry_run_of_shards, rated_in_shards
+from calib.judge.calls.shards import SHARDS, Job, dry_run_of_shards, rated_in_shards
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, parts_of
@@ -140,13 +140,13 @@ def rate(
         there = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
         held = int(there[-1].stem.rpartition("-")[2]) if there else SHARDS
         number = held if shards is None else check.whole(shards, "shards", least=1)
-        asked = Asked(judge, prompts, Path(store), number, way, replies)
+        job = Job(judge, prompts, Path(store), number, way, replies)
         if max_cost is not None:
-            with asked.client(store=None) as client:
+            with job.client(store=None) as client:
                 _need_price(client, judge)
         if dry_run:
-            return dry_run_of_shards(asked, items)
-        ratings, notes = rated_in_shards(asked, items, executor, workers, max_cost)
+            return dry_run_of_shards(job, items)
+        ratings, notes = rated_in_shards(job, items, executor, workers, max_cost)
         for note in notes:
             warnings.warn(printable(note), stacklevel=2)
         return ratings

@@ -196,16 +196,16 @@ async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterab
     return body.data
 
 
-def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
+def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
     if status in _REDIRECTS:
-        said = f"it redirects to {origin(headers.get('location', ''))}"
-    message = f"HTTP {status}: {excerpt(said)}"
-    if _NO_CREDIT_WORDS.search(said):
+        reason = f"it redirects to {origin(headers.get('location', ''))}"
+    message = f"HTTP {status}: {excerpt(reason)}"
+    if _NO_CREDIT_WORDS.search(reason):
         return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
     if status in _PASSING_STATUSES:
         return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=_seconds_to_wait(headers))
-    if "logprobs" in request and "logprob" in said:
+    if "logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
@@ -263,10 +263,10 @@ class _Direct:
         else:
             if status == 200:
                 return raw
-            said = raw.decode("utf-8", "replace")
-            if status == 400 and _FILTER_WORDS.search(said):
+            reason = raw.decode("utf-8", "replace")
+            if status == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = _http_error(status, said, request, headers)
+            failure = _http_error(status, reason, request, headers)
         raise failure  # out here it has no context: the first error knows the headers of the request
 
     def _open(self) -> aiohttp.ClientSession:
@@ -320,10 +320,10 @@ class _LiteLLM:
         except Exception as error:  # noqa: BLE001 - providers raise what they like
             body = getattr(error, "body", None)  # with the provider's own code
             code = body.get("code") if isinstance(body, dict) else None
-            said = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
-            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
+            reason = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
+            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = watch.failure or _litellm_error(self.model, request, error, said)
+            failure = watch.failure or _litellm_error(self.model, request, error, reason)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -423,18 +423,18 @@ def _without_secrets(record: logging.LogRecord) -> bool:
     return True
 
 
-def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:
+def _litellm_error(model: str, request: dict[str, Any], error: Exception, reason: str) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
     from litellm import validate_environment
     from litellm.exceptions import UnsupportedParamsError
 
-    if isinstance(error, UnsupportedParamsError) and "logprob" in said:
-        return LogprobsError(excerpt(said))
+    if isinstance(error, UnsupportedParamsError) and "logprob" in reason:
+        return LogprobsError(excerpt(reason))
     missing = validate_environment(model=model)["missing_keys"]
-    if missing and re.search(r"api[_ ]?key|credentials", said, re.IGNORECASE):
+    if missing and re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE):
         return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
     status = getattr(error, "status_code", None)
     headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
     if isinstance(status, int):
-        return _http_error(status, said, request, headers or {})
-    return JudgeError(excerpt(said))
+        return _http_error(status, reason, request, headers or {})
+    return JudgeError(excerpt(reason))

@@ -299,18 +299,18 @@ def after_thoughts(text: str) -> int:
 def score_lines(text: str, start: int) -> Iterator[int]:
     """Where lines begin that lead to a score; those in a code block only if the block is all there is."""
     text, inside = text[start:], list[int]()
-    shown, whole, fences = True, False, 0
+    is_open, whole, fences = True, False, 0
     quotations = _quotations(text)
     for match in _FENCE_OR_LEAD.finditer(text):
         if _is_inside(quotations, match.start()):
             continue
         if match["lead"] is not None:
-            if shown:
+            if is_open:
                 yield start + match.start()
             elif fences == 1 and whole:
                 inside.append(start + match.start())
             continue
-        shown, fences = not shown, fences + 1
+        is_open, fences = not is_open, fences + 1
         if fences == 1:
             whole = not text[: match.start()].strip()
         elif fences > 2 or not _ONLY_BLANKS.match(text, match.end()):
