@@ -16,11 +16,6 @@ _NAME = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT.*)\.jsonl")
 # --- lm-eval: `samples_<task>_<date>.jsonl`, one line per document and filter, and `results_*.json` -------------------
 
 
-def is_lm_eval(name: str, head: str) -> bool:
-    """Whether a file holds samples."""
-    return name.endswith(".jsonl") and '"doc_id"' in head and '"filtered_resps"' in head
-
-
 def read_lm_eval(path: Path) -> Iterator[Row]:
     """One row per metric, document and filter, from the harness itself as rater."""
     task, model, run = _about(path)
@@ -96,11 +91,6 @@ def _about(path: Path) -> tuple[str, str | None, str]:
 
 
 # --- HELM: `per_instance_stats.json`, a list of statistics by instance, which may be gigabytes long -------------------
-
-
-def is_helm(name: str, head: str) -> bool:
-    """Whether a file is such a list."""
-    return name.endswith(".json") and '"instance_id"' in head and '"stats"' in head and head.lstrip().startswith("[")
 
 
 def read_helm(path: Path) -> Iterator[Row]:

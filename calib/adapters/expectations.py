@@ -17,11 +17,6 @@ _STEPS = re.compile(r"Evaluation Steps:\s*(\[.*?\])\s*\n", re.DOTALL)
 _GIVEN_ID = re.compile(r"temp_item_\d+")  # in the order of completion
 
 
-def is_deepeval(name: str, head: str) -> bool:
-    """Whether a file is a test run."""
-    return '"testCases"' in head and name.endswith(".json")
-
-
 def read_deepeval(path: Path) -> Iterator[Row]:
     """One row per metric and test case; repeats are further test cases of the same name."""
     run = json_of(path)

@@ -17,11 +17,6 @@ _LETTERS = {"Y": 1.0, "N": 0.0}
 # --- Batch: the replies, and the input beside them, which has the prompts ---------------------------------------------
 
 
-def is_batch(name: str, head: str) -> bool:
-    """Whether a file holds replies; requests alone are no log."""
-    return name.endswith(".jsonl") and '"custom_id"' in head and '"response"' in head
-
-
 def read_batch(path: Path) -> Iterator[Row]:
     """One row per choice; `custom_id` is ``criterion/item``, or else the item of a criterion called "score"."""
     requests = _requests_beside(path)
@@ -60,11 +55,6 @@ def _requests_beside(path: Path) -> dict[str, Any]:
 
 
 # --- evals: one event a line ------------------------------------------------------------------------------------------
-
-
-def is_evals(name: str, head: str) -> bool:
-    """Whether a file begins with the specification of a run."""
-    return name.endswith((".jsonl", ".json")) and head.lstrip().startswith('{"spec"')
 
 
 def read_evals(path: Path) -> Iterator[Row]:

@@ -69,11 +69,6 @@ def _is_metric(name: str, rows: list[Any]) -> bool:
 # --- MLflow: traces as JSON with their assessments, or the `eval_results` frame; people's feedback comes along --------
 
 
-def is_mlflow(name: str, head: str) -> bool:
-    """Whether a file holds traces with assessments."""
-    return name.endswith((".json", ".jsonl")) and '"assessments"' in head and ("trace_id" in head)
-
-
 def read_mlflow(path: Path) -> Iterator[Row]:
     """One row per feedback; expectations are references, and feedback that another replaced does not count."""
     for record in rows_of(path):

@@ -62,6 +62,19 @@ class Tool(NamedTuple):
     lossy: tuple[str, ...] = ()  # endings of files that hold less than others of the same run
 
 
+def holds(endings: tuple[str, ...], *signs: str, begins: str = "") -> Callable[[str, str], bool]:
+    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs.
+
+    Examples
+    --------
+    >>> holds((".json",), '"testCases"')("run.json", '{"testCases": [')
+    True
+    """
+    return lambda name, head: (
+        name.endswith(endings) and head.lstrip().startswith(begins) and all(sign in head for sign in signs)
+    )
+
+
 def field(record: Any, path: str) -> Any:
     """What stands at a dotted path of dicts and lists; None where nothing does. A key may hold dots of its own.
 

@@ -280,17 +280,15 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
     format_ = FACETS["format"][way.format]
     cue = "Rating:" if format_ == "terse" else f"Your rating of the {parts.inputs[-1]} for {parts.name}:"
-    *blocks, answer = (_block(format_, place, *texts[place]) for place in places)
+    blocks = []
+    for place in places:
+        title, text = texts[place]
+        titled = f"{title}\n{text}" if place in ("criterion", "steps") else text
+        titled = f"## {title.removesuffix(':')}\n{text}" if format_ == "headings" else titled
+        blocks.append(f"<{place}>\n{titled}\n</{place}>" if format_ == "tags" else titled)
     gap = "\n" if format_ == "terse" else "\n\n"
     last = gap if format_ != "plain" else "\n"
-    return f"{gap.join(blocks)}{last}{answer}\n{cue}"
-
-
-def _block(format_: str, place: str, title: str, text: str) -> str:
-    if format_ == "headings":
-        return f"## {title.removesuffix(':')}\n{text}"
-    titled = f"{title}\n{text}" if place in ("criterion", "steps") else text
-    return f"<{place}>\n{titled}\n</{place}>" if format_ == "tags" else titled
+    return f"{gap.join(blocks[:-1])}{last}{blocks[-1]}\n{cue}"
 
 
 # --- rewordings by a judge --------------------------------------------------------------------------------------

@@ -71,10 +71,16 @@ class Pace:
             finally:
                 self._leave()
             wait = self._wait(troubles)
-            if monotonic() + wait >= end or self._hopeless(troubles):
+            paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
+            hopeless = paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
+            if monotonic() + wait >= end or hopeless:
                 break
             await asyncio.sleep(wait)
-        raise UnavailableError(self._given_up(troubles))
+        last, n = troubles[-1], len(troubles)
+        why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
+        if last.retry_after:
+            why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
+        raise UnavailableError(f"{last} ({why})")
 
     async def _once(self, attempt: Callable[[], Awaitable[Brought]]) -> Brought:
         begun = monotonic()
@@ -99,17 +105,6 @@ class Pace:
             return after * self._random.uniform(1.0, 1.25)
         blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
         return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
-
-    def _hopeless(self, troubles: list[UnavailableError]) -> bool:
-        paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
-        return paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
-
-    def _given_up(self, troubles: list[UnavailableError]) -> str:
-        last, n = troubles[-1], len(troubles)
-        why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
-        if last.retry_after:
-            why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
-        return f"{last} ({why})"
 
     # --- how many at once, and when ---
 

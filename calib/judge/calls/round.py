@@ -80,9 +80,6 @@ class Round:
         if self.failures or (self.lost and not self.there):
             raise (self.failures or self.lost)[0]
         self._read()
-        return self._notes()
-
-    def _notes(self) -> list[str]:
         again = "their rows have the status 'failed', and a run with the same store asks again"
         lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
         short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
@@ -131,17 +128,18 @@ class Round:
         """What of a group this run is to ask for: another that shares the store may have been faster, or be at it."""
         if self.client.claim([call.key for call in group]):
             return group
-        missing = [call for call in group if not self._arrived(call)]
+        missing = []
+        for call in group:
+            if call.key in self.client.store:
+                self._take(call, self.client.store.get(call.key))
+            else:
+                missing.append(call)
         if len(missing) == len(group) or (missing and not self.client.claim([call.key for call in missing])):
             self.elsewhere.append(missing)
-            self._part()
+            if self.alone:  # from here on in another order, or both would want the same again
+                self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
             return []
         return missing
-
-    def _part(self) -> None:
-        """Another run works on the same: from here on in another order, or both would want the same again."""
-        if self.alone:
-            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
 
     async def _look_again(self) -> None:
         """What others asked for may have come, or be left to us; of all workers one is enough to see."""
@@ -150,11 +148,6 @@ class Round:
             self.looked = monotonic()
             self.waiting.extend(self.elsewhere)
             self.elsewhere.clear()
-
-    def _arrived(self, call: Call) -> bool:
-        if there := call.key in self.client.store:
-            self._take(call, self.client.store.get(call.key))
-        return there
 
     def _take(self, call: Call, choice: Choice) -> None:
         self.arrived.append((call, choice))

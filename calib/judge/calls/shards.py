@@ -119,7 +119,7 @@ def rated_in_shards(job: Job, items: Any, executor: Any, workers: int | None, ma
         notes.update(done.notes)
         missing, wanted = missing + done.missing, wanted + done.wanted
     parts = {_part(job.folder, shard).name for shard in sizes}
-    for path in (path for name in ("items", "ratings") for path in (job.folder / name).glob("part-*.parquet")):
+    for path in [*(job.folder / "items").glob("part-*.parquet"), *(job.folder / "ratings").glob("part-*.parquet")]:
         if path.name not in parts:  # of an earlier run over other items
             path.unlink()
     messages = [limit_note(max_cost, missing, wanted)] * bool(missing)

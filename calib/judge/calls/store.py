@@ -165,22 +165,14 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_id, time.time()))
         self.commit()
 
-    def _leave(self) -> None:
-        """Free what this run took on, and forget those that died; where the file is locked, it lapses by itself."""
-        self._db.execute("PRAGMA busy_timeout = 1000")
-        self._begin()
-        self._db.execute("DELETE FROM runs WHERE id = ? OR seen < ?", (self._run_id, time.time() - _LAPSE))
-        self._db.execute("DELETE FROM claims WHERE run NOT IN (SELECT id FROM runs)")
-        self.commit()
-
     def _begin(self) -> None:
         if not self._db.in_transaction:
             self._execute("BEGIN IMMEDIATE")
 
-    def _execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, sql: str) -> None:
         """Run a statement that may find the file locked."""
         try:
-            return self._db.execute(sql, values)
+            self._db.execute(sql)
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
@@ -260,8 +252,13 @@ class Store:
         try:
             self.commit()
             if self._seen:
+                # free what this run took on, and forget those that died; where the file is locked, it lapses by itself
                 with suppress(sqlite3.OperationalError):
-                    self._leave()
+                    self._db.execute("PRAGMA busy_timeout = 1000")
+                    self._begin()
+                    self._db.execute("DELETE FROM runs WHERE id = ? OR seen < ?", (self._run_id, time.time() - _LAPSE))
+                    self._db.execute("DELETE FROM claims WHERE run NOT IN (SELECT id FROM runs)")
+                    self.commit()
         finally:
             for db in (self._db, *self._others):
                 db.close()

@@ -250,9 +250,15 @@ class _Mass:
             # some show of a character the last part alone: what the list would have been is not known
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""
-        self._unseen(begun, share * (1.0 - sum(top.values()) - sum(again.values())))
+        # what the list does not show may be any label that can follow, in spellings that it does not show either
+        if (rest := share * (1.0 - sum(top.values()) - sum(again.values()))) > _FLOAT_NOISE:
+            self.hidden += rest
+            self.absent |= _possible(self.grammar.meaning(begun))
         for piece, p in again.items():  # two tokens that read the same, or one told twice
-            self._doubt(self.grammar.meaning(begun + piece), share * p)
+            if values := _possible(self.grammar.meaning(begun + piece)):
+                self._undecide(values, share * p)
+            else:
+                self.off += share * p
         follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
         return self._spread(choice, place, lead, begun, top, share, follow=follow)
 
@@ -319,12 +325,6 @@ class _Mass:
             ends = (*_possible(meaning), *self.ends.get(value, ()))
             self.ends[value] = (min(ends), max(ends))
 
-    def _doubt(self, meaning: Meaning, p: float) -> None:
-        if values := _possible(meaning):
-            self._undecide(values, p)
-        else:
-            self.off += p
-
     def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
         """The beginning of several labels: settled as another reply continues it, or left open."""
         prefix = _as_text(self.before + text)
@@ -339,12 +339,6 @@ class _Mass:
     def _undecide(self, values: Collection[float], p: float) -> None:
         ends = (min(values), max(values))
         self.undecided[ends] = self.undecided.get(ends, 0.0) + p
-
-    def _unseen(self, begun: bytes, rest: float) -> None:
-        """What the list does not show may be any label that can follow, in spellings that it does not show either."""
-        if rest > _FLOAT_NOISE:
-            self.hidden += rest
-            self.absent |= _possible(self.grammar.meaning(begun))
 
     def rows(self, floor: float) -> list[RatingRow]:
         faint = {value: p for value, p in self.score.items() if p < floor}
