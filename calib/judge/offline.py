@@ -132,12 +132,18 @@ def _sure_token(text: str) -> _Token:
 def _gist_of(question: str) -> _Gist:
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
+    criterion = _criterion_of(head)
     if (pair := _PAIR_LINE.search(head)) and len(sections) > 1:
-        return _pair_gist(pair, head, sections)
+        # from "the second is better" to "the first is", and where between them the two outputs lie
+        *sources, first, second = sections
+        source, labels = " ".join(sources), tuple(word for word in (pair[3], pair[5], pair[1]) if word)
+        noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
+        noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
+        apart = _quality(criterion, source, first) - _quality(criterion, source, second)
+        return _Gist(labels, (len(labels) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
     line = _LABELS_LINE.search(head)
     labels = tuple(re.split(r",\s*", line[2])) if line else ()
     labels = labels[::-1] if line and line[1] == "best to worst" else labels
-    criterion = _criterion_of(head)
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     texts = source + "\0" + output
     bias = _ITEM_BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
@@ -145,17 +151,6 @@ def _gist_of(question: str) -> _Gist:
         bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
         bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
     return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
-
-
-def _pair_gist(labels: re.Match[str], head: str, sections: list[str]) -> _Gist:
-    """The labels from "the second is better" to "the first is", and where between them the two outputs lie."""
-    *sources, first, second = sections
-    criterion, source, words = _criterion_of(head), " ".join(sources), (labels[3], labels[5], labels[1])
-    ordered = tuple(word for word in words if word)
-    noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
-    noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
-    apart = _quality(criterion, source, first) - _quality(criterion, source, second)
-    return _Gist(ordered, (len(ordered) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
 
 
 def _criterion_of(head: str) -> str:

@@ -223,21 +223,21 @@ def _reply_of(body: _SentReply) -> Reply:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
     counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, usage.completion_tokens)]
-    return Reply([_choice_of(choice) for choice in body.choices], *counts)
-
-
-def _choice_of(choice: _SentChoice) -> Choice:
-    message = choice.message or _SentMessage()
-    places = (choice.logprobs and choice.logprobs.content) or []
-    content = (message.content or "").encode("utf-8", "surrogatepass")
-    spell = _speller(places, content)
-    tokens = spell(places)
-    readable = _readable_places(tokens, content)
-    # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
-    by_text = len(readable) < len(places) and _text_bytes("".join([one.token for one in places])) == b"".join(tokens)
-    lists = _candidates_at(readable, [places[i].top_logprobs for i in readable], spell, by_text=by_text)
-    own = _packed_float32([place.logprob for place in places])
-    return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
+    choices = []
+    for choice in body.choices:
+        message = choice.message or _SentMessage()
+        places = (choice.logprobs and choice.logprobs.content) or []
+        content = _text_bytes(message.content or "")
+        spell = _speller(places, content)
+        tokens = spell(places)
+        readable = _readable_places(tokens, content)
+        # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
+        texts = _text_bytes("".join([one.token for one in places])) if len(readable) < len(places) else None
+        raws = [places[i].top_logprobs for i in readable]
+        lists = _candidates_at(readable, raws, spell, by_text=texts == b"".join(tokens))
+        own = _packed_float32([place.logprob for place in places])
+        choices.append(Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists))
+    return Reply(choices, *counts)
 
 
 def _candidates_at(
@@ -246,7 +246,7 @@ def _candidates_at(
     """The lists by their places; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
     if not by_text:
         return {
-            i: one_by_one for i, raw in zip(readable, raws, strict=True) if (one_by_one := _candidates_of(raw, spell))
+            i: candidates for i, raw in zip(readable, raws, strict=True) if (candidates := _candidates_of(raw, spell))
         }
     sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws))  # in one piece, as all that follows
     texts = [one for listed in sent if listed for one in listed]
@@ -257,8 +257,8 @@ def _candidates_at(
             begin, end = end, end + len(listed)
             if plain := tokens[begin:end] or _plain_tokens(listed):
                 lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
-            elif one_by_one := _candidates_of(raw, spell):
-                lists[i] = one_by_one
+            elif candidates := _candidates_of(raw, spell):
+                lists[i] = candidates
     return lists
 
 
