@@ -21,14 +21,14 @@ _JUDGED = (
 )  # fmt: skip
 
 
-def is_promptfoo(name: str, head: str) -> bool:
+def is_log(name: str, head: str) -> bool:
     """Whether a file is an evaluation's output, in whichever form."""
     if name.endswith(".csv"):
         return "Status,Score,Named Scores" in head.partition("\n")[0]
     return '"gradingResult"' in head or ('"evalId"' in head and '"promptfooVersion"' in head)
 
 
-def read_promptfoo(path: Path) -> Iterator[Row]:
+def read(path: Path) -> Iterator[Row]:
     """One row per assertion of each result; a grader that broke wrote a 0, which is none.
 
     A set of assertions stands beside its parts and is no reading of its own.

@@ -8,20 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from calib.adapters.benchmarks import read_helm, read_lm_eval, read_lm_eval_replies
-from calib.adapters.expectations import is_opik, read_deepeval, read_opik
-from calib.adapters.inspect_ai import is_inspect, read_inspect
-from calib.adapters.openai import read_batch, read_evals
-from calib.adapters.promptfoo import is_promptfoo, read_promptfoo
-from calib.adapters.results import (
-    is_braintrust,
-    is_langsmith,
-    is_ragas,
-    read_braintrust,
-    read_langsmith,
-    read_mlflow,
-    read_ragas,
-)
+from calib.adapters import benchmarks, expectations, inspect_ai, openai, promptfoo, results
 from calib.adapters.row import Tool, head_of, holds
 from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
@@ -29,20 +16,22 @@ from calib.core.text import printable
 from calib.table import TableError
 
 TOOLS = {
-    "deepeval": Tool(
-        holds((".json",), '"testCases"'), read_deepeval, step=0.1
-    ),  # G-Eval answers 0 to 10, divided by 10
-    "inspect_ai": Tool(is_inspect, read_inspect),
-    "promptfoo": Tool(is_promptfoo, read_promptfoo, lossy=(".csv",)),  # rounded, and without the marks of errors
-    "lm_eval": Tool(holds((".jsonl",), '"doc_id"', '"filtered_resps"'), read_lm_eval, read_lm_eval_replies),
-    "ragas": Tool(is_ragas, read_ragas),
-    "mlflow": Tool(holds((".json", ".jsonl"), '"assessments"', "trace_id"), read_mlflow),
-    "opik": Tool(is_opik, read_opik, step=0.1),
-    "langsmith": Tool(is_langsmith, read_langsmith),
-    "braintrust": Tool(is_braintrust, read_braintrust),
-    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), read_batch),
-    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), read_evals),
-    "helm": Tool(holds((".json",), '"instance_id"', '"stats"', begins="["), read_helm),
+    # G-Eval answers 0 to 10, divided by 10
+    "deepeval": Tool(holds((".json",), '"testCases"'), expectations.read_deepeval, step=0.1),
+    "inspect_ai": Tool(inspect_ai.is_log, inspect_ai.read),
+    # csv is rounded, and without the marks of errors
+    "promptfoo": Tool(promptfoo.is_log, promptfoo.read, lossy=(".csv",)),
+    "lm_eval": Tool(
+        holds((".jsonl",), '"doc_id"', '"filtered_resps"'), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
+    ),
+    "ragas": Tool(results.is_ragas, results.read_ragas),
+    "mlflow": Tool(holds((".json", ".jsonl"), '"assessments"', "trace_id"), results.read_mlflow),
+    "opik": Tool(expectations.is_opik, expectations.read_opik, step=0.1),
+    "langsmith": Tool(results.is_langsmith, results.read_langsmith),
+    "braintrust": Tool(results.is_braintrust, results.read_braintrust),
+    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), openai.read_batch),
+    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), openai.read_evals),
+    "helm": Tool(holds((".json",), '"instance_id"', '"stats"', begins="["), benchmarks.read_helm),
 }
 _CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
 
