@@ -135,12 +135,13 @@ def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
     is_frame = path.suffix == ".csv"
     records = [_langsmith_record(row) for row in read_frame(path).to_dict("records")] if is_frame else [*rows_of(path)]
-    results = []
+    results: list[list[dict[str, Any]]] = []
     for record in records:
         held = record.get("evaluation_results") if isinstance(record, dict) else None
-        results.append(held.get("results") if isinstance(held, dict) else None)
-        if not isinstance(results[-1], list):
+        rows = held.get("results") if isinstance(held, dict) else None
+        if not isinstance(rows, list):
             raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
+        results.append(rows)
     read = (one for each in results for one in each if not math.isnan(number(one.get("score"))))
     names = list(dict.fromkeys(one["key"] for one in read))
     for record, each in zip(records, results, strict=True):

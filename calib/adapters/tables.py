@@ -228,8 +228,8 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
     files = frame.drop_duplicates(["file", "run"])["run"].str.partition("|")
     twice = files[files[2].str.contains(r"\|.", regex=True)].duplicated(2, keep=False)  # where a run has an id
     if twice.any():
-        names = " and ".join(files.loc[twice[twice].index, 0].head(2))
-        raise TableError(f"{names} hold the same run: read one of them.")
+        both = " and ".join(files.loc[twice[twice].index, 0].head(2))
+        raise TableError(f"{both} hold the same run: read one of them.")
     # nor files named alike but for the ending, with the same readings: not every form of a log names its run
     name_of = frame["run"].str.partition("|")[0]
     alike = name_of.drop_duplicates().groupby(name_of.map(lambda name: Path(name).stem))
