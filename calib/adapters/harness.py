@@ -238,11 +238,12 @@ def to_deepeval_metric(
             return prompt.criterion
 
     def _read(metric: Any, test_case: Any) -> Reading:
-        lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
-        texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
-        case = {"source": test_case.input, "output": test_case.actual_output, "reference": test_case.expected_output}
         try:
-            return read(texts | case)  # what is empty is not there: a prompt that shows it is refused
+            # what is empty is not there: a prompt that shows it is refused
+            lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
+            texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
+            texts |= {"source": test_case.input, "output": test_case.actual_output}
+            return read(texts | {"reference": test_case.expected_output})
         except Exception as error:
             metric.error = str(error)
             raise

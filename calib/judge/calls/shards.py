@@ -105,7 +105,12 @@ def rated_in_shards(job: Job, items: Any, executor: Any, workers: int | None, ma
     """Ratings in partitions, and what the user has to know."""
     needed("pyarrow", extra="parquet", use="ratings in shards")
     job.folder.mkdir(parents=True, exist_ok=True)
-    held, at_once = Manifest.read(job.folder), _workers(executor, workers)
+    held = Manifest.read(job.folder)
+    if executor is not None:
+        pool_of(executor)  # which refuses what takes no tasks
+    at_once = workers_of(executor) if workers is None else check.whole(workers, "workers", least=1)
+    if at_once is None:
+        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
     _with_steps_of(job, held)  # which refuses another run, before anything of this one is changed
     sizes = _deal(items, job)
     settled, spent = _settle(job, held, min(sizes), at_once, max_cost)
@@ -250,15 +255,6 @@ def _with_steps_of(job: Job, held: Manifest | None) -> list[Prompt]:
         raise ArgumentError("store", rule, f"got {', '.join(ids)}")
     both = zip(job.prompts, held.steps, strict=True)
     return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
-
-
-def _workers(executor: Any, workers: int | None) -> int:
-    if executor is not None:
-        pool_of(executor)
-    number = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
-    if number is None:
-        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
-    return number
 
 
 def _shared_limits(judge: Judge, workers: int) -> dict[str, Any]:
