@@ -232,34 +232,33 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
 
 
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
+    """What was filled in, where a row's key, its number and its texts still belong together."""
     codes = next(row for row in rows if _KEY in row and _NUMBER in row)
     criteria = next(iter(notes.values())).carried.criteria if notes else ()
     if missing := [one.name for code, one in coded(criteria).items() if code not in codes]:
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
+    digests = {note.digest for note in notes.values()}
     for number, row in enumerate(rows, start=1):
-        cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
+        place, cells = (
+            f"{where}, row {number}",
+            {str(code): cell for code, cell in zip(codes, row, strict=False) if code},
+        )
         answers = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
-        if answers and cells.get(_KEY) not in (_KEY, _HEADS):
-            note = _note_of(cells, notes, f"{where}, row {number}")
-            comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
-            yield Filled(note.carried, account, answers, f"{where}, row {number}", comment)
+        if not answers or cells.get(_KEY) in (_KEY, _HEADS):
+            continue
+        note = notes.get(str(cells.get(_KEY)).strip())
+        if note is None:
+            rule = "must have the key of an item in the hidden first column"
+            raise TableError(f"{place}: {rule}, but got {cells.get(_KEY)!r}.")
+        texts = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
+        digest = _digest([cells[code] for code in texts])
+        moved = digest != note.digest and digest in digests
+        if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
+            rule = "its number, its texts and its hidden key must belong together"
+            raise TableError(f"{place}: {rule}, but some columns were sorted or moved without the others.")
+        comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
+        yield Filled(note.carried, account, answers, place, comment)
 
 
 def _empty(cell: Any) -> bool:
     return cell is None or not str(cell).strip()
-
-
-def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Note:
-    """The item of a row, if its key, its number and its texts still belong together."""
-    note = notes.get(str(cells.get(_KEY)).strip())
-    if note is None:
-        raise TableError(
-            f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}."
-        )
-    codes = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
-    texts = _digest([cells[code] for code in codes])
-    moved = texts != note.digest and texts in {other.digest for other in notes.values()}
-    if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
-        rule = "its number, its texts and its hidden key must belong together"
-        raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
-    return note

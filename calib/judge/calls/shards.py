@@ -218,7 +218,6 @@ def _settle(
     """The manifest: that of the folder, or of a first few items that are asked here; and what that cost."""
     limits = _shared_limits(job.judge, workers) | {"workers": workers, "max_cost": max_cost}
     if held is not None:
-        _with_steps_of(job, held)
         settled, spent = replace(held, limits=limits), 0.0
     else:
         rows = prompts_and_rows(read_frame(_part(job.folder / "items", shard)), job.prompts)[1][:_SETTLES]
