@@ -261,18 +261,13 @@ class Prompt:
 
         Which ones come is fixed, and the first n are always the same: among them each choice
         of a facet comes up equally often, or once more; among the first 16 each pair of
-        choices of two facets once.
+        choices of two facets once. Each has its `changes`; steps that are still to be written are
+        written once for all of them.
 
         Parameters
         ----------
         n : int
             How many in all, at most 256. The first is the prompt itself.
-
-        Returns
-        -------
-        tuple of Prompt
-            Each with its `changes`. Steps that are still to be written are written once for
-            all of them.
 
         Examples
         --------

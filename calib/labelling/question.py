@@ -48,7 +48,6 @@ def _listed(names: Any) -> str:
 
 
 def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
-    """Names with their meanings."""
     if criteria is None:
         if not drawn.criteria:
             rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"

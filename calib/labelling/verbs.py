@@ -301,7 +301,6 @@ def _files(task: Task, path: Path, to: str, read: Sequence[Any]) -> list[tuple[S
 def _written(
     task: Task, files: Sequence[tuple[Sheet, Path]], to: str, words: Mapping[str, str] | None
 ) -> tuple[Path, ...]:
-    """The files: each whole or not at all."""
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 

@@ -71,6 +71,8 @@ def from_jsonl(
 ) -> pd.DataFrame:
     r"""Ratings from replies that were recorded elsewhere: OpenAI-style responses or batch output.
 
+    Lines that report an error have the status "failed".
+
     Parameters
     ----------
     path : path
@@ -86,11 +88,6 @@ def from_jsonl(
         Who answered. Method "auto" reads token probabilities if the first reply has them.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
-
-    Returns
-    -------
-    DataFrame
-        A table of ratings. Lines that report an error have the status "failed".
 
     Warns
     -----

@@ -98,15 +98,11 @@ class Pace:
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
-    # --- again ---
-
     def _wait(self, troubles: list[UnavailableError]) -> float:
         if after := troubles[-1].retry_after:
             return after * self._random.uniform(1.0, 1.25)
         blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
         return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
-
-    # --- how many at once, and when ---
 
     def _shrink(self, begun: float) -> None:
         if begun > self._cut:  # what was under way at the last cut says nothing new

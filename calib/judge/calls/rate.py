@@ -105,9 +105,8 @@ def rate(
 
     Raises
     ------
-    TableError, ValueError
-        If the items lack a column or have doubled ids, or `max_cost` is given and the
-        price of the model is not known.
+    ValueError
+        If `max_cost` is given and the price of the model is not known.
     JudgeError
         If no API key is set, or the judge cannot be reached; what arrived is kept.
     KeyboardInterrupt, SystemExit
@@ -181,11 +180,6 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     judge : Judge
     complete : callable, optional
         As for `rate`.
-
-    Returns
-    -------
-    Prompt
-        With `steps`; its `id` depends on them.
 
     Raises
     ------

@@ -299,5 +299,4 @@ def _prompt_texts(calls: Sequence[Call], name: str) -> list[str]:
 
 
 def _categorical(values: list[str], place: Any) -> pd.Categorical:
-    """A categorical of the values at these places."""
     return pd.Categorical(pd.Index(values, dtype=object)).take(place).remove_unused_categories()

@@ -283,9 +283,6 @@ class _Budget:
             self.left += self.given[shard] - spent
 
 
-# --- one shard ----------------------------------------------------------------------------------------------------
-
-
 def _rate_shard(job: Job, settled: Manifest, shard: int, max_cost: float | None) -> _Done:
     """In whatever process: what the store has not is asked, and the ratings are written in one go."""
     path = job.path(shard)

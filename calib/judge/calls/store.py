@@ -216,7 +216,6 @@ class Store:
         return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
 
     def _choices(self, reply: int) -> list[Choice]:
-        """Those of one reply."""
         try:
             (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
             return decode(body).choices

@@ -84,9 +84,6 @@ def _score_and_status(grammar: Grammar, match: re.Match[str] | None) -> tuple[fl
     return score, "off_scale" if math.isnan(score) else "ok"
 
 
-# --- the reply --------------------------------------------------------------------------------------------------
-
-
 def extract(
     choice: Choice,
     scale: Scale,
@@ -401,7 +398,6 @@ def _spelling_shares(
 
 
 def _ends_inside(text: bytes) -> bool:
-    """Whether a text ends inside a character."""
     return "\udc80" <= _as_text(text)[-1:] <= "\udcff"
 
 

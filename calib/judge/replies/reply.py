@@ -263,7 +263,6 @@ def _candidates_at(
 
 
 def _candidates_of(raw: msgspec.Raw, spell: _Speller) -> Candidates | None:
-    """A list as it was sent."""
     listed = _CANDIDATES_JSON.decode(raw)
     return Candidates(spell(listed), _packed_float32([one.logprob for one in listed])) if listed else None
 
