@@ -128,43 +128,27 @@ async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> B
 
     A ValueError says that it does not unpack.
     """
-    unpack = None if encoding.strip().lower() in ("", "identity") else _Unpacking(encoding)
+    name, stream, begun = encoding.strip().lower(), zlib.decompressobj(31), False
+    packed = name not in ("", "identity")
+    if packed and name not in ("gzip", "x-gzip", "deflate"):
+        raise ValueError(f"the reply is packed by {encoding[:40]!r}, and {ACCEPTED} were asked for")
     data, size, arrived = list[bytes](), 0, 0
     async for piece in pieces:
-        # one byte more than allowed shows that there is more
-        data.append(unpack(piece, most + 1 - size) if unpack else piece)
+        if not begun and piece:
+            begun = True
+            if name == "deflate":  # with the frame that the standard asks for, or without, as some servers have it
+                stream = zlib.decompressobj(15 if piece[0] & 15 == 8 else -15)
+        try:
+            # one byte more than allowed shows that there is more; the rest is not asked for any more
+            data.append(stream.decompress(piece, most + 1 - size) if packed else piece)
+        except zlib.error as error:
+            raise ValueError(f"the reply does not unpack by {name}: {error}") from None
         arrived, size = arrived + len(piece), size + len(data[-1])
         if max(arrived, size) > most:
             return Body(b"".join(data)[:most], whole=False)
-    if unpack and not unpack.ended:
+    if packed and begun and not stream.eof:
         raise ValueError(f"the reply, packed by {encoding[:40]!r}, has no end")
     return Body(b"".join(data), whole=True)
-
-
-class _Unpacking:
-    """A packed stream, piece by piece."""
-
-    def __init__(self, encoding: str) -> None:
-        self.name = encoding.strip().lower()
-        if self.name not in ("gzip", "x-gzip", "deflate"):
-            raise ValueError(f"the reply is packed by {encoding[:40]!r}, and {ACCEPTED} were asked for")
-        self._stream = zlib.decompressobj(31)
-        self._begun = False
-
-    def __call__(self, piece: bytes, most: int) -> bytes:
-        """At most so many bytes that the piece unpacks to; the rest is not asked for any more."""
-        if not self._begun and piece:
-            self._begun = True
-            if self.name == "deflate":  # with the frame that the standard asks for, or without, as some servers have it
-                self._stream = zlib.decompressobj(15 if piece[0] & 15 == 8 else -15)
-        try:
-            return self._stream.decompress(piece, most)
-        except zlib.error as error:
-            raise ValueError(f"the reply does not unpack by {self.name}: {error}") from None
-
-    @property
-    def ended(self) -> bool:
-        return self._stream.eof or not self._begun
 
 
 # --- what calls cost --------------------------------------------------------------------------------------------------
