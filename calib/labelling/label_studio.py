@@ -18,15 +18,15 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.labelling.carried import (
-    Carried,
+from calib.labelling.forms import (
     Filled,
+    Record,
     answers_of,
-    carried,
-    carried_back,
     choices_of,
     coded,
     legible,
+    read_record,
+    record_of,
     scale_told,
     utc,
 )
@@ -51,7 +51,7 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
         for position, item in enumerate(sheet.asked, start=1):
             data = {f"text{place}": legible(text) for place, text in enumerate(item.shown, start=1)}
             data |= {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
-            tasks.append(json.dumps({"data": {**data, "calib": carried(task, sheet, position, item)}}))
+            tasks.append(json.dumps({"data": {**data, "calib": record_of(task, sheet, position, item)}}))
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         part.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
@@ -130,7 +130,7 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
 def _filled(task: Mapping[str, Any], where: str) -> Iterator[Filled]:
     """A task as each of its annotators filled it in; drafts, predictions and what was skipped are none of them."""
     data = task.get("data") if "annotations" in task else task
-    item = carried_back(data.get("calib") if isinstance(data, Mapping) else None, where)
+    item = read_record(data.get("calib") if isinstance(data, Mapping) else None, where)
     if "annotations" not in task:
         values = {name: _plain_value(value) for name, value in task.items()}
         yield from _annotated(item, values, task, task.get("annotator"), where)
@@ -155,7 +155,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def _annotated(
-    item: Carried, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
+    item: Record, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
 ) -> Iterator[Filled]:
     """One annotation, if it has an answer."""
     answers: dict[str, Any] = {}

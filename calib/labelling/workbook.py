@@ -21,16 +21,16 @@ import pandas as pd
 from calib.core.progress import stoppable
 from calib.core.text import needed
 from calib.judge.scale import number_text
-from calib.labelling.carried import (
+from calib.labelling.forms import (
     CANNOT,
-    Carried,
     Filled,
+    Record,
     answers_of,
-    carried,
-    carried_back,
     choices_of,
     coded,
     legible,
+    read_record,
+    record_of,
     scale_told,
     shortened,
     task_told,
@@ -179,7 +179,7 @@ def _hidden(out: Any, task: Task, sheet: Sheet) -> None:
     """Of each item what must come back with it, and the digest of its texts; and the lists of choices."""
     out.sheet_state = "hidden"
     for position, item in enumerate(sheet.asked, start=1):
-        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, item)))
+        _text_cell(out, position, 1, json.dumps(record_of(task, sheet, position, item)))
         _text_cell(out, position, 2, _digest([_held(text, item, "") for text in item.shown]))
     for place, criterion in enumerate(task.criteria):
         for number, choice in enumerate(choices_of(criterion).values(), start=1):
@@ -195,7 +195,7 @@ def _digest(texts: Sequence[Any]) -> str:
 class _Note(NamedTuple):
     """What is known of an item, and the digest of its texts."""
 
-    carried: Carried
+    record: Record
     digest: str
 
 
@@ -216,8 +216,8 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
         rule = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
         raise TableError(f"{path.name}: {rule}; fill in the file itself, not a copy of its first sheet.")
     rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
-    items = [_Note(carried_back(note, f"{path.name}, sheet {_HIDDEN!r}"), str(digest)) for note, digest in rows]
-    notes = {veiled(one.carried.item): one for one in items}
+    items = [_Note(read_record(note, f"{path.name}, sheet {_HIDDEN!r}"), str(digest)) for note, digest in rows]
+    notes = {veiled(one.record.item): one for one in items}
     # the name that was typed beside the question for it
     beside = next((row for row in sheets.get(_GUIDELINE, []) if _ASKS_WHO in row), ())
     account = " ".join(str(cell).strip() for cell in beside if cell not in (None, _ASKS_WHO)) or path.stem
@@ -234,7 +234,7 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
     """What was filled in, where a row's key, its number and its texts still belong together."""
     codes = next(row for row in rows if _KEY in row and _NUMBER in row)
-    criteria = next(iter(notes.values())).carried.criteria if notes else ()
+    criteria = next(iter(notes.values())).record.criteria if notes else ()
     if missing := [one.name for code, one in coded(criteria).items() if code not in codes]:
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
     digests = {note.digest for note in notes.values()}
@@ -253,11 +253,11 @@ def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: 
         texts = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
         digest = _digest([cells[code] for code in texts])
         moved = digest != note.digest and digest in digests
-        if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
+        if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.record.position):
             rule = "its number, its texts and its hidden key must belong together"
             raise TableError(f"{place}: {rule}, but some columns were sorted or moved without the others.")
         comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
-        yield Filled(note.carried, account, answers, place, comment)
+        yield Filled(note.record, account, answers, place, comment)
 
 
 def _empty(cell: Any) -> bool:

@@ -22,12 +22,12 @@ _PICTURES |= dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), 0xFFFD)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Record:
     """What has to come back with an answer."""
 
     page: str
     item: str
-    meant: str  # the annotator whom it is for; empty where that was left open
+    annotator: str  # whom it is for; empty where that was left open
     position: int  # in that annotator's order, from 1
     swapped: bool
     criteria: tuple[Criterion, ...]
@@ -37,9 +37,9 @@ class Carried:
 class Filled:
     """One item as somebody filled it in."""
 
-    carried: Carried
+    record: Record
     account: str  # who did, as the tool calls them
-    said: Mapping[str, Any]  # what was chosen or typed, by the criterion's code; what was left empty is missing
+    answers: Mapping[str, Any]  # what was chosen or typed, by the criterion's code; what was left empty is missing
     where: str  # file and row, or task
     comment: str = ""
     seconds: float = math.nan  # of all its answers together
@@ -97,7 +97,7 @@ def task_told(task: Task) -> str:
     return legible("\n\n".join(filter(None, (task.guideline, *lines))))
 
 
-def carried(task: Task, sheet: Sheet, position: int, item: Asked) -> dict[str, Any]:
+def record_of(task: Task, sheet: Sheet, position: int, item: Asked) -> dict[str, Any]:
     """What a file takes along with an item, as JSON has it."""
     return {
         "page": task.page,
@@ -109,7 +109,7 @@ def carried(task: Task, sheet: Sheet, position: int, item: Asked) -> dict[str, A
     }
 
 
-def carried_back(value: Any, where: str) -> Carried:
+def read_record(value: Any, where: str) -> Record:
     """The same, read back."""
     try:
         held = json.loads(value) if isinstance(value, str) else value
@@ -117,10 +117,10 @@ def carried_back(value: Any, where: str) -> Carried:
             Criterion(str(name), "", str(scale), tuple(Level(float(value), str(word)) for value, word in levels))
             for name, scale, levels in held["criteria"]
         )
-        return Carried(
+        return Record(
             page=str(held["page"]),
             item=unveiled(held["item"]),
-            meant=str(held["annotator"]),
+            annotator=str(held["annotator"]),
             position=int(held["position"]),
             swapped=bool(held["swapped"]),
             criteria=criteria,
@@ -166,16 +166,16 @@ def _folded(answer: Any) -> str:
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
     # those the items were meant for, where each of them had an account; else the accounts
-    pairs = {(one.carried.meant, one.account) for one in filled}
+    pairs = {(one.record.annotator, one.account) for one in filled}
     names, accounts = {name for name, _ in pairs}, {account for _, account in pairs}
     each_their_own = "" not in names and len(names) == len(accounts) == len(pairs)
-    first = {one.carried.page: one for one in reversed(filled)}
+    first = {one.record.page: one for one in reversed(filled)}
     if len(first) > 1:
         one, other = list(first.values())[:2]
         raise TableError(f"{one.where}: is of another page than {other.where}.")
     rows: dict[Any, tuple[dict[str, Any], str]] = {}
     for one in filled:
-        for row in _rows(one, one.carried.meant if each_their_own else one.account):
+        for row in _rows(one, one.record.annotator if each_their_own else one.account):
             # the same answer twice is one; of two that differ a later one may count, if there are times
             key = (row["item"], row["criterion"], row["rater"], row["time"])
             before, where = rows.setdefault(key, (row, one.where))
@@ -190,8 +190,8 @@ def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
 
 
 def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
-    item, criteria = filled.carried, coded(filled.carried.criteria)
-    for code, answer in filled.said.items():
+    item, criteria = filled.record, coded(filled.record.criteria)
+    for code, answer in filled.answers.items():
         criterion = criteria[code]
         try:
             score = score_of(answer, criterion)
@@ -209,7 +209,7 @@ def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
             "method": "human",
             "score": score,
             "status": CANNOT_SAY if score is None else "ok",
-            "seconds": filled.seconds / len(filled.said),
+            "seconds": filled.seconds / len(filled.answers),
             "time": filled.time,
             "comment": filled.comment,
             "position": item.position,
