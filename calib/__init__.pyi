@@ -2,10 +2,12 @@
 
 from . import datasets as datasets, plot as plot, stats as stats, table as table
 from ._version import __version__ as __version__
+from .adapters.harness import (
+    to_deepeval_metric as to_deepeval_metric,
+    to_inspect_scorer as to_inspect_scorer,
+    to_opik_metric as to_opik_metric,
+)
 from .adapters.read_log import read_log as read_log
-from .adapters.to_deepeval import to_deepeval_metric as to_deepeval_metric
-from .adapters.to_inspect import to_inspect_scorer as to_inspect_scorer
-from .adapters.to_opik import to_opik_metric as to_opik_metric
 from .analysis.agreement.frames import (
     agreement as agreement,
     alternative_annotator_test as alternative_annotator_test,

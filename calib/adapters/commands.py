@@ -25,15 +25,15 @@ def import_(
     **options: Any,
 ) -> None:
     """Ratings and items from the log of another tool: DeepEval, Inspect AI, promptfoo, lm-eval, Ragas, MLflow, ..."""
-    said: Any = None
+    scales: Any = None
     if scale and len(scale) == 1 and ("=" not in scale[0] or "|" in scale[0].partition("=")[0]):
-        said = scale[0]  # of every criterion; it may hold the sign itself: no=0|yes=1
+        scales = scale[0]  # of every criterion; it may hold the sign itself: no=0|yes=1
     elif scale:
-        said = dict(text.partition("=")[::2] for text in scale)
-    table, found = calib.read_log(logs, scale=said, **options)
-    shown = found[[name for name in found if name not in ("prompt", "run", "weight", "low", "high", "temperature")]]
-    show_rows(shown)
-    counts = found["status"].astype(str).value_counts()
+        scales = dict(text.partition("=")[::2] for text in scale)
+    table, ratings = calib.read_log(logs, scale=scales, **options)
+    unseen = ("prompt", "run", "weight", "low", "high", "temperature")
+    show_rows(ratings[[name for name in ratings if name not in unseen]])
+    counts = ratings["status"].astype(str).value_counts()
     typer.echo(", ".join(f"{n} {status}" for status, n in counts.items()))
-    write(found, out)
+    write(ratings, out)
     write(table, items)

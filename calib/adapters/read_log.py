@@ -1,121 +1,38 @@
-"""Files of logs: JSON with what tools put into it, lines of it, arrays too long for memory."""
+"""Another tool's log as calib's tables: whose it is, and what is read of it."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from calib.adapters.tables import Asked, items_of, ratings_of, readings_of, scores_of
+from calib.adapters import benchmarks, expectations, inspect_ai, openai, promptfoo, results
+from calib.adapters.row import Tool, head_of, holds
+from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableError
 
-_HEAD = 1 << 20  # characters that tell whose log it is
-_PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
-_DECODER = json.JSONDecoder()
-_BLANKS, _GAP = re.compile(r"\s*"), re.compile(r"[\s,]*")
-
-
-def head_of(path: Path) -> str:
-    """The beginning of a file, as far as it is text."""
-    with path.open("rb") as file:
-        return file.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
-
-
-def json_of(path: Path) -> Any:
-    """A whole file of JSON; a bare NaN, as some tools write, is a number that is missing."""
-    try:
-        return json.loads(path.read_text("utf-8-sig", errors="replace"))
-    except (ValueError, RecursionError) as error:
-        raise _broken(path, getattr(error, "lineno", 1)) from None
-
-
-def lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file with one on each line, one at a time; another line is a `TableError`."""
-    with path.open("rb") as file:
-        for place, raw in enumerate(file, start=1):
-            if not raw.strip():
-                continue
-            try:
-                found = json.loads(raw.decode("utf-8-sig", "replace"))
-            except (ValueError, RecursionError):
-                raise _broken(path, place) from None
-            if not isinstance(found, dict):
-                raise TableError(f"{path.name}, line {place}: must be an object, but is {type(found).__name__}.")
-            yield found
-
-
-def array_of(path: Path) -> Iterator[Any]:
-    """The elements of a file that is one array, one at a time, whatever its length."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        text, line = file.read(_PIECE), 1
-        at = _end_of(_BLANKS, text, 0)
-        if not text.startswith("[", at):
-            raise TableError(f"{path.name}: must be an array of JSON, but begins with {text[at : at + 10]!r}.")
-        at += 1
-        while True:
-            at = wrong = _end_of(_GAP, text, at)
-            if text.startswith("]", at):
-                if (text[at + 1 :] + file.read(_PIECE)).strip():
-                    raise TableError(f"{path.name}: must be one array of JSON, but goes on after its end.")
-                return
-            try:
-                found, end = _DECODER.raw_decode(text, at)
-                whole = end < len(text)  # a number may go on
-            except (ValueError, RecursionError) as error:
-                whole, wrong = False, getattr(error, "pos", at)
-            if whole:
-                at = end
-                yield found
-            elif more := file.read(max(_PIECE, len(text) - at)):
-                line += text.count("\n", 0, at)
-                text, at = text[at:] + more, 0
-            else:
-                raise _broken(path, line + text.count("\n", 0, wrong))
-
-
-def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
-    found = blank.match(text, at)
-    return found.end() if found else at
-
-
-def rows_of(path: Path) -> Iterator[Any]:
-    """The objects of an array, or of lines, by how the file begins."""
-    head = head_of(path).lstrip()
-    if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
-        yield json_of(path)
-    else:
-        yield from array_of(path) if head.startswith("[") else lines_of(path)
-
-
-def objects_in(found: Any, path: Path, name: str) -> list[dict[str, Any]]:
-    """What a log has under a name: a list of objects, or nothing; anything else is a `TableError`."""
-    rows = [] if found is None else found
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise TableError(f"{path.name}: `{name}` must be a list of objects.")
-    return rows
-
-
-def _broken(path: Path, line: int) -> TableError:
-    return TableError(f"{path.name}, line {line}: must be whole JSON, but is broken or cut off here.")
-
-
-# --- another tool's log as calib's tables -----------------------------------------------------------------------------
-
-
-# each is a file beside this one: `sniff(name, head)` knows its tool's files, `read(path)` gives their rows; one with a
-# `STEP` reads a log of expectations, which are scores and no ratings
-TOOLS = (
-    "deepeval", "inspect_ai", "promptfoo", "lm_eval", "ragas", "mlflow", "opik", "langsmith", "braintrust",
-    "openai_batch", "openai_evals", "helm",
-)  # fmt: skip
+TOOLS = {
+    # G-Eval answers 0 to 10, divided by 10
+    "deepeval": Tool(holds((".json",), '"testCases"'), expectations.read_deepeval, step=0.1),
+    "inspect_ai": Tool(inspect_ai.is_log, inspect_ai.read),
+    # csv is rounded, and without the marks of errors
+    "promptfoo": Tool(promptfoo.is_log, promptfoo.read, lossy=(".csv",)),
+    "lm_eval": Tool(
+        holds((".jsonl",), '"doc_id"', '"filtered_resps"'), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
+    ),
+    "ragas": Tool(results.is_ragas, results.read_ragas),
+    "mlflow": Tool(holds((".json", ".jsonl"), '"assessments"', "trace_id"), results.read_mlflow),
+    "opik": Tool(expectations.is_opik, expectations.read_opik, step=0.1),
+    "langsmith": Tool(results.is_langsmith, results.read_langsmith),
+    "braintrust": Tool(results.is_braintrust, results.read_braintrust),
+    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), openai.read_batch),
+    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), openai.read_evals),
+    "helm": Tool(holds((".json",), '"instance_id"', '"stats"', begins="["), benchmarks.read_helm),
+}
 _CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
 
 
@@ -183,64 +100,41 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    asked = Asked(system, item, rater, scale, texts)
-    files = _files_of(path)
-    folder = any(one.is_dir() for one in _named(path))
-    reader = _reader_of(files, tool, folder=folder)
-    files = _of_reader(files, reader, tool, _named(path), folder=folder)
-    # where a model under test is the judge, the harness kept its replies
-    read = getattr(reader, "read_replies", reader.read) if rater is not None else reader.read
-    rows: list[tuple[Path, Iterator[Any]]] = [(file, read(file)) for file in files]
-    readings = readings_of(rows, asked)
-    step = getattr(reader, "STEP", None)
-    return items_of(readings), ratings_of(readings) if step is None else scores_of(readings, step)
-
-
-def _named(path: Any) -> list[Path]:
-    return [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
-
-
-def _files_of(path: Any) -> list[Path]:
-    """The files that were named, or those of a folder."""
-    found: list[Path] = []
-    for here in _named(path):
+    options = Options(system, item, rater, scale, texts)
+    named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
+    files: list[Path] = []
+    for here in named:
         if not here.exists():
             raise FileNotFoundError(f"no log at {printable(str(here))}.")
-        inside = sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]
-        found += inside
-    if not found:
+        files += sorted(each for each in here.rglob("*") if each.is_file()) if here.is_dir() else [here]
+    if not files:
         raise ArgumentError("path", "must name a log, or a folder that holds one", f"got {path!r}")
-    return found
+    folder = any(one.is_dir() for one in named)
+    reader = _reader_of(files, tool, folder=folder)
+    if len(files) > 1:  # of a folder those that are the tool's and that one should read; a file that was named is read
+        read = [file for file in files if file in named or reader.sniff(file.name, head_of(file))]
+        if not read:
+            raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
+        whole = [file for file in read if file.suffix not in reader.lossy]
+        files = whole if folder and whole else read
+    # where a model under test is the judge, the harness kept its replies
+    rows_of = reader.read_replies if rater is not None and reader.read_replies else reader.read
+    readings = readings_of([(file, rows_of(file)) for file in files], options)
+    return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 
-def _readers() -> dict[str, Any]:
-    return {name: import_module(f"calib.adapters.{name}") for name in TOOLS}
-
-
-def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Any:
+def _reader_of(files: Sequence[Path], tool: str, *, folder: bool) -> Tool:
     """The reader that the user names, or the one that knows the files."""
-    readers = _readers()
-    if (name := _CALLED.get(tool, tool)) in readers:
-        return readers[name]
+    if (name := _CALLED.get(tool, tool)) in TOOLS:
+        return TOOLS[name]
     if tool != "auto":
         raise ArgumentError("tool", f"must be 'auto' or one of {', '.join(TOOLS)}", f"got {tool!r}")
-    known = {file: [name for name in TOOLS if readers[name].sniff(file.name, head_of(file))] for file in files}
-    found = {names[0] for names in known.values() if names}
-    if len(found) > 1:
-        which = ", ".join(f"{file.name} ({names[0]})" for file, names in known.items() if names)
+    readers = {file: [name for name, each in TOOLS.items() if each.sniff(file.name, head_of(file))] for file in files}
+    tools = {names[0] for names in readers.values() if names}
+    if len(tools) > 1:
+        which = ", ".join(f"{file.name} ({names[0]})" for file, names in readers.items() if names)
         raise TableError(f"logs of several tools cannot be read at once: {which}.")
-    if not found or (not folder and not all(known.values())):
-        strange = next(file for file in files if not known[file])
-        raise TableError(f"{strange.name}: is no log of {', '.join(TOOLS)} that can be told; say which by tool=.")
-    return readers[found.pop()]
-
-
-def _of_reader(files: Sequence[Path], reader: Any, tool: str, named: Sequence[Path], *, folder: bool) -> list[Path]:
-    """Of a folder, the files that are the tool's and that one should read; a file that was named is read."""
-    if len(files) == 1:
-        return list(files)
-    found = [file for file in files if file in named or reader.sniff(file.name, head_of(file))]
-    if not found:
-        raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
-    whole = [file for file in found if file.suffix not in getattr(reader, "LOSSY", ())]
-    return whole if folder and whole else found
+    if not tools or (not folder and not all(readers.values())):
+        unknown = next(file for file in files if not readers[file])
+        raise TableError(f"{unknown.name}: is no log of {', '.join(TOOLS)} that can be told; say which by tool=.")
+    return TOOLS[tools.pop()]

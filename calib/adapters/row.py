@@ -1,13 +1,21 @@
-"""What a reader of a tool's log gives: one row per reading of an output, in the tool's own words for ids."""
+"""What a reader of a tool's log gives, one row per reading of an output; and the JSON in such files."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from calib.judge.replies.extract import RatingRow
+from calib.table import TableError
+
+_HEAD = 1 << 20  # characters that tell whose log it is
+_PIECE = 1 << 20  # characters of an array that are held at once, and more where one element is longer
+_DECODER = json.JSONDecoder()
+_BLANKS, _GAP = re.compile(r"\s*"), re.compile(r"[\s,]*")
 
 _CALL_FAILED = re.compile(
     r"error code|api ?error|bad ?request|failed to invoke|http|timed? ?out|rate.?limit|connection|\b[45]\d\d\b",
@@ -44,6 +52,29 @@ class Row(NamedTuple):
     completion: Any = None  # a chat completion that has yet to be read, on the scale that the user says
 
 
+class Tool(NamedTuple):
+    """How the logs of one tool are known, and read."""
+
+    sniff: Callable[[str, str], bool]  # whether a file is one, by its name and how it begins
+    read: Callable[[Path], Iterator[Row]]
+    read_replies: Callable[[Path], Iterator[Row]] | None = None  # of a model under test that is the judge
+    step: float | None = None  # of scores in a log of expectations, which are no ratings
+    lossy: tuple[str, ...] = ()  # endings of files that hold less than others of the same run
+
+
+def holds(endings: tuple[str, ...], *signs: str, begins: str = "") -> Callable[[str, str], bool]:
+    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs.
+
+    Examples
+    --------
+    >>> holds((".json",), '"testCases"')("run.json", '{"testCases": [')
+    True
+    """
+    return lambda name, head: (
+        name.endswith(endings) and head.lstrip().startswith(begins) and all(sign in head for sign in signs)
+    )
+
+
 def field(record: Any, path: str) -> Any:
     """What stands at a dotted path of dicts and lists; None where nothing does. A key may hold dots of its own.
 
@@ -56,8 +87,8 @@ def field(record: Any, path: str) -> Any:
         return record[path]
     for at in (place for place, char in enumerate(path) if char == "."):
         inner = _at(record, path[:at])
-        if inner is not None and (found := field(inner, path[at + 1 :])) is not None:
-            return found
+        if inner is not None and (value := field(inner, path[at + 1 :])) is not None:
+            return value
     return _at(record, path)
 
 
@@ -109,7 +140,94 @@ def number(value: Any) -> float:
     if isinstance(value, str):
         value = words.get(value.strip().lower(), value)
     try:
-        found = math.nan if value is None else float(value)
+        result = math.nan if value is None else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
-    return found if math.isfinite(found) else math.nan
+    return result if math.isfinite(result) else math.nan
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def head_of(path: Path) -> str:
+    """The beginning of a file, as far as it is text."""
+    with path.open("rb") as file:
+        return file.read(_HEAD).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def json_of(path: Path) -> Any:
+    """A whole file of JSON; a bare NaN, as some tools write, is a number that is missing."""
+    try:
+        return json.loads(path.read_text("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise _broken(path, getattr(error, "lineno", 1)) from None
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file with one on each line, one at a time; another line is a `TableError`."""
+    with path.open("rb") as file:
+        for place, raw in enumerate(file, start=1):
+            if not raw.strip():
+                continue
+            try:
+                value = json.loads(raw.decode("utf-8-sig", "replace"))
+            except (ValueError, RecursionError):
+                raise _broken(path, place) from None
+            if not isinstance(value, dict):
+                raise TableError(f"{path.name}, line {place}: must be an object, but is {type(value).__name__}.")
+            yield value
+
+
+def array_of(path: Path) -> Iterator[Any]:
+    """The elements of a file that is one array, one at a time, whatever its length."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        text, line = file.read(_PIECE), 1
+        at = _end_of(_BLANKS, text, 0)
+        if not text.startswith("[", at):
+            raise TableError(f"{path.name}: must be an array of JSON, but begins with {text[at : at + 10]!r}.")
+        at += 1
+        while True:
+            at = wrong = _end_of(_GAP, text, at)
+            if text.startswith("]", at):
+                if (text[at + 1 :] + file.read(_PIECE)).strip():
+                    raise TableError(f"{path.name}: must be one array of JSON, but goes on after its end.")
+                return
+            try:
+                element, end = _DECODER.raw_decode(text, at)
+                whole = end < len(text)  # a number may go on
+            except (ValueError, RecursionError) as error:
+                whole, wrong = False, getattr(error, "pos", at)
+            if whole:
+                at = end
+                yield element
+            elif more := file.read(max(_PIECE, len(text) - at)):
+                line += text.count("\n", 0, at)
+                text, at = text[at:] + more, 0
+            else:
+                raise _broken(path, line + text.count("\n", 0, wrong))
+
+
+def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
+    gap = blank.match(text, at)
+    return gap.end() if gap else at
+
+
+def rows_of(path: Path) -> Iterator[Any]:
+    """The objects of an array, or of lines, by how the file begins."""
+    head = head_of(path).lstrip()
+    if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
+        yield json_of(path)
+    else:
+        yield from array_of(path) if head.startswith("[") else lines_of(path)
+
+
+def objects_in(value: Any, path: Path, name: str) -> list[dict[str, Any]]:
+    """What a log has under a name: a list of objects, or nothing; anything else is a `TableError`."""
+    rows = [] if value is None else value
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise TableError(f"{path.name}: `{name}` must be a list of objects.")
+    return rows
+
+
+def _broken(path: Path, line: int) -> TableError:
+    return TableError(f"{path.name}, line {line}: must be whole JSON, but is broken or cut off here.")

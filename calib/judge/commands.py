@@ -51,9 +51,8 @@ def rate(
     **options: Any,
 ) -> None:
     """Ask a judge about every item. Replies are stored as they come; a second run goes on."""
-    judge = calib.Judge(model, **_taken(calib.Judge, options))
-    asked = _taken(calib.geval_prompt, options)
-    prompts = _pair_prompts(criterion, criteria, asked, ties=ties) if pairwise else _prompts(criterion, criteria, asked)
+    judge = calib.Judge(model, **_options_of(calib.Judge, options))
+    prompts = _prompts(criterion, criteria, _options_of(calib.geval_prompt, options), pairwise=pairwise, ties=ties)
     if not 1 <= variants <= 256:
         raise typer.BadParameter(f"--variants must be from 1 to 256, but got {variants}.")
     if variants > 1:
@@ -65,7 +64,11 @@ def rate(
         prompts = worded
     table = items if items.is_dir() else calib.table.read(items, "items")
     if options["shards"] is not None or items.is_dir():
-        _in_shards(table, prompts, judge, store, to_batch or from_jsonl or out, options)
+        if store is None or to_batch or from_jsonl or out:
+            rule = "--shards needs --store, a folder, which holds the ratings, too, and no further file."
+            raise typer.BadParameter(rule)
+        with processes(options["workers"] or 1) as executor:
+            typer.echo(str(calib.rate(table, prompts, judge, store=store, executor=executor, **options)))
         return
     kept = store or (out and out.with_suffix(".sqlite"))
     if to_batch is not None:
@@ -85,39 +88,26 @@ def rate(
     write(ratings, out)
 
 
-def _in_shards(items: Any, prompts: Any, judge: calib.Judge, store: Path | None, idle: Path | None, how: Any) -> None:
-    """Ratings stay in the folder of the store, a file for each shard."""
-    if store is None or idle is not None:
-        raise typer.BadParameter("--shards needs --store, a folder, which holds the ratings, too, and no further file.")
-    with processes(how["workers"] or 1) as executor:
-        typer.echo(str(calib.rate(items, prompts, judge, store=store, executor=executor, **how)))
-
-
-def _taken(function: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _options_of(function: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The options of one of several functions, which are then taken from the rest."""
     return {name: options.pop(name) for name in inspect.signature(function).parameters if name in options}
 
 
-def _prompts(names: list[str], criteria: str | None, options: dict[str, Any]) -> list[calib.Prompt]:
+def _prompts(
+    names: list[str], criteria: str | None, options: dict[str, Any], *, pairwise: bool, ties: bool
+) -> list[calib.Prompt]:
+    if pairwise:
+        if options.pop("scale") is not None:
+            raise typer.BadParameter("--scale is of single outputs: with --pairwise the labels are A, B and tie.")
+        if tuple(options["inputs"]) == _SINGLE_INPUTS:
+            del options["inputs"]
+        options["ties"] = ties
     if criteria is None:
-        return [calib.geval_prompt(name, **options) for name in names]
-    _one_name(names)
-    return [calib.Prompt.from_criteria(names[0], criteria, **options)]
-
-
-def _pair_prompts(names: list[str], criteria: str | None, options: dict[str, Any], *, ties: bool) -> list[calib.Prompt]:
-    if options.pop("scale") is not None:
-        raise typer.BadParameter("--scale is of single outputs: with --pairwise the labels are A, B and tie.")
-    if tuple(options["inputs"]) == _SINGLE_INPUTS:
-        del options["inputs"]
-    if criteria is None:
-        for name in names:
-            calib.geval_prompt(name)  # which refuses what is none of the built-in criteria
-        return [calib.Prompt.pairwise(name, ties=ties, **options) for name in names]
-    _one_name(names)
-    return [calib.Prompt.pairwise(criteria, name=names[0], ties=ties, **options)]
-
-
-def _one_name(names: list[str]) -> None:
+        # which refuses what is none of the built-in criteria
+        prompts = [calib.geval_prompt(name, **({} if pairwise else options)) for name in names]
+        return [calib.Prompt.pairwise(name, **options) for name in names] if pairwise else prompts
     if len(names) != 1:
         raise typer.BadParameter("--criteria needs exactly one --criterion, its name.")
+    if pairwise:
+        return [calib.Prompt.pairwise(criteria, name=names[0], **options)]
+    return [calib.Prompt.from_criteria(names[0], criteria, **options)]

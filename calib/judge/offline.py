@@ -71,12 +71,20 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     question = str(request["messages"][-1]["content"])
     seed = int(request.get("seed") or 0)
     head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
-    if found := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
+    if question_parts := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
         places = [int(_uniform(question, seed, what) * 5) for what in ("task", "criterion")]
-        task, criterion = f"{_TASK_LEADS[places[0]]} {found[1]}", f"{_CRITERION_LEADS[places[1]]} {found[2]}"
+        task, criterion = (
+            f"{_TASK_LEADS[places[0]]} {question_parts[1]}",
+            f"{_CRITERION_LEADS[places[1]]} {question_parts[2]}",
+        )
         text = json.dumps({"task": task, "criterion": criterion})
     elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
-        text = _steps_text(head)
+        criterion = _criterion_of(head) or "the criterion"
+        text = (
+            f"1. Read the material and note what bears on {criterion}.\n"
+            f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
+            "3. Weigh the marks and choose the label that fits best."
+        )
     elif (gist := _gist_of(question)).labels:
         form = next((form for sign, form in _REASONED_FORMS.items() if sign in head), _LABEL_ALONE)
         return _completion(_rating_tokens(question, gist, form, seed, float(request.get("temperature", 1.0))), request)
@@ -124,12 +132,18 @@ def _sure_token(text: str) -> _Token:
 def _gist_of(question: str) -> _Gist:
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
-    if (pair := _PAIR_LINE.search(head)) and len(sections) > 1:
-        return _pair_gist(pair, head, sections)
-    found = _LABELS_LINE.search(head)
-    labels = tuple(re.split(r",\s*", found[2])) if found else ()
-    labels = labels[::-1] if found and found[1] == "best to worst" else labels
     criterion = _criterion_of(head)
+    if (pair := _PAIR_LINE.search(head)) and len(sections) > 1:
+        # from "the second is better" to "the first is", and where between them the two outputs lie
+        *sources, first, second = sections
+        source, labels = " ".join(sources), tuple(word for word in (pair[3], pair[5], pair[1]) if word)
+        noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
+        noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
+        apart = _quality(criterion, source, first) - _quality(criterion, source, second)
+        return _Gist(labels, (len(labels) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
+    line = _LABELS_LINE.search(head)
+    labels = tuple(re.split(r",\s*", line[2])) if line else ()
+    labels = labels[::-1] if line and line[1] == "best to worst" else labels
     source, output = " ".join(sections[:-1]), sections[-1] if sections else ""
     texts = source + "\0" + output
     bias = _ITEM_BIAS * (2 * _uniform(criterion + "\0" + texts, 0, "bias") - 1)
@@ -139,19 +153,8 @@ def _gist_of(question: str) -> _Gist:
     return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
 
 
-def _pair_gist(labels: re.Match[str], head: str, sections: list[str]) -> _Gist:
-    """The labels from "the second is better" to "the first is", and where between them the two outputs lie."""
-    *sources, first, second = sections
-    criterion, source, words = _criterion_of(head), " ".join(sources), (labels[3], labels[5], labels[1])
-    ordered = tuple(word for word in words if word)
-    noise = _ITEM_BIAS * (2 * _uniform("\0".join([criterion, source, *sorted((first, second))]), 0, "pair") - 1)
-    noise *= (first > second) - (first < second)  # what speaks for the one speaks against the other
-    apart = _quality(criterion, source, first) - _quality(criterion, source, second)
-    return _Gist(ordered, (len(ordered) - 1) / 2 + _PAIR_GAIN * apart + noise + _FIRST_BIAS)
-
-
 def _criterion_of(head: str) -> str:
-    return found[1].strip() if (found := _CRITERION_LINE.search(head)) else ""
+    return line[1].strip() if (line := _CRITERION_LINE.search(head)) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -173,13 +176,13 @@ def _content_words(text: str) -> set[str]:
 def _best_passages(source: str, sentences: list[str]) -> list[tuple[int, float]]:
     """For each sentence the source passage that shares most of its words, and that share."""
     passages = [_content_words(passage) for passage in _SENTENCE_END.split(source)]
-    found = []
+    best_of = []
     for sentence in sentences:
         words = _content_words(sentence)
         shared = [len(words & passage) / max(len(words), 1) for passage in passages]
         best = max(range(len(shared)), key=shared.__getitem__)
-        found.append((best, shared[best]))
-    return found
+        best_of.append((best, shared[best]))
+    return best_of
 
 
 def _coherence(source: str, sentences: list[str]) -> float:
@@ -201,12 +204,12 @@ def _consistency(source: str, sentences: list[str]) -> float:
 
 def _fluency(source: str, sentences: list[str]) -> float:
     plain = set(_WORD.findall(source.lower()))
-    known = {word.removesuffix(ending) for word in plain for ending in ("", "s", "d", "ed")}
+    stems = {word.removesuffix(ending) for word in plain for ending in ("", "s", "d", "ed")}
     longer = [word for word in plain if len(word) > 3]
     garbled = {word[:i] + word[i + 1 :] for word in longer for i in range(len(word))}
     scrambled = {"".join(sorted(word)) for word in longer}
     words: list[str] = _WORD.findall(" ".join(sentences).lower())
-    slips = sum(len(w) > 2 and w not in known and (w in garbled or "".join(sorted(w)) in scrambled) for w in words)
+    slips = sum(len(w) > 2 and w not in stems and (w in garbled or "".join(sorted(w)) in scrambled) for w in words)
     doubled = sum(a == b for a, b in pairwise(words))
     return max(1.0 - 3.0 * (slips + doubled) / max(len(words), 1), 0.0)
 
@@ -242,7 +245,12 @@ def _rating_tokens(question: str, gist: _Gist, form: _ReplyForm, seed: int, temp
     thinking = form is not _LABEL_ALONE
     shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
     shares = _label_shares(gist, shift)
-    label = _drawn_label(shares, _uniform(question, seed, "label"), temperature)
+    # the label under u in the cumulated shares, sharpened or flattened by the temperature
+    label, u = max(shares, key=shares.__getitem__), _uniform(question, seed, "label")
+    if temperature:
+        tempered = [share ** (1 / temperature) for share in shares.values()]
+        cumulated = accumulate(share / sum(tempered) for share in tempered)
+        label = next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
     slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
     reasons = []
     if thinking:
@@ -257,24 +265,6 @@ def _uniform(text: str, seed: int, purpose: str) -> float:
     return int.from_bytes(hashlib.blake2b(raw, digest_size=7).digest(), "big") / 2.0**56
 
 
-def _drawn_label(shares: dict[str, float], u: float, temperature: float) -> str:
-    """The label under u in the cumulated shares, sharpened or flattened by the temperature."""
-    if not temperature:
-        return max(shares, key=shares.__getitem__)
-    tempered = [share ** (1 / temperature) for share in shares.values()]
-    cumulated = accumulate(share / sum(tempered) for share in tempered)
-    return next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
-
-
-def _steps_text(question: str) -> str:
-    criterion = _criterion_of(question) or "the criterion"
-    return (
-        f"1. Read the material and note what bears on {criterion}.\n"
-        f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
-        "3. Weigh the marks and choose the label that fits best."
-    )
-
-
 _TASK_LEADS = ("Read with care.", "Take your time.", "Be even-handed.", "Weigh before you judge.", "Judge by yourself.")
 _CRITERION_LEADS = ("What counts:", "The standard:", "Look for this:", "The point is this:", "Keep in mind:")
 
@@ -287,14 +277,14 @@ def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]
     }
     if request.get("logprobs"):
         most = int(request.get("top_logprobs") or 0)
-        choice["logprobs"] = {"content": [_logprobs_entry(token, most) for token in tokens]}
+        entries = []
+        for token in tokens:
+            ranked = sorted(token.top.items(), key=lambda pair: -pair[1])[:most]
+            top = [{"token": text, "logprob": _log_or_floor(p)} for text, p in ranked]
+            own = {"token": token.text, "logprob": _log_or_floor(token.top[token.text])}
+            entries.append(own | {"top_logprobs": top})
+        choice["logprobs"] = {"content": entries}
     return {"object": "chat.completion", "model": "offline", "choices": [choice]}
-
-
-def _logprobs_entry(token: _Token, most: int) -> dict[str, Any]:
-    ranked = sorted(token.top.items(), key=lambda pair: -pair[1])[:most]
-    own = {"token": token.text, "logprob": _log_or_floor(token.top[token.text])}
-    return own | {"top_logprobs": [{"token": text, "logprob": _log_or_floor(p)} for text, p in ranked]}
 
 
 def _log_or_floor(p: float) -> float:

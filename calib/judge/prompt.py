@@ -124,11 +124,16 @@ class Prompt:
         ('passage', 'question', 'answer')
         """
         _check_inputs(inputs)
-        chosen = Scale() if scale is None else _parsed(scale) if isinstance(scale, str) else scale
+        chosen = Scale() if scale is None else scale
+        if isinstance(chosen, str):
+            try:
+                chosen = Scale.parse(chosen)
+            except ArgumentError as error:
+                raise error.renamed({"labels": "scale"}) from None
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
-        shown = tuple(inputs)
-        parts = Parts(task or default_task(shown), name, criteria, chosen, shown, reasoning)
+        columns = tuple(inputs)
+        parts = Parts(task or default_task(columns), name, criteria, chosen, columns, reasoning)
         prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -192,12 +197,12 @@ class Prompt:
         if len(set(inputs)) < max(2, len(inputs)):
             rule = "must be two or more different columns, of which the last two are compared"
             raise ArgumentError("inputs", rule, f"got {inputs!r}")
-        name, shown = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
+        name, columns = name or (criteria if len(str(criteria).split()) == 1 else "preference"), tuple(inputs)
         meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
         scale = pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
-        template = pair_layout(name, meaning, task or pair_task(shown), shown, scale, reasoning, steps=wanted)
-        prompt = cls(name, template, scale, reasoning, None, pair=(shown[-2], shown[-1]))
+        template = pair_layout(name, meaning, task or pair_task(columns), columns, scale, reasoning, steps=wanted)
+        prompt = cls(name, template, scale, reasoning, None, pair=(columns[-2], columns[-1]))
         return prompt if steps is None else prompt.with_steps(steps)
 
     @property
@@ -256,18 +261,13 @@ class Prompt:
 
         Which ones come is fixed, and the first n are always the same: among them each choice
         of a facet comes up equally often, or once more; among the first 16 each pair of
-        choices of two facets once.
+        choices of two facets once. Each has its `changes`; steps that are still to be written are
+        written once for all of them.
 
         Parameters
         ----------
         n : int
             How many in all, at most 256. The first is the prompt itself.
-
-        Returns
-        -------
-        tuple of Prompt
-            Each with its `changes`. Steps that are still to be written are written once for
-            all of them.
 
         Examples
         --------
@@ -432,13 +432,6 @@ def _check_inputs(inputs: Sequence[str]) -> None:
         raise ArgumentError("inputs", f"must not name 'steps', which stands for {what}")
 
 
-def _parsed(scale: str) -> Scale:
-    try:
-        return Scale.parse(scale)
-    except ArgumentError as error:
-        raise error.renamed({"labels": "scale"}) from None
-
-
 def geval_prompt(
     criterion: str,
     *,
@@ -470,8 +463,8 @@ def geval_prompt(
     """
     as_typed(geval_prompt, locals())
     if criterion not in _BUILT_IN:
-        known = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
-        raise ArgumentError("criterion", f"must be one of {known}", f"got {criterion!r}")
+        names = ", ".join(map(repr, _BUILT_IN)) + " (Prompt.from_criteria takes any other)"
+        raise ArgumentError("criterion", f"must be one of {names}", f"got {criterion!r}")
     criteria, steps = _BUILT_IN[criterion]
     options: dict[str, Any] = {"scale": scale, "inputs": inputs, "reasoning": reasoning, "steps": steps}
     return Prompt.from_criteria(criterion, criteria, task=SUMMARY_TASK, **options)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isclose
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from calib.core.check import ArgumentError
 from calib.judge.scale import Scale
@@ -25,16 +25,15 @@ def pair_scale(labels: Sequence[str] | None, *, ties: bool) -> Scale:
     """
     words = (WITH_TIES if ties else WITHOUT_TIES) if labels is None else labels
     most = 3 if ties else 2
-    good = not isinstance(words, str) and len(words) == most and all(_is_word(word) for word in words)
+    good = not isinstance(words, str) and len(words) == most
+    good = good and all(
+        isinstance(word, str) and word and word == word.strip() and not set("\n\r,{}") & set(word) for word in words
+    )
     if not good or len({word.casefold() for word in words}) < most:
         named = "the first output, the second and a tie" if ties else "the first output and the second"
         raise ArgumentError("labels", f"must be {most} different words, for {named}", f"got {labels!r}")
     first, second, *tie = words
     return Scale((second, *tie, first), (0.0, *([0.5] if tie else []), 1.0))
-
-
-def _is_word(word: object) -> bool:
-    return isinstance(word, str) and bool(word) and word == word.strip() and not set("\n\r,{}") & set(word)
 
 
 def turned(scale: Scale) -> Scale:
@@ -64,10 +63,10 @@ def check_pair(pair: tuple[str, str], inputs: Sequence[str], scale: Scale) -> No
 
 def pair_task(inputs: Sequence[str]) -> str:
     """What the judge sees and has to do, where the user does not say it."""
-    *shown, first, second = inputs
-    given = ", ".join((*shown, first, second))
+    *others, first, second = inputs
+    texts = ", ".join((*others, first, second))
     return (
-        f"You are given: {given}. Compare {first} with {second} by one criterion: which of the two is better? "
+        f"You are given: {texts}. Compare {first} with {second} by one criterion: which of the two is better? "
         "The order in which they stand means nothing."
     )
 
@@ -94,12 +93,12 @@ def label_line(scale: Scale, first: str, second: str) -> str:
     'Labels: A if output_a is better, B if output_b is better, tie if neither is.'
     """
     worst, *tie, best = scale.labels
-    told = [
+    meanings = [
         f"{best} if {first} is better",
         f"{worst} if {second} is better",
         *(f"{word} if neither is" for word in tie),
     ]
-    return f"Labels: {', '.join(told)}."
+    return f"Labels: {', '.join(meanings)}."
 
 
 # --- how a prompt is worded -------------------------------------------------------------------------------------------
@@ -239,25 +238,25 @@ _DEGREES = {
 }
 
 
-def _degree_lines(scale: Scale) -> list[str]:
-    """A line on each label, or on evenly spaced ones where there are many."""
-    labels = scale.labels
-    if not scale.numeric:  # labels that are words have a meaning, which degrees of ours could contradict
-        above = [f"worse than {label}" for label in labels[1:]] + [""]
-        below = ["", *(f"better than {label}" for label in labels)]
-        placed = zip(labels, below, above, strict=False)
-        return [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
-    gaps = len(labels) - 1
-    degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
-    return [f"{label}: {words}" for label, words in zip(labels[:: gaps // (len(degrees) - 1)], degrees, strict=True)]
-
-
 def _label_lines(scale: Scale, choice: int) -> str:
+    """The labels in one of the ways; in the third a line on each, or on evenly spaced ones where there are many."""
     labels = scale.labels
     if choice == 3:
         return f"Labels, from best to worst: {', '.join(reversed(labels))}"
-    ends = [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
-    more = ends if choice == 1 else _degree_lines(scale) if choice == 2 else []
+    more = []
+    if choice == 1:
+        more = [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
+    elif choice == 2 and not scale.numeric:
+        # labels that are words have a meaning, which degrees of ours could contradict
+        above = [f"worse than {label}" for label in labels[1:]] + [""]
+        below = ["", *(f"better than {label}" for label in labels)]
+        placed = zip(labels, below, above, strict=False)
+        more = [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
+    elif choice == 2:
+        gaps = len(labels) - 1
+        degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
+        spaced = labels[:: gaps // (len(degrees) - 1)]
+        more = [f"{label}: {words}" for label, words in zip(spaced, degrees, strict=True)]
     return "\n".join([f"Labels, from worst to best: {', '.join(labels)}", *more])
 
 
@@ -268,7 +267,7 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     for the same form of answer in the same words.
     """
     words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
-    wordings = ([text.format(**words) for text in known] for known in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
+    wordings = ([text.format(**words) for text in texts] for texts in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
     task = next(tasks for tasks in wordings if tasks[0] == parts.task)[way.instruction]
     texts = {
         "task": ("Task", task),
@@ -281,17 +280,15 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
     format_ = FACETS["format"][way.format]
     cue = "Rating:" if format_ == "terse" else f"Your rating of the {parts.inputs[-1]} for {parts.name}:"
-    *blocks, answer = (_block(format_, place, *texts[place]) for place in places)
+    blocks = []
+    for place in places:
+        title, text = texts[place]
+        titled = f"{title}\n{text}" if place in ("criterion", "steps") else text
+        titled = f"## {title.removesuffix(':')}\n{text}" if format_ == "headings" else titled
+        blocks.append(f"<{place}>\n{titled}\n</{place}>" if format_ == "tags" else titled)
     gap = "\n" if format_ == "terse" else "\n\n"
     last = gap if format_ != "plain" else "\n"
-    return f"{gap.join(blocks)}{last}{answer}\n{cue}"
-
-
-def _block(format_: str, place: str, title: str, text: str) -> str:
-    if format_ == "headings":
-        return f"## {title.removesuffix(':')}\n{text}"
-    titled = f"{title}\n{text}" if place in ("criterion", "steps") else text
-    return f"<{place}>\n{titled}\n</{place}>" if format_ == "tags" else titled
+    return f"{gap.join(blocks[:-1])}{last}{blocks[-1]}\n{cue}"
 
 
 # --- rewordings by a judge --------------------------------------------------------------------------------------
@@ -336,26 +333,22 @@ def parse_rewording(reply: str, parts: Parts) -> Parts:
     Traceback (most recent call last):
     ValueError: it has a number that the original has not, '1'
     """
-    found = list(_rewording_objects(reply[:_LONGEST_REPLY]))
-    if not found:
-        raise ValueError('it has no JSON object with the texts "task" and "criterion"')
-    original = f"{parts.task}\n{parts.criteria}"
-    task, criteria = (_clean_paragraph(found[-1][key], original) for key in ("task", "criterion"))
-    return parts._replace(task=task, criteria=criteria)
-
-
-def _rewording_objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text that hold both texts."""
+    text, wording = reply[:_LONGEST_REPLY], None
     decoder, start = json.JSONDecoder(strict=False), text.find("{")
     while start >= 0:
         try:
-            found, end = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            if all(isinstance(found.get(key), str) for key in ("task", "criterion")):
-                yield found
+            if all(isinstance(value.get(key), str) for key in ("task", "criterion")):
+                wording = value  # the last one counts
         start = text.find("{", end)
+    if wording is None:
+        raise ValueError('it has no JSON object with the texts "task" and "criterion"')
+    original = f"{parts.task}\n{parts.criteria}"
+    task, criteria = (_clean_paragraph(wording[key], original) for key in ("task", "criterion"))
+    return parts._replace(task=task, criteria=criteria)
 
 
 def _clean_paragraph(text: str, original: str) -> str:
@@ -368,8 +361,8 @@ def _clean_paragraph(text: str, original: str) -> str:
     if len(text) > max(2 * len(original), _FREE_LENGTH):
         raise ValueError("it is much longer than the original")
     for what, pattern in _FOREIGN_SIGNS.items():
-        if (found := pattern.search(text)) and not pattern.search(original):
-            raise ValueError(f"it has {what}, {found[0]!r}")
+        if (foreign := pattern.search(text)) and not pattern.search(original):
+            raise ValueError(f"it has {what}, {foreign[0]!r}")
     if numbers := [one for one in _DIGITS.findall(text) if one not in _DIGITS.findall(original)]:
         raise ValueError(f"it has a number that the original has not, {numbers[0]!r}")
     return text

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -14,7 +15,7 @@ import pandas as pd
 
 from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
-from calib.inputs.grid import cut, decoded, first_sheet
+from calib.inputs.grid import Grid, cut, decoded, first_sheet
 from calib.labelling.page import ANSWERS, CANNOT_SAY
 from calib.table import ScaleRange, TableError, parse_scale
 from calib.table.files import from_json, json_object
@@ -51,15 +52,21 @@ def answers_in(path: Path) -> File:
     """The answers in a file of a page, or of another tool that people labelled with."""
     name = printable(path.name)
     cells = _cells_of(path, name)
-    missing = [column for column in ANSWERS if column not in cells.names]
-    if missing:
-        raise TableError(f"{name}: {_no_export(cells.names, missing)}")
-    texts = {column: [_whole(row[place]) for row in cells.rows] for place, column in enumerate(cells.names)}
+    if missing := [column for column in ANSWERS if column not in cells.names]:
+        lacks = f"column{'s' * (len(missing) > 1)} {', '.join(f'`{column}`' for column in missing)} missing"
+        there = ", ".join(map(repr, cells.names[:12])) + ", ..." * (len(cells.names) > 12)
+        if not set(cells.names) >= _OURS:
+            raise TableError(f"{name}: is no export of a label page: {lacks}; there are {there}; {_OWN}.")
+        judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(cells.names)
+        kind = "a judge's scores" if judged else "a table of scores, or an export whose header was edited"
+        raise TableError(f"{name}: is no export of a label page but {kind}: {lacks}; there are {there}.")
+    # half characters, which only JSON can hold, few programs take
+    texts = {
+        column: [row[place].encode("utf-8", "replace").decode() for row in cells.rows]
+        for place, column in enumerate(cells.names)
+    }
     frame = pd.DataFrame({column: texts[column] for column in ANSWERS}, dtype=object)
     return _checked(File(name, frame, cells.places.__getitem__, tuple(cells.notes)))
-
-
-# --- forms ------------------------------------------------------------------------------------------------------------
 
 
 def _cells_of(path: Path, name: str) -> _Cells:
@@ -69,17 +76,22 @@ def _cells_of(path: Path, name: str) -> _Cells:
     if ending == ".xlsx":
         return _of_sheet(path)
     text, notes = decoded(path.read_bytes(), name)
+    objects, grid = list[tuple[str, dict[str, Any]]](), None
     if ending in (".json", ".jsonl", ".ndjson"):
         objects = _objects(text, name)
-        keys = set(objects[0][1]) if objects else set()
+        heads = set(objects[0][1]) if objects else set()
     else:
-        keys = {cell.strip() for cell in next(iter(cut(text, name).rows), [])}
-    if keys >= _OURS or not keys & _LABEL_STUDIO:
-        read = _of_json if ending in (".json", ".jsonl", ".ndjson") else _of_csv
-        return read(text, name, notes)
-    from calib.labelling.label_studio import label_studio_answers
+        grid = cut(text, name)
+        heads = {cell.strip() for cell in next(iter(grid.rows), [])}
+    if not heads >= _OURS and heads & _LABEL_STUDIO:
+        from calib.labelling.label_studio import label_studio_answers
 
-    return _of_frame(label_studio_answers(path))
+        return _of_frame(label_studio_answers(path))
+    if grid is not None:
+        return _of_grid(grid, name, notes)
+    names = list(dict.fromkeys(str(key) for _, row in objects for key in row))
+    rows = [[_text(row.get(key)) for key in names] for _, row in objects]
+    return _Cells(names, rows, [place for place, _ in objects], notes)
 
 
 def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
@@ -90,39 +102,27 @@ def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
             if all(isinstance(row, dict) for row in rows):
                 return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
             raise TableError(f"{name}: must be a list of objects.")
-        if text.lstrip().startswith("{") and (whole := _one_object(text)) is not None:
+        whole = None
+        if text.lstrip().startswith("{"):
+            with suppress(json.JSONDecodeError):  # where each line is an object
+                whole = from_json(text)
+        if isinstance(whole, dict):
             held = [value for value in whole.values() if isinstance(value, list) and value]
             rows = held[0] if len(held) == 1 and isinstance(held[0][0], dict) else [whole]
             return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
     except ValueError as error:
         raise TableError(f"{name}: not JSON: {error}.") from None
-    found = []
+    objects = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                found.append((f"line {number}", json_object(line)))
+                objects.append((f"line {number}", json_object(line)))
             except ValueError as error:
                 raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
-    return found
+    return objects
 
 
-def _one_object(text: str) -> dict[str, Any] | None:
-    """A text that is one object over several lines; None where each line is one."""
-    try:
-        value = from_json(text)
-    except json.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _of_json(text: str, name: str, notes: Sequence[str]) -> _Cells:
-    rows = _objects(text, name)
-    names = list(dict.fromkeys(str(key) for _, row in rows for key in row))
-    return _Cells(names, [[_text(row.get(key)) for key in names] for _, row in rows], [at for at, _ in rows], notes)
-
-
-def _of_csv(text: str, name: str, notes: Sequence[str]) -> _Cells:
-    grid = cut(text, name)
+def _of_grid(grid: Grid, name: str, notes: Sequence[str]) -> _Cells:
     kept = [(line, row) for line, row in zip(grid.lines, grid.rows, strict=True) if any(cell.strip() for cell in row)]
     if not kept:
         raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
@@ -156,11 +156,6 @@ def _of_frame(frame: pd.DataFrame) -> _Cells:
     return _Cells([str(name) for name in frame], rows, [f"answer {number}" for number in range(1, len(rows) + 1)])
 
 
-def _whole(text: str) -> str:
-    """A text without half characters, which only JSON can hold: few programs take them."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
 def _text(value: Any) -> str:
     """A value as a csv file has it."""
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
@@ -168,20 +163,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _no_export(names: Sequence[str], missing: Sequence[str]) -> str:
-    """What a file lacks that should have come from a page."""
-    lacks = f"column{'s' * (len(missing) > 1)} {', '.join(f'`{name}`' for name in missing)}"
-    there = ", ".join(repr(name) for name in names[:12]) + ", ..." * (len(names) > 12)
-    if set(names) >= _OURS:
-        judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(names)
-        kind = "a judge's scores" if judged else "a table of scores, or an export whose header was edited"
-        return f"is no export of a label page but {kind}: {lacks} missing; there are {there}."
-    return f"is no export of a label page: {lacks} missing; there are {there}; {_OWN}."
-
-
-# --- cells ------------------------------------------------------------------------------------------------------------
 
 
 def _checked(file: File) -> File:
@@ -209,8 +190,8 @@ def _checked(file: File) -> File:
         **plain, method="human", status=status, score=score, seconds=seconds, position=position,
         swapped=swapped.isin(_YES), when=when,
     )  # fmt: skip
-    told = f"{file.name}: {zoneless} times say no zone and are taken for UTC." if zoneless else ""
-    return file._replace(frame=typed, notes=(*(f"{file.name}: {note}" for note in file.notes), *[told] * bool(told)))
+    zones = f"{file.name}: {zoneless} times say no zone and are taken for UTC." if zoneless else ""
+    return file._replace(frame=typed, notes=(*(f"{file.name}: {note}" for note in file.notes), *[zones] * bool(zones)))
 
 
 _MUST = {
@@ -229,8 +210,8 @@ def _refuse(file: File, column: str, good: Any, rule: str) -> None:
 
 def _refused(file: File, column: str, row: int, rule: str) -> NoReturn:
     cell = file.frame[column].iloc[row]
-    shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
-    raise TableError(f"{file.name}, {file.line(row)}, column `{column}`: {rule}, but got {shown!r}.")
+    excerpt = cell if len(cell) <= 40 else f"{cell[:37]}..."
+    raise TableError(f"{file.name}, {file.line(row)}, column `{column}`: {rule}, but got {excerpt!r}.")
 
 
 def _numbers(file: File, column: str) -> pd.Series:
@@ -259,20 +240,20 @@ def _on_scale(file: File, score: pd.Series) -> list[bool]:
                 scales[text] = parse_scale(text.strip())
             except TableError as error:
                 raise TableError(f"{file.name}, {file.line(row)}, column `scale`: {error}") from None
-    return [_holds(scales[text], value) for text, value in zip(file.frame["scale"], score, strict=True)]
-
-
-def _holds(scale: ScaleRange | None, value: float) -> bool:
-    """Whether a label is on its scale: a person gives one of its values, and no mean of them."""
-    if scale is None or math.isnan(value):
-        return True
-    known = scale.values  # noqa: PD011 - of a scale, not of a Series
-    return value in known if known else scale.low <= value <= scale.high
+    on_scale = []
+    for text, value in zip(file.frame["scale"], score, strict=True):
+        scale = scales[text]
+        if scale is None or math.isnan(value):
+            on_scale.append(True)
+        else:  # a person gives one of its values, and no mean of them
+            values = scale.values  # noqa: PD011 - of a scale, not of a Series
+            on_scale.append(value in values if values else scale.low <= value <= scale.high)
+    return on_scale
 
 
 def _times(file: File) -> tuple[pd.Series, int]:
     """Times in UTC, and how many of them say no zone."""
-    found, zoneless = [], 0
+    moments, zoneless = [], 0
     for row, cell in enumerate(file.frame["time"]):
         try:
             moment = datetime.fromisoformat(cell.strip()) if cell.strip() else None
@@ -283,8 +264,8 @@ def _times(file: File) -> tuple[pd.Series, int]:
             _refused(file, "time", row, rule)
         if moment is not None and moment.tzinfo is None:
             zoneless, moment = zoneless + 1, moment.replace(tzinfo=UTC)
-        found.append(moment)
-    return pd.Series(pd.to_datetime(found, utc=True), index=file.frame.index), zoneless
+        moments.append(moment)
+    return pd.Series(pd.to_datetime(moments, utc=True), index=file.frame.index), zoneless
 
 
 def counted(number: int, one: str, many: str = "") -> str:

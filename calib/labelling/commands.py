@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import Out, to_write
 from calib.console.show import paragraphs, shown_text, write
-
-if TYPE_CHECKING:
-    from calib.labelling.verbs import LabelPages
 
 _ENDINGS = (".html", ".htm", ".xlsx", ".json")
 _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019), J. Memory and Language 109:104047
@@ -49,10 +46,16 @@ def label(
     **options: Any,
 ) -> None:
     """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
+    from calib.inputs.resolve import is_table_file
+
+    pairs = [one.partition("=") for one in criterion or []]
+    meanings = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
+    names = [name for name, _, _ in pairs] or None
+    criteria = meanings if len(meanings) == len(pairs) > 0 else names
     pages = calib.label_page(
         items or chosen,
         None if items is None else chosen,
-        criteria=_criteria(criterion or []),
+        criteria=criteria,
         scale=scale or None,
         annotators=annotator or None,
         guideline=guideline or None,
@@ -62,17 +65,16 @@ def label(
         **options,
     )
     typer.echo(shown_text(pages))
+    drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
+    minutes, time = pages.n_words / _WORDS_A_MINUTE, f"{pages.n_labels} labels"
+    if minutes >= 1:  # what is known before anybody has labelled
+        count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
+        time += f"; to read {pages.n_words:,} words takes about {count} in all ({_WORDS_A_MINUTE} words a minute)"
+        time += ", and to decide comes on top"
     paragraphs(
-        f"Shown of each: {', '.join(pages.parts)}. {_time(pages)}",
-        f"Then, with the files that come back: {_next(chosen)}",
+        f"Shown of each: {', '.join(pages.parts)}. {time}.",
+        f"Then, with the files that come back: calib read-labels LABELS.csv{drawn}",
     )
-
-
-def _criteria(given: list[str]) -> dict[str, str | None] | list[str] | None:
-    """Names, or names with what they mean."""
-    pairs = [one.partition("=") for one in given]
-    told = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
-    return told if len(told) == len(given) > 0 else [name for name, _, _ in pairs] or None
 
 
 def _words(path: Path) -> dict[str, str]:
@@ -87,25 +89,6 @@ def _words(path: Path) -> dict[str, str]:
     return words
 
 
-def _time(pages: LabelPages) -> str:
-    """How long it takes to read: what is known before anybody has labelled."""
-    minutes = pages.n_words / _WORDS_A_MINUTE
-    if minutes < 1:
-        return f"{pages.n_labels} labels."
-    count = f"{minutes:,.0f} minute{'s' * (round(minutes) > 1)}"
-    return (
-        f"{pages.n_labels} labels; to read {pages.n_words:,} words takes about {count} in all "
-        f"({_WORDS_A_MINUTE} words a minute), and to decide comes on top."
-    )
-
-
-def _next(chosen: Path) -> str:
-    from calib.inputs.resolve import is_table_file
-
-    drawn = f" --drawn {shlex.quote(str(chosen))}" if is_table_file(chosen) else ""
-    return f"calib read-labels LABELS.csv{drawn}"
-
-
 @options_from("read_labels", without=("drawn",), called={"files": "LABELS"})
 def read_labels(
     labels: Annotated[list[Path], typer.Argument(help="What annotators exported, or what came back from a tool.")],
@@ -114,8 +97,8 @@ def read_labels(
     **options: Any,
 ) -> None:
     """Join the labels of people, and tell how it went: agreement, speed, drift, what is missing."""
-    told = calib.read_labels(labels, drawn=drawn, **options)
-    typer.echo(shown_text(told))
-    write(told.ratings, out)
+    joined = calib.read_labels(labels, drawn=drawn, **options)
+    typer.echo(shown_text(joined))
+    write(joined.ratings, out)
     if drawn is not None and out is not None:
         paragraphs(f"Then: calib interval {shlex.quote(str(drawn))} {shlex.quote(str(out))}")

@@ -10,6 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -17,19 +18,19 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.labelling.carried import (
-    Carried,
+from calib.labelling.forms import (
     Filled,
+    Record,
     answers_of,
-    carried,
-    carried_back,
     choices_of,
     coded,
     legible,
+    read_record,
+    record_of,
     scale_told,
     utc,
 )
-from calib.labelling.page import CANNOT_SAY, Criterion, Task
+from calib.labelling.page import CANNOT_SAY, Task
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not
 
@@ -45,21 +46,18 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
     assigned by.
     """
     path = Path(path)
-    tasks = [json.dumps({"data": data}) for data in _data(task)]
+    tasks = []
+    for sheet in task.sheets:
+        for position, item in enumerate(sheet.asked, start=1):
+            data = {f"text{place}": legible(text) for place, text in enumerate(item.shown, start=1)}
+            data |= {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
+            tasks.append(json.dumps({"data": {**data, "calib": record_of(task, sheet, position, item)}}))
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         part.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
     with stoppable(), whole_or_not(path.with_suffix(".xml")) as part:
         part.write_text(_interface(task) + "\n", encoding="utf-8")
     return path
-
-
-def _data(task: Task) -> Iterator[dict[str, Any]]:
-    for sheet in task.sheets:
-        for position, asked in enumerate(sheet.asked, start=1):
-            texts = {f"text{place}": legible(text) for place, text in enumerate(asked.shown, start=1)}
-            meant = {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
-            yield {**texts, **meant, "calib": carried(task, sheet, position, asked)}
 
 
 def _interface(task: Task) -> str:
@@ -72,11 +70,21 @@ def _interface(task: Task) -> str:
         column = ET.SubElement(beside, "View", style="flex:1 1 20em")
         ET.SubElement(column, "Header", value=_literal(part), size="4")
         ET.SubElement(column, "Text", name=f"text{place}", value=f"$text{place}", valueType="text")
-    for place, (code, criterion) in enumerate(coded(task.criteria).items()):
+    for row, (code, criterion) in enumerate(coded(task.criteria).items()):
         ET.SubElement(view, "Header", value=_literal(criterion.name), size="4")
         if criterion.meaning:
             ET.SubElement(view, "Header", value=_literal(criterion.meaning), size="6")
-        _ask(view, code, criterion, _KEYS[place] if place < len(_KEYS) else "")
+        if not criterion.levels:
+            ends = parse_scale(criterion.scale)
+            limits = {} if ends is None else {"min": str(ends.low), "max": str(ends.high), "step": "any"}
+            ET.SubElement(view, "Number", {"name": code, "toName": "text1", **limits})
+        kind = {"name": code if criterion.levels else code + _UNSURE, "toName": "text1", "choice": "single"}
+        required = {"required": "true"} if criterion.levels else {}
+        box = ET.SubElement(view, "Choices", {**kind, "showInline": "true", **required})
+        keys = _KEYS[row] if row < len(_KEYS) else ""
+        for place, (alias, word) in enumerate(choices_of(criterion).items()):
+            hotkey = {"hotkey": keys[place]} if place < len(keys) else {}
+            ET.SubElement(box, "Choice", {"value": _literal(word), "alias": alias, **hotkey})
     ET.SubElement(view, "TextArea", name="comment", toName="text1", placeholder="Comment", maxSubmissions="1", rows="2")
     ET.indent(view)
     return ET.tostring(view, encoding="unicode")
@@ -87,27 +95,23 @@ def _literal(text: str) -> str:
     return legible(text).replace("$", "\uff04")
 
 
-def _ask(view: ET.Element, code: str, criterion: Criterion, keys: str) -> None:
-    choices = choices_of(criterion)
-    required = {"required": "true"} if criterion.levels else {}
-    if not criterion.levels:
-        ends = parse_scale(criterion.scale)
-        limits = {} if ends is None else {"min": str(ends.low), "max": str(ends.high), "step": "any"}
-        ET.SubElement(view, "Number", {"name": code, "toName": "text1", **limits})
-        code += _UNSURE
-    kind = {"name": code, "toName": "text1", "choice": "single", "showInline": "true", **required}
-    box = ET.SubElement(view, "Choices", kind)
-    for place, (alias, word) in enumerate(choices.items()):
-        hotkey = {"hotkey": keys[place]} if place < len(keys) else {}
-        ET.SubElement(box, "Choice", {"value": _literal(word), "alias": alias, **hotkey})
-
-
 def label_studio_answers(path: str | Path) -> pd.DataFrame:
     """Read an export of Label Studio: JSON, JSON_MIN, CSV or TSV."""
     path = Path(path)
     with of_form(path, "Label Studio's JSON, JSON_MIN, CSV or TSV"):
         text = path.read_bytes().decode("utf-8").removeprefix("\ufeff")
-        tasks = _of_csv(text, path) if path.suffix.lower() in (".csv", ".tsv") else from_json(text)
+        if path.suffix.lower() not in (".csv", ".tsv"):
+            tasks = from_json(text)
+        else:
+            try:
+                rows = [row for _, row in csv_rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")]
+            except csv.Error as error:
+                raise ValueError(str(error)) from None
+            names, *cells = rows or [[]]
+            tasks = [dict(zip(names, row, strict=True)) for row in cells]
+            for task in tasks:  # as JSON_MIN has them, a number too
+                numbers = {name for name, cell in task.items() if cell.startswith('[{"number"') and name != "comment"}
+                task.update({name: from_json(task[name]) for name in numbers})
     if not isinstance(tasks, list) or not all(isinstance(one, dict) for one in tasks):
         raise TableError(f"{path.name}: must be a list of tasks, as Label Studio exports it.")
     if tasks and not any({"annotations", "annotation_id"} & set(one) for one in tasks):
@@ -116,44 +120,28 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
             "was annotated: it may be the file that was imported."
         )
     filled = [one for task in tasks for one in _filled(task, f"{path.name}, task {task.get('id', '?')}")]
-    return answers_of(_last(filled))
-
-
-def _of_csv(text: str, path: Path) -> list[dict[str, Any]]:
-    """Rows as JSON_MIN has them."""
-    try:
-        rows = [row for _, row in csv_rows(text, "\t" if path.suffix.lower() == ".tsv" else ",")]
-    except csv.Error as error:
-        raise ValueError(str(error)) from None
-    names, *cells = rows or [[]]
-    return [{name: _cell(name, cell) for name, cell in zip(names, row, strict=True)} for row in cells]
-
-
-def _cell(name: str, cell: str) -> Any:
-    """A number is written as JSON has it."""
-    return from_json(cell) if cell.startswith('[{"number"') and name != "comment" else cell
+    last: dict[tuple[str, str], Filled] = {}  # of several annotations of a task by one account
+    for one in filled:
+        if one.time >= last.setdefault((one.where, one.account), one).time:
+            last[one.where, one.account] = one
+    return answers_of(list(last.values()))
 
 
 def _filled(task: Mapping[str, Any], where: str) -> Iterator[Filled]:
     """A task as each of its annotators filled it in; drafts, predictions and what was skipped are none of them."""
     data = task.get("data") if "annotations" in task else task
-    item = carried_back(data.get("calib") if isinstance(data, Mapping) else None, where)
+    item = read_record(data.get("calib") if isinstance(data, Mapping) else None, where)
     if "annotations" not in task:
         values = {name: _plain_value(value) for name, value in task.items()}
         yield from _annotated(item, values, task, task.get("annotator"), where)
         return
     for annotation in task["annotations"] or ():
         if not (annotation.get("was_cancelled") or annotation.get("skipped")):
-            yield from _annotated(item, _results(annotation), annotation, annotation.get("completed_by"), where)
-
-
-def _results(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """What each control says."""
-    found = {}
-    for result in annotation.get("result") or ():
-        value = result.get("value") or {}
-        found[result.get("from_name")] = _plain_value(value.get(result.get("type"), value.get("text")))
-    return found
+            values = {}  # what each control says
+            for result in annotation.get("result") or ():
+                value = result.get("value") or {}
+                values[result.get("from_name")] = _plain_value(value.get(result.get("type"), value.get("text")))
+            yield from _annotated(item, values, annotation, annotation.get("completed_by"), where)
 
 
 def _plain_value(value: Any) -> Any:
@@ -167,42 +155,28 @@ def _plain_value(value: Any) -> Any:
 
 
 def _annotated(
-    item: Carried, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
+    item: Record, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
 ) -> Iterator[Filled]:
     """One annotation, if it has an answer."""
-    said: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for code, criterion in coded(item.criteria).items():
-        found = [values[name] for name in (code, code + _UNSURE) if not _blank(values.get(name))]
-        if len(found) > 1:
+        given = [values[name] for name in (code, code + _UNSURE) if not _blank(values.get(name))]
+        if len(given) > 1:
             raise TableError(f"{where}: {criterion.name!r} must be {scale_told(criterion)}, but got both.")
-        said |= dict.fromkeys([code] * len(found), *found)
+        answers |= dict.fromkeys([code] * len(given), *given)
     if isinstance(account, Mapping):
         account = account.get("email") or account.get("id")
-    if said:
+    seconds = math.nan
+    with suppress(TypeError, ValueError):
+        seconds = float(annotation.get("lead_time"))  # type: ignore[arg-type]  # None is a TypeError
+    if answers:
         yield Filled(
-            item, str(account), said, where,
+            item, str(account), answers, where,
             comment="" if _blank(values.get("comment")) else str(values["comment"]),
-            seconds=_number(annotation.get("lead_time")),
+            seconds=seconds,
             time=utc(annotation.get("created_at") or annotation.get("updated_at")),
         )  # fmt: skip
 
 
 def _blank(value: Any) -> bool:
     return value is None or value in ("", [], {})
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def _last(filled: list[Filled]) -> list[Filled]:
-    """Of several annotations of a task by one account the last."""
-    kept: dict[tuple[str, str], Filled] = {}
-    for one in filled:
-        before = kept.setdefault((one.where, one.account), one)
-        if one.time >= before.time:
-            kept[one.where, one.account] = one
-    return list(kept.values())

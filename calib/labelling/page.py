@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
@@ -45,49 +45,53 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
 
     from calib.table.text import visible
 
-    said, style, script = _said(words or {}), _file("page.css"), _file("page.js")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = visible
-    made: dict[str, Any] = {"style": style, "script": script, "data": _data(task, sheet, said), "version": __version__}
-    hashes = {"style_hash": source_hash(style), "script_hash": source_hash(script)}
-    told = {"task": task, "items": len(sheet.asked), "annotator": sheet.annotator, "words": said}
-    told["typed"] = any(not 0 < len(one.levels) <= _BUTTONS for one in task.criteria)
-    page = environment.from_string(_file("page.html.j2")).render(told | made | hashes)
-    return _HALF.sub("\ufffd", page.lstrip())
-
-
-def _said(words: Mapping[str, str]) -> dict[str, str]:
-    """The words of the page, where some are to be others."""
-    known: dict[str, str] = json.loads(_file("words.json"))
-    for name, text in words.items():
-        if name not in known:
-            near = get_close_matches(str(name), known, 1)
-            hint = f"such as {near[0]!r}" if near else "as they stand in calib/labelling/words.json"
-            raise ArgumentError("words", f"must be words of the page, {hint}", f"{name!r} is none")
-        if not isinstance(text, str) or not text.strip():
-            raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
-        blanks = _BLANK.findall(known[name])
-        if strangers := [blank for blank in _BLANK.findall(text) if blank not in blanks]:
-            rule = f"may have the blanks {', '.join(blanks)} in {name!r}" if blanks else f"has no blanks in {name!r}"
-            raise ArgumentError("words", rule, f"got {strangers[0]}")
-    said = known | dict(words)
-    if said["direction"] not in ("ltr", "rtl"):
-        raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {said['direction']!r}")
-    return said
-
-
-def _data(task: Task, sheet: Sheet, words: Mapping[str, str]) -> str:
-    """What the script shows, as JSON that no text can break out of; a text of several items stands in it once."""
-    texts: dict[str, int] = {}
+    wording, style, script = _checked_words(words or {}), _file("page.css"), _file("page.js")
+    texts: dict[str, int] = {}  # a text of several items stands in the data once
     items = [
         (veiled(one.item), one.swapped, [texts.setdefault(text, len(texts)) for text in one.texts])
         for one in sheet.asked
     ]
     data = {"page": task.page, "annotator": sheet.annotator, "paired": task.paired, "parts": task.parts}
     data |= {"criteria": [asdict(one) for one in task.criteria], "items": items, "texts": list(texts)}
-    data |= {"columns": ANSWERS, "words": words}
+    data |= {"columns": ANSWERS, "words": wording}
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    written = _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", written)  # JSON that no text can break out of
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    page = environment.from_string(_file("page.html.j2")).render(
+        task=task,
+        items=len(sheet.asked),
+        annotator=sheet.annotator,
+        words=wording,
+        typed=any(not 0 < len(one.levels) <= _BUTTONS for one in task.criteria),
+        style=style,
+        script=script,
+        data=written,
+        version=__version__,
+        style_hash=source_hash(style),
+        script_hash=source_hash(script),
+    )
+    return _HALF.sub("\ufffd", page.lstrip())
+
+
+def _checked_words(words: Mapping[str, str]) -> dict[str, str]:
+    """The words of the page, where some are to be others."""
+    english: dict[str, str] = json.loads(_file("words.json"))
+    for name, text in words.items():
+        if name not in english:
+            near = get_close_matches(str(name), english, 1)
+            hint = f"such as {near[0]!r}" if near else "as they stand in calib/labelling/words.json"
+            raise ArgumentError("words", f"must be words of the page, {hint}", f"{name!r} is none")
+        if not isinstance(text, str) or not text.strip():
+            raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
+        blanks = _BLANK.findall(english[name])
+        if unmatched := [blank for blank in _BLANK.findall(text) if blank not in blanks]:
+            rule = f"may have the blanks {', '.join(blanks)} in {name!r}" if blanks else f"has no blanks in {name!r}"
+            raise ArgumentError("words", rule, f"got {unmatched[0]}")
+    wording = english | dict(words)
+    if wording["direction"] not in ("ltr", "rtl"):
+        raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
+    return wording
 
 
 def _file(name: str) -> str:
@@ -172,9 +176,9 @@ def page_id(texts: Sequence[tuple[str, ...]], criteria: Sequence[Criterion]) -> 
     >>> page_id([("b", "Another."), ("a", "A text.")], [fluency])
     '3e90d600b322'
     """
-    told = [[one.name, one.meaning, one.scale, one.levels] for one in criteria]
+    questions = [[one.name, one.meaning, one.scale, one.levels] for one in criteria]
     digest = hashlib.sha256()
-    for part in (*sorted(texts), told):
+    for part in (*sorted(texts), questions):
         digest.update(json.dumps(part).encode() + b"\n")
     return digest.hexdigest()[:12]
 

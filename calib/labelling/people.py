@@ -51,8 +51,8 @@ def all_alike(answers: pd.DataFrame) -> list[str]:
     for (rater, criterion), labels in answers.groupby(["rater", "criterion"], sort=False)["score"]:
         if labels.count() >= _FEW and labels.min() == labels.max():
             value = short(labels.dropna().iloc[0])
-            told = f"all {labels.count()} labels are {value}, which says nothing about agreement"
-            notes.append(f"{str(rater)!r} on {criterion}: {told}.")
+            alike = f"all {labels.count()} labels are {value}, which says nothing about agreement"
+            notes.append(f"{str(rater)!r} on {criterion}: {alike}.")
     return notes
 
 
@@ -62,29 +62,23 @@ def disagreements_of(answers: pd.DataFrame) -> pd.DataFrame:
     names = {name: f"{name} (annotator)" if name in _OWN else name for name in labels["rater"].unique().tolist()}
     scores = labels.groupby(["item", "criterion"], sort=False)["score"]
     apart = answers[answers["item"].isin(labels.loc[scores.transform("max") > scores.transform("min"), "item"])]
-    found = []
+    differences = []
     for (item, criterion), rows in apart.groupby(["item", "criterion"], sort=False):
-        known = rows[rows["score"].notna()]
-        spread = known["score"].max() - known["score"].min()
+        labelled = rows[rows["score"].notna()]
+        spread = labelled["score"].max() - labelled["score"].min()
         if spread > 0:
-            gave = {names[rater]: score for rater, score in zip(known["rater"], known["score"], strict=True)}
-            row = {"item": item, "criterion": criterion, "spread": spread, "comments": _said(rows)}
-            found.append((spread / _width(rows["scale"].iloc[0]), row | gave))
-    found.sort(key=lambda pair: -pair[0])  # of several scales each by its share
-    return pd.DataFrame([row for _, row in found], columns=[*_OWN, *names.values()])
+            pairs = zip(rows["rater"], rows["comment"], strict=True)
+            comments = "; ".join(f"{rater}: {comment}" for rater, comment in pairs if comment.strip())
+            gave = {names[rater]: score for rater, score in zip(labelled["rater"], labelled["score"], strict=True)}
+            row = {"item": item, "criterion": criterion, "spread": spread, "comments": comments}
+            scale = parse_scale(rows["scale"].iloc[0])
+            width = 1.0 if scale is None else scale.high - scale.low
+            differences.append((spread / width, row | gave))
+    differences.sort(key=lambda pair: -pair[0])  # of several scales each by its share
+    return pd.DataFrame([row for _, row in differences], columns=[*_OWN, *names.values()])
 
 
 _OWN = ("item", "criterion", "spread", "comments")
-
-
-def _said(rows: pd.DataFrame) -> str:
-    pairs = zip(rows["rater"], rows["comment"], strict=True)
-    return "; ".join(f"{rater}: {comment}" for rater, comment in pairs if comment.strip())
-
-
-def _width(scale: str) -> float:
-    known = parse_scale(scale)
-    return 1.0 if known is None else known.high - known.low
 
 
 def in_common(answers: pd.DataFrame) -> int:
@@ -101,16 +95,16 @@ def strictness_of(answers: pd.DataFrame) -> list[str]:
     chi-squared law, adjusted (Holm) over criteria.
     """
     labels = answers[answers["score"].notna()]
-    found = [(str(name), *_strictness(rows)) for name, rows in labels.groupby("criterion", sort=False)]
-    if not found:
+    results = [(str(name), *_strictness(rows)) for name, rows in labels.groupby("criterion", sort=False)]
+    if not results:
         return []
-    adjusted_p = adjusted([p for _, p, _ in found], "holm")
+    adjusted_p = adjusted([p for _, p, _ in results], "holm")
     notes = []
-    for (criterion, _, mean), p in zip(found, adjusted_p, strict=True):
+    for (criterion, _, mean), p in zip(results, adjusted_p, strict=True):
         if p < _FLAGGED:
-            told = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
+            means = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
             notes.append(
-                f"{criterion}: annotators differ on the items in common ({told} from the items' means, p {short(p)}): "
+                f"{criterion}: annotators differ on the items in common ({means} from the items' means, p {short(p)}): "
                 "an interval of their labels is one for these annotators; others may give another mean."
             )
     return notes
@@ -148,8 +142,8 @@ def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
     long = (spent > most) & (most > 0)
     total = float(spent.where(~long, most).sum())
     longest = spent[long].max()
-    told = f"{counted(int(long.sum()), 'item')} took more than ten times the median (the longest {longest:.0f} s)"
-    return total / labels, [f"{told} and count as ten times it in the seconds per label."] * bool(long.any())
+    cut = f"{counted(int(long.sum()), 'item')} took more than ten times the median (the longest {longest:.0f} s)"
+    return total / labels, [f"{cut} and count as ten times it in the seconds per label."] * bool(long.any())
 
 
 # --- answers of several files as one table ----------------------------------------------------------------------------
@@ -165,29 +159,36 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
 
     Of an answer that was given again the later one counts.
     """
-    known = _one_page(files, page)
+    of_page = _one_page(files, page)
     parts = [file.frame.assign(file=place, row=range(len(file.frame))) for place, file in enumerate(files)]
     every = pd.concat(parts, ignore_index=True)
-    _one_scale(every, files)
+    for criterion, rows in every.groupby("criterion", sort=False):
+        if len(rows["scale"].unique()) > 1:
+            other = rows[rows["scale"] != rows["scale"].iloc[0]].iloc[0]
+            where = f"{files[other['file']].name}, {files[other['file']].line(other['row'])}"
+            given = f"{rows['scale'].iloc[0]!r} before and {other['scale']!r} here"
+            raise TableError(f"{where}: {criterion!r} must have one scale, but has {given}.")
     last = every["file"].map(every.groupby("file")["when"].max())
     every = every.assign(last=last).sort_values(["when", "last"], kind="stable", na_position="first")
     notes = [note for file in files for note in file.notes]
-    notes += [*_of_two_people(every, files), *_given_again(every, files), *_alike(every["rater"])]
+    notes += [*_of_two_people(every, files), *_given_again(every, files)]
+    spelled: dict[str, list[str]] = {}  # names that differ in case or blanks only
+    for name in every["rater"].unique():
+        spelled.setdefault(" ".join(name.casefold().split()), []).append(name)
+    alike = [names for names in spelled.values() if len(names) > 1]
+    notes += [f"{' and '.join(map(repr, names))} are taken for {len(names)} people: are they one?" for names in alike]
     # of each answer the last comment that says something
     filled = every["comment"].where(every["comment"].str.strip() != "")
     comments = filled.groupby([every[name] for name in _KEY]).transform("last").fillna("")
     latest = every.drop_duplicates(_KEY, keep="last").assign(comment=comments)
     ordered = latest.sort_values(["rater", "when", "position"], kind="stable", na_position="first")
-    return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), known, notes
-
-
-# --- of one page ------------------------------------------------------------------------------------------------------
+    return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), of_page, notes
 
 
 def _one_page(files: Sequence[File], page: str | Path | None) -> str:
-    known = [(file.name, file.frame["page"].iloc[0]) for file in files]
-    first, mine = known[0]
-    for name, other in known:
+    pages = [(file.name, file.frame["page"].iloc[0]) for file in files]
+    first, mine = pages[0]
+    for name, other in pages:
         if other != mine:
             raise TableError(f"{first} is of page {mine} and {name} of page {other}: {_MEANS}. Read them apart.")
     if page is None:
@@ -203,43 +204,26 @@ def _one_page(files: Sequence[File], page: str | Path | None) -> str:
     return str(mine)
 
 
-def _one_scale(every: pd.DataFrame, files: Sequence[File]) -> None:
-    for criterion, rows in every.groupby("criterion", sort=False):
-        if len(rows["scale"].unique()) > 1:
-            other = rows[rows["scale"] != rows["scale"].iloc[0]].iloc[0]
-            file = files[other["file"]]
-            given = f"{rows['scale'].iloc[0]!r} before and {other['scale']!r} here"
-            raise TableError(
-                f"{file.name}, {file.line(other['row'])}: {criterion!r} must have one scale, but has {given}."
-            )
-
-
-# --- given more than once ---------------------------------------------------------------------------------------------
-
-
 def _given_again(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
     """Which answers were changed; two that differ, of which none is later, are refused."""
     again = every[every.duplicated(_KEY, keep=False)]
     changed: dict[str, list[str]] = {}
     for (item, criterion, rater), rows in again.groupby(_KEY, sort=False):
-        said = rows[["score", "status"]].astype(object).where(rows[["score", "status"]].notna(), None)
-        if len(said.drop_duplicates()) == 1:
+        given = rows[["score", "status"]].astype(object).where(rows[["score", "status"]].notna(), None)
+        if len(given.drop_duplicates()) == 1:
             continue
         latest = rows[rows["when"] == rows["when"].iloc[-1]] if rows["when"].notna().all() else rows
         if len(latest["score"].unique()) > 1:
             where = " and ".join(
                 f"{files[row.file].name}, {files[row.file].line(row.row)}" for row in latest.itertuples()
             )
-            told = f"{rater!r} answered item {item!r} ({criterion}) twice, differently ({where})"
-            raise TableError(f"{told}, and no time says which answer is the later one: take one of them out.")
-        changed.setdefault(rater, []).append(f"item {item!r}, {criterion}: {_steps(rows)}")
+            twice = f"{rater!r} answered item {item!r} ({criterion}) twice, differently ({where})"
+            raise TableError(f"{twice}, and no time says which answer is the later one: take one of them out.")
+        words = ["cannot say" if math.isnan(score) else f"{score:g}" for score in rows["score"]]
+        steps = [word for word, before in zip(words, [None, *words], strict=False) if word != before]
+        changed.setdefault(rater, []).append(f"item {item!r}, {criterion}: {' then '.join(steps)}")
     for rater, steps in changed.items():
         yield f"{rater!r} answered {counted(len(steps), 'question')} anew, and the later answer counts ({steps[0]})."
-
-
-def _steps(rows: pd.DataFrame) -> str:
-    said = ["cannot say" if score != score else f"{score:g}" for score in rows["score"]]  # noqa: PLR0124 - NaN
-    return " then ".join(word for word, before in zip(said, [None, *said], strict=False) if word != before)
 
 
 def _of_two_people(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
@@ -256,13 +240,3 @@ def _of_two_people(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
                     f"overlap, and differ in {len(apart)} of {len(both)} answers: are they of two "
                     "people? Then give one of them another name in the column `rater`."
                 )
-
-
-def _alike(raters: pd.Series) -> Iterator[str]:
-    """Names that differ in case or blanks only."""
-    spelled: dict[str, list[str]] = {}
-    for name in raters.unique():
-        spelled.setdefault(" ".join(name.casefold().split()), []).append(name)
-    for names in spelled.values():
-        if len(names) > 1:
-            yield f"{' and '.join(map(repr, names))} are taken for {len(names)} people: are they one?"

@@ -61,8 +61,8 @@ class Pool:
 
 def source_in(thing: Any, argument: str) -> Source:
     """A file or frame as it is read; what was read before is not read again."""
-    found = opened(thing, argument)
-    return found if isinstance(found, Source) else source_of(found, argument)
+    source = opened(thing, argument)
+    return source if isinstance(source, Source) else source_of(source, argument)
 
 
 # --- what was drawn -------------------------------------------------------------------------------------------------
@@ -73,7 +73,10 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     if drawn is None:
         return Drawn()
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
-    if not isinstance(drawn, str | Path | Mapping) and _are_ids(drawn):
+    is_plain = (
+        isinstance(drawn, Iterable) and not isinstance(drawn, str | Path | Mapping) and not hasattr(drawn, "columns")
+    )
+    if is_plain and not any(isinstance(one, Mapping) for one in drawn):
         return _of_ids(drawn)
     source = source_in(drawn, "drawn")
     frame = source.frame
@@ -89,16 +92,11 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     how: dict[str, Any] = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
     if is_table(frame):
         return replace(_of_table(frame), **how)
-    found = seen(replace(source, frame=frame), "", columns)
-    ids = next((one for one in found.ids if columns.get("item", one) == one), "")
+    read = seen(replace(source, frame=frame), "", columns)
+    ids = next((one for one in read.ids if columns.get("item", one) == one), "")
     if not ids:
         raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_named(frame)}")
-    return Drawn(_by_id(_ids_of(found, ids)), **how)
-
-
-def _are_ids(thing: Any) -> bool:
-    plain = isinstance(thing, Iterable) and not hasattr(thing, "columns")
-    return plain and not any(isinstance(one, Mapping) for one in thing)
+    return Drawn(_by_id(_ids_of(read, ids)), **how)
 
 
 def _of_ids(thing: Any) -> Drawn:
@@ -150,51 +148,60 @@ def pool_of(
         rule = "must be the table that has the column `chosen`"
         given = f"{source.name} has it, which came as {{0}}: the two may be swapped"
         raise TableArgumentError("drawn", rule, given, mentions=("items",))
-    found = seen(source, "", columns)
-    shown = _columns_shown(source, inputs, pair, drawn)
-    ids = _best_ids(found, columns, drawn, paired=pair is not None)
-    cells = zip(*(source.frame[name].tolist() for name in shown), strict=True)
+    read = seen(source, "", columns)
+    names = _columns_shown(source, inputs, pair, drawn)
+    ids = _best_ids(read, columns, drawn, paired=pair is not None)
+    cells = zip(*(source.frame[name].tolist() for name in names), strict=True)
     texts: dict[str, tuple[str, ...]] = {}
     lines: dict[str, str] = {}
     for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):
         if not isinstance(item, str):  # a row without an id
             continue
-        told = tuple(map(_text, row))
-        if texts.setdefault(item, told) != told:
+        own = tuple(map(_text, row))
+        if texts.setdefault(item, own) != own:
             where = f"{source.name}: {source.line(place)}"
-            hint = "; where rows are of several systems, name their column: system" * ("system" not in found.roles)
+            hint = "; where rows are of several systems, name their column: system" * ("system" not in read.roles)
             raise TableError(f"{where}: {item!r} has other texts than in {lines[item]}, but is one item{hint}.")
         lines.setdefault(item, source.line(place))
-    heads = tuple(_head(name, place, shown, pair) for place, name in enumerate(shown))
-    return Pool(source.name, heads, texts, lines, _sides(found, ids) if pair else {})
-
-
-def _head(name: str, place: int, shown: Sequence[str], pair: Sequence[str] | None) -> str:
-    """What a text is called: its column, unless that may say whose it is."""
-    if pair and place >= len(shown) - 2:
-        return ("first", "second")[place - len(shown) + 2]
-    return "output" if is_model(name) else name
+    # what a text is called: its column, unless that may say whose it is
+    heads = ["output" if is_model(name) else name for name in names]
+    sides: dict[str, tuple[str, str]] = {}
+    if pair:
+        heads[-2:] = ["first", "second"]
+        first, second = read.cells("first"), read.cells("second")
+        if first is not None and second is not None:
+            sides = dict(zip(ids, zip(id_texts(first), id_texts(second), strict=True), strict=True))
+    return Pool(source.name, tuple(heads), texts, lines, sides)
 
 
 def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
     """The columns of texts: those that were named, else those called so."""
+    has = f"{source.name} has {_named(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
-                given = f"got {name!r}: {source.name} has {_named(source.frame)}"
+                given = f"got {name!r}: {has}"
                 raise TableArgumentError(argument, "must be columns of the items", given)
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
     two = list(pair or ())
     called = [name for name in _called(source) if not two or ROLE_OF[key(name)] == "source"]
-    shown = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
-    if not shown:
-        raise _no_texts(source, drawn)
-    if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in shown):
-        given = f"{', '.join(map(repr, shown))} alone would be seen: {source.name} has {_named(source.frame)}"
+    columns = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
+    if not columns and drawn.texts:
+        few = ", ".join(map(repr, drawn.texts))
+        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
+        raise TableArgumentError("items", "must hold the texts that people read", given)
+    if not columns and is_table(source.frame):
+        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
+        raise TableArgumentError("items", rule, f"{source.name} is a table of scores", mentions=("drawn",))
+    if not columns:
+        given = f"none has a name such as source, question, answer or output: {has}"
+        raise TableArgumentError("inputs", "must name the columns of texts that people read", given)
+    if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in columns):
+        given = f"{', '.join(map(repr, columns))} alone would be seen: {has}"
         raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", given,
                                  mentions=("pair",))  # fmt: skip
-    return shown
+    return columns
 
 
 def _called(source: Source) -> list[str]:
@@ -206,64 +213,39 @@ def _called(source: Source) -> list[str]:
     frame = source.frame
     roles = {name: ROLE_OF.get(key(name)) for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)}
     named = [name for role in _SHOWN for name in roles if roles[name] == role]
-    return [
-        name
-        for name in named
-        if not (is_table(frame) and name == "prompt") and not (roles[name] == "source" and _is_short(frame[name]))
-    ]
-
-
-def _is_short(cells: pd.Series) -> bool:
-    words = cells.dropna().astype(str)
-    return 3 * words.nunique() <= len(words) and words.nunique() <= _FEW and bool((words.str.len() <= _SHORT).all())
-
-
-def _no_texts(source: Source, drawn: Drawn) -> ArgumentError:
-    if drawn.texts:
-        few = ", ".join(map(repr, drawn.texts))
-        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
-        return TableArgumentError("items", "must hold the texts that people read", given)
-    if is_table(source.frame):
-        rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
-        given = f"{source.name} is a table of scores"
-        return TableArgumentError("items", rule, given, mentions=("drawn",))
-    given = f"none has a name such as source, question, answer or output: {source.name} has {_named(source.frame)}"
-    return TableArgumentError("inputs", "must name the columns of texts that people read", given)
+    texts = [name for name in named if not (is_table(frame) and name == "prompt")]
+    for name in [name for name in texts if roles[name] == "source"]:
+        cells = frame[name].dropna().astype(str)
+        if 3 * cells.nunique() <= len(cells) and cells.nunique() <= _FEW and bool((cells.str.len() <= _SHORT).all()):
+            texts.remove(name)
+    return texts
 
 
 def _named(frame: pd.DataFrame) -> str:
     return ", ".join(repr(str(name)) for name in frame)
 
 
-def _best_ids(found: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
+def _best_ids(read: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
     """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
-    names = [columns["item"]] if "item" in columns else found.ids
-    candidates = [_ids_of(found, name, paired=paired) for name in names]
+    names = [columns["item"]] if "item" in columns else read.ids
+    candidates = [_ids_of(read, name, paired=paired) for name in names]
     if not names:  # the places of rows
-        candidates.append(pd.Series(range(len(found.source.frame))).map("{}".format))
+        candidates.append(pd.Series(range(len(read.source.frame))).map("{}".format))
     if drawn.chosen is None:
         return candidates[0]
     counts = [len(drawn.chosen.keys() & set(one)) for one in candidates]
     return candidates[counts.index(max(counts))]
 
 
-def _ids_of(found: Seen, name: str, *, paired: bool = False) -> pd.Series:
-    if paired and {"first", "second"} <= set(found.roles):
-        return compared_ids(found.with_role("item", name, "ids"))
-    ids, system = id_texts(found.source.frame[name]), found.cells("system")
-    if system is None or found.roles["system"] == name:
+def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
+    if paired and {"first", "second"} <= set(read.roles):
+        return compared_ids(read.with_role("item", name, "ids"))
+    ids, system = id_texts(read.source.frame[name]), read.cells("system")
+    if system is None or read.roles["system"] == name:
         return ids
     systems = id_texts(system)
     repeats = pd.DataFrame({"item": ids, "system": systems}).drop_duplicates()["item"].duplicated().any()
     return ids + "/" + systems if repeats else ids
-
-
-def _sides(found: Seen, ids: pd.Series) -> dict[str, tuple[str, str]]:
-    """Of a pair the names of the two, by its id."""
-    first, second = found.cells("first"), found.cells("second")
-    if first is None or second is None:
-        return {}
-    return dict(zip(ids, zip(id_texts(first), id_texts(second), strict=True), strict=True))
 
 
 def _text(cell: Any) -> str:
@@ -281,10 +263,10 @@ def _text(cell: Any) -> str:
 def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Of each chosen item its id, as it stands where it was drawn, and its texts."""
     chosen = {item: item for item in pool.texts} if drawn.chosen is None else drawn.chosen
-    if strangers := [item for item in chosen if item not in pool.texts]:
-        few = " and ".join(map(repr, strangers[:2]))
+    if unmatched := [item for item in chosen if item not in pool.texts]:
+        few = " and ".join(map(repr, unmatched[:2]))
         there = " and ".join(map(repr, list(pool.texts)[:2]))
-        given = f"{len(strangers)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
+        given = f"{len(unmatched)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
         raise TableArgumentError("drawn", "must hold ids of the items", given)
     for item, spelled in chosen.items():
         if "\0" in spelled or spelled.encode("utf-8", "ignore").decode() != spelled:
@@ -294,15 +276,13 @@ def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
             raise TableError(
                 f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."
             )
-    return {item: (spelled, _turned(item, pool, drawn)) for item, spelled in chosen.items()}
-
-
-def _turned(item: str, pool: Pool, drawn: Drawn) -> tuple[str, ...]:
-    """The texts; of a pair the output first whose wins the judge's scores are."""
-    texts, names = pool.texts[item], pool.sides.get(item)
-    if names and drawn.firsts.get(item, names[0]) == names[1] != names[0]:
-        return (*texts[:-2], texts[-1], texts[-2])
-    return texts
+    texts_of = {}
+    for item, spelled in chosen.items():
+        texts, names = pool.texts[item], pool.sides.get(item)
+        # of a pair the output first whose wins the judge's scores are
+        turned = names and drawn.firsts.get(item, names[0]) == names[1] != names[0]
+        texts_of[item] = (spelled, (*texts[:-2], texts[-1], texts[-2]) if turned else texts)
+    return texts_of
 
 
 # --- who is asked what ------------------------------------------------------------------------------------------------
@@ -319,8 +299,8 @@ def rng_of(*words: object) -> np.random.Generator:
     >>> int(rng_of(0, "3e90d600b322", "ann").integers(1000))
     421
     """
-    told = "\0".join(map(str, words)).encode("utf-8", "surrogatepass")
-    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(told).digest()[:16])))
+    text = "\0".join(map(str, words)).encode("utf-8", "surrogatepass")
+    return np.random.Generator(np.random.PCG64(int.from_bytes(hashlib.sha256(text).digest()[:16])))
 
 
 def sheets_of(
@@ -340,7 +320,10 @@ def sheets_of(
     the two orders, and each annotator sees half of the pairs in either.
     """
     count = len(asked) if overlap is None else overlap
-    dealt = _by_stratum(asked, strata, rng_of(seed, page, "deal"))
+    # in random order within each stratum; the order in which items came says nothing
+    ordered = sorted(asked, key=lambda one: one.item)
+    mixed = [ordered[at] for at in rng_of(seed, page, "deal").permutation(len(ordered))]
+    dealt = sorted(mixed, key=lambda one: str(strata.get(one.item, "")))
     # at one distance from a random start each place has the same chance
     start = rng_of(seed, page, "common").random()
     common = [int((start + k) * len(dealt) / count) for k in range(count)]
@@ -363,20 +346,10 @@ def sheets_of(
     return tuple(sheets)
 
 
-def _by_stratum(asked: Sequence[Asked], strata: Mapping[str, object], source: np.random.Generator) -> list[Asked]:
-    """In random order within each stratum; the order in which items came says nothing."""
-    ordered = sorted(asked, key=lambda one: one.item)
-    mixed = [ordered[at] for at in source.permutation(len(ordered))]
-    return sorted(mixed, key=lambda one: str(strata.get(one.item, "")))
-
-
 def _some(n: int, count: int, source: np.random.Generator) -> list[bool]:
     """Which of n, as many as `count` at random."""
     picked = set(source.permutation(n)[:count].tolist())
     return [place in picked for place in range(n)]
-
-
-# --- who ------------------------------------------------------------------------------------------------------------
 
 
 def annotators_of(annotators: Sequence[str] | None, rater: str | None, overlap: int | None, n: int) -> tuple[str, ...]:
@@ -393,7 +366,15 @@ def annotators_of(annotators: Sequence[str] | None, rater: str | None, overlap: 
         again = next((f"{name!r} twice" for name in names if names.count(name) > 1), "none")
         raise ArgumentError("annotators", "must be different names, one at least", f"got {again}")
     if overlap is not None:
-        _fitting(check.whole(overlap, "overlap", least=0), names, n)
+        overlap = check.whole(overlap, "overlap", least=0)
+        if len(names) < 2:
+            given = f"there is {names[0]!r} alone"
+            raise ArgumentError("overlap", "needs {0}, two or more", given, mentions=("annotators",))
+        most = f"must be at most the number of items to label ({n})"
+        if overlap > n:
+            raise ArgumentError("overlap", most, f"got {overlap}")
+        if overlap == 0 and n < len(names):
+            raise ArgumentError("annotators", most, f"are {len(names)}")
     return names
 
 
@@ -404,17 +385,6 @@ def _name(text: str, argument: str) -> str:
     return name
 
 
-def _fitting(overlap: int, names: Sequence[str], n: int) -> None:
-    if len(names) < 2:
-        raise ArgumentError(
-            "overlap", "needs {0}, two or more", f"there is {names[0]!r} alone", mentions=("annotators",)
-        )
-    if overlap > n:
-        raise ArgumentError("overlap", f"must be at most the number of items to label ({n})", f"got {overlap}")
-    if overlap == 0 and n < len(names):
-        raise ArgumentError("annotators", f"must be at most the number of items to label ({n})", f"are {len(names)}")
-
-
 def file_names(names: Sequence[str]) -> list[str]:
     """The names of annotators as parts of names of files, each another, also where case does not count.
 
@@ -423,12 +393,12 @@ def file_names(names: Sequence[str]) -> list[str]:
     >>> file_names(["Ann", "ann", "../x", "J. Doe", "?"])
     ['Ann', 'ann-2', 'x', 'J.-Doe', 'annotator']
     """
-    found: list[str] = []
+    plain_names: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w.]+", "-", name).strip("-.")[:_LONGEST].strip("-.") or "annotator"
         tried, number = plain, 1
-        while tried.casefold() in map(str.casefold, found):
+        while tried.casefold() in map(str.casefold, plain_names):
             number += 1
             tried = f"{plain}-{number}"
-        found.append(tried)
-    return found
+        plain_names.append(tried)
+    return plain_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
@@ -28,28 +29,25 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
     >>> criteria_of({"tone": "Is it kind?"}, "poor|fair|good", Drawn(), paired=False)[0].levels[0]
     Level(value=0.0, word='poor')
     """
-    asked = _named(criteria, drawn)
-    if not isinstance(scale, Mapping) or not set(scale) & set(asked):
-        scales = {} if scale is None else dict.fromkeys(asked, scale)
-    elif strangers := [name for name in scale if name not in asked]:
-        raise ArgumentError("scale", f"must be of the criteria {_listed(asked)}", f"got one of {strangers[0]!r}")
+    meanings = _meanings(criteria, drawn)
+    if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
+        scales = {} if scale is None else dict.fromkeys(meanings, scale)
+    elif unmatched := [name for name in scale if name not in meanings]:
+        raise ArgumentError("scale", f"must be of the criteria {_listed(meanings)}", f"got one of {unmatched[0]!r}")
     else:
         scales = dict(scale)
-    found = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in asked.items())
-    if drawn.criteria and not set(asked) & set(drawn.criteria):
-        check.warn(
-            f"other_criterion: the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(asked)}: "
-            "`interval` puts labels beside scores of the same criterion"
-        )
-    return found
+    questions = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in meanings.items())
+    if drawn.criteria and not set(meanings) & set(drawn.criteria):
+        both = f"the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(meanings)}"
+        check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
+    return questions
 
 
 def _listed(names: Any) -> str:
     return ", ".join(map(repr, names))
 
 
-def _named(criteria: Any, drawn: Drawn) -> dict[str, str]:
-    """Names with their meanings."""
+def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
     if criteria is None:
         if not drawn.criteria:
             rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
@@ -61,12 +59,14 @@ def _named(criteria: Any, drawn: Drawn) -> dict[str, str]:
         names = [criteria] if isinstance(criteria, str) else list(criteria) if _is_list(criteria) else [None]
         pairs = [(name, None) for name in names]
     rule = "must be a name, several, or names with what they mean"
-    if not pairs or not all(isinstance(name, str) and isinstance(told, str | None) for name, told in pairs):
+    if not pairs or not all(isinstance(name, str) and isinstance(meaning, str | None) for name, meaning in pairs):
         raise ArgumentError("criteria", rule, f"got {criteria!r}")
-    asked = {name.strip(): _built_in(name.strip(), drawn) if told is None else told.strip() for name, told in pairs}
-    if len(asked) < len(pairs) or not all(name and name.isprintable() for name in asked):
+    meanings = {
+        name.strip(): _built_in(name.strip(), drawn) if meaning is None else meaning.strip() for name, meaning in pairs
+    }
+    if len(meanings) < len(pairs) or not all(name and name.isprintable() for name in meanings):
         raise ArgumentError("criteria", "must be different names, none of them empty", f"got {_listed(dict(pairs))}")
-    return asked
+    return meanings
 
 
 def _is_list(value: Any) -> bool:
@@ -78,21 +78,20 @@ def _built_in(name: str, drawn: Drawn) -> str:
     if name not in CRITERIA or not drawn.prompts:
         return ""
     scales = {text for text in (drawn.scales.get(name, ""), "1|2|3|4|5") if "|" in text}
-    known = {geval_prompt(name, reasoning=how, scale=scale).id for how, scale in product(REASONING, scales)}
-    return meaning_of(name) if known & set(drawn.prompts) else ""
+    ids = {geval_prompt(name, reasoning=how, scale=scale).id for how, scale in product(REASONING, scales)}
+    return meaning_of(name) if ids & set(drawn.prompts) else ""
 
 
 def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
     judged = drawn.scales.get(name, "")
     if scale is None and not (paired or judged):
-        known = f"the judge scored {_listed(drawn.criteria)}"
-        why = "of the judge none is known" if name in drawn.criteria else known
+        scored = f"the judge scored {_listed(drawn.criteria)}"
+        why = "of the judge none is known" if name in drawn.criteria else scored
         given = f"came without, and {why}" if drawn.criteria else "came without"
         raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
     if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
         raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-    said = WINS if scale is None and paired else judged if scale is None else scale
-    text, levels = _levels(said, judged)
+    text, levels = _levels((WINS if paired else judged) if scale is None else scale, judged)
     if paired and text != WINS:
         raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
     mine, theirs = parse_scale(text), parse_scale(judged)
@@ -107,20 +106,15 @@ def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) 
 def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
     """A scale as the tables write it, and its levels."""
     if isinstance(scale, str) and ".." in scale:
-        return _ends(scale), ()
-    found = _parsed(scale, judged)
-    words = zip(found.labels, found.values, strict=True)
-    return str(found), tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
-
-
-def _ends(text: str) -> str:
-    try:
-        ends = parse_scale(text)
-    except TableError:
         ends = None
-    if ends is None:
-        raise ArgumentError("scale", f"must read {_SAY}", f"got {text!r}")
-    return f"{number_text(ends.low)}..{number_text(ends.high)}"
+        with suppress(TableError):
+            ends = parse_scale(scale)
+        if ends is None:
+            raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
+        return f"{number_text(ends.low)}..{number_text(ends.high)}", ()
+    parsed = _parsed(scale, judged)
+    words = zip(parsed.labels, parsed.values, strict=True)
+    return str(parsed), tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
 
 
 def _parsed(scale: Any, judged: str) -> Scale:
@@ -141,13 +135,13 @@ def _parsed(scale: Any, judged: str) -> Scale:
             text = "|".join(
                 f"{word}={number_text(value)}" for (word, _), value in zip(pairs, values.values, strict=True)
             )
-        found = Scale.parse(text)
+        parsed = Scale.parse(text)
     except ArgumentError as error:
         raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
-    if are_words and any(word[0].isdecimal() for word in found.labels):
+    if are_words and any(word[0].isdecimal() for word in parsed.labels):
         rule = "must say the value of each word where one begins with a figure, such as 'poor=1|good=2'"
         raise ArgumentError("scale", rule, f"got {scale!r}")
-    return found
+    return parsed
 
 
 def _pair(one: Any, other: Any) -> str:

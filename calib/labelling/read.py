@@ -7,15 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from calib import stats
 from calib.analysis.agreement.frames import reliability
+from calib.analysis.planning.frames import labels_needed
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.result import short
 from calib.core.text import printable
 from calib.inputs.names import Data
 from calib.inputs.resolve import given
-from calib.labelling.answers import ENDINGS, answers_in
+from calib.labelling.answers import ENDINGS, answers_in, counted
 from calib.labelling.people import (
     all_alike,
     annotators_of,
@@ -25,14 +29,15 @@ from calib.labelling.people import (
     price_of,
     strictness_of,
 )
-from calib.labelling.progress import against_drawn, progress_of
 from calib.table import check_ratings
-from calib.table.gold import mean_of_people
-from calib.table.labels import Labels
+from calib.table.gold import NAMES, ends_of, gold_pairs, mean_of_people
+from calib.table.labels import Labels, Progress
+from calib.table.pairs import DESIGN, Pair, chosen_in
 from calib.table.results import Results
-from calib.table.validate import Checked, scores_in
+from calib.table.validate import Checked, in_the_names_of, scores_in
 
 _ENOUGH = 3  # items in common
+_START = 10  # labels before the first look of a confidence sequence
 
 
 def read_labels(
@@ -86,20 +91,26 @@ def read_labels(
         file._replace(name=f"{file.name} (file {place})") if names.count(file.name) > 1 else file
         for place, file in enumerate(read, start=1)
     ]
-    answers, known, notes = joined_answers(read, page)
+    answers, of_page, notes = joined_answers(read, page)
     for note in notes:
         check.warn(note)
-    pool = None if drawn is None else _drawn(drawn)
+    pool = None
+    if drawn is not None:
+        scores = given(drawn, None, {}, names=("scores",), needs=()).scores
+        if scores is None:
+            rule = "must be what `choose_items` returned"
+            raise ArgumentError("drawn", rule, "got a table without a judge's scores")
+        pool = scores_in(scores, "drawn")
     notes += [] if pool is None else against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
     gold = mean_of_people(scores_in(ratings, "files"))
-    annotators, (price, said) = annotators_of(answers), price_of(answers)
+    annotators, (price, cut) = annotators_of(answers), price_of(answers)
     agreed, why = _reliability(ratings, pool)
-    notes += [*all_alike(answers), *strictness_of(answers), *said, *why]
+    notes += [*all_alike(answers), *strictness_of(answers), *cut, *why]
     return Labels(
         ratings=ratings,
         gold=gold.frame,
-        page=known,
+        page=of_page,
         annotators=annotators,
         disagreements=disagreements_of(answers),
         overlap=in_common(answers),
@@ -110,48 +121,38 @@ def read_labels(
     )
 
 
-def _drawn(drawn: Data) -> Checked:
-    """The judge's scores, of which some items were drawn."""
-    scores = given(drawn, None, {}, names=("scores",), needs=()).scores
-    if scores is None:
-        raise ArgumentError("drawn", "must be what `choose_items` returned", "got a table without a judge's scores")
-    return scores_in(scores, "drawn")
-
-
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files, those of a folder in the order of their names."""
-    given = list(files) if isinstance(files, Sequence) and not isinstance(files, str) else [files]
-    if odd := [one for one in given if not isinstance(one, str | os.PathLike)]:
+    names = list(files) if isinstance(files, Sequence) and not isinstance(files, str) else [files]
+    if odd := [one for one in names if not isinstance(one, str | os.PathLike)]:
         raise ArgumentError("files", "must be paths of files of labels", f"got {type(odd[0]).__name__}")
-    found: list[Path] = []
-    for name in given:
+    paths: list[Path] = []
+    for name in names:
         path = Path(name).expanduser()
         if path.is_dir():
             # what begins so is of the system or of an open spreadsheet
-            seen = (one for one in path.iterdir() if not one.name.startswith((".", "~$")))
-            inside = sorted(one for one in seen if one.suffix.lower() in ENDINGS)
+            visible = (one for one in path.iterdir() if not one.name.startswith((".", "~$")))
+            inside = sorted(one for one in visible if one.suffix.lower() in ENDINGS)
             if not inside:
                 raise ArgumentError("files", f"must be files ({', '.join(ENDINGS)})", f"{str(path)!r} holds none")
-            found += inside
+            paths += inside
         elif path.is_file():
-            found.append(path)
+            paths.append(path)
         else:
             raise FileNotFoundError(printable(f"there is no file {str(path)!r}."))
-    if not found:
+    if not paths:
         raise ArgumentError("files", "must name a file at least", "got none")
-    return list(dict.fromkeys(path.resolve() for path in found))
+    return list(dict.fromkeys(path.resolve() for path in paths))
 
 
 def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[Any] | None, list[str]]:
     """How far annotators agree on each criterion that two of them labelled; why not, of the others."""
     scores = scores_in(ratings, "files").frame
     if drawn is not None and "group" in drawn.frame:
-        known = drawn.frame.drop_duplicates("item").set_index(drawn.frame["item"].astype(object).drop_duplicates())[
-            "group"
-        ]
-        groups = scores["item"].astype(object).map(known.astype(object))
+        first = drawn.frame.drop_duplicates("item")
+        groups = scores["item"].astype(object).map(dict(zip(first["item"], first["group"], strict=True)))
         scores = scores.assign(group=groups) if groups.notna().all() else scores
-    found: Results[Any] = Results((), ())
+    results: Results[Any] = Results((), ())
     why = []
     for criterion, rows in scores[scores["score"].notna()].groupby("criterion", observed=True, sort=False):
         if rows["rater"].nunique() < 2:
@@ -163,7 +164,121 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
             )
             continue
         try:
-            found += reliability(rows)
+            results += reliability(rows)
         except ValueError as error:
             why.append(f"{criterion}: no reliability: {error}")
-    return found if len(found) else None, why
+    return results if len(results) else None, why
+
+
+# --- how far the labelling is -----------------------------------------------------------------------------------------
+
+
+def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
+    """What of the answers does not go with the drawing, and how many items wait for a label."""
+    items, pool, chosen = set(answers["item"]), set(drawn.frame["item"].astype(str)), chosen_of(drawn.frame)
+    unmatched = sorted(items - pool)
+    if len(unmatched) == len(items):
+        rule = "must have the items that were labelled"
+        cut = {one.lstrip("0") or "0" for one in pool} & items
+        hint = " (a spreadsheet took the zeros in front of their ids: export from the page again)" * bool(cut)
+        raise ArgumentError("drawn", rule, f"has none of {counted(len(items), 'item')}, such as {unmatched[0]!r}{hint}")
+    notes = []
+    if unmatched:
+        notes.append(f"{counted(len(unmatched), 'labelled item')} not among the drawn ones, such as {unmatched[0]!r}.")
+    if chosen is None:
+        return notes
+    if others := sorted(items & pool - chosen):
+        notes.append(f"{counted(len(others), 'labelled item')} not chosen by the drawing, such as {others[0]!r}.")
+    if waiting := chosen - items:
+        notes.append(f"{len(waiting)} of {len(chosen)} chosen items have no answer yet.")
+    unjudged = set(answers.loc[answers["score"].isna(), "item"]) - set(answers.loc[answers["score"].notna(), "item"])
+    if unjudged & chosen:
+        notes.append(
+            f"{len(unjudged & chosen)} of {len(chosen)} chosen items could not be judged, and count as unlabelled."
+        )
+    return notes
+
+
+def chosen_of(frame: pd.DataFrame) -> set[str] | None:
+    """The items that were chosen; None where nobody chose any."""
+    return set(frame.loc[chosen_in(frame), "item"].astype(str)) if "chosen" in frame else None
+
+
+def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width: float | None) -> Progress:
+    """What the labels say so far, and how many more a half-width asks for."""
+    notes: list[str] = []
+    chosen, labelled = chosen_of(drawn.frame) or set(), set(answers.loc[answers["score"].notna(), "item"])
+    by_people, by_judge = (set(frame["criterion"].astype(str)) for frame in (gold.frame, drawn.frame))
+    if not by_people & by_judge:
+        which = f"people were asked for {', '.join(sorted(by_people))} and the judge for {', '.join(sorted(by_judge))}"
+        return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{which}: there is no interval.",))
+    pairs = list(gold_pairs(drawn, gold))
+    first = _first_labels(answers)
+    looks = [look for pair in pairs if (look := _so_far(pair, first, notes)) is not None]
+    needed = None
+    if half_width is not None:
+        try:
+            needed = labels_needed(drawn, gold, half_width=half_width)
+        except ValueError as error:
+            notes.append(f"how many labels an interval of +/- {short(half_width)} needs is not known: {error}")
+        else:
+            for pair, result in zip(pairs, needed, strict=True):
+                there = int(pair.frame["y"].notna().sum())
+                more = min(result.n_gold, result.n_gold_alone) - there
+                notes.append(
+                    f"{pair.label['criterion']}: {counted(there, 'item')} labelled so far; "
+                    f"{'no more' if more <= 0 else f'{more} more'} needed for +/- {short(half_width)} "
+                    f"({result.n_gold} with the judge, {result.n_gold_alone} without), looked at once."
+                )
+    return Progress(
+        chosen=len(chosen),
+        left=len(chosen - labelled),
+        half_width=half_width,
+        needed=needed,
+        so_far=Results.of(looks) if looks else None,
+        said=tuple(notes),
+    )
+
+
+def _first_labels(answers: pd.DataFrame) -> pd.Series:
+    """The rank of each criterion and item in the order in which they were first labelled; NaN where nothing tells it.
+
+    Where times are missing or alike it is the place that an annotator's page gave the item, which is random, and where
+    places are alike, too, a hash: never the order of the pool, in which the items of one system may stand together.
+    """
+    labels = answers[answers["score"].notna()]
+    mixed = pd.util.hash_array(labels["item"].astype(str).to_numpy(dtype=object), categorize=False)
+    ordered = labels.assign(mixed=mixed).sort_values(["when", "position", "mixed"], kind="stable")
+    timed = ordered["when"].notna() | ordered["position"].notna()
+    ranks = pd.Series(np.arange(len(ordered)), index=ordered.index).where(timed)
+    return ranks.groupby([ordered["criterion"], ordered["item"]]).min()
+
+
+def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, Any], Any] | None:
+    """The interval that may be looked at after every label, in the order in which they came."""
+    criterion, frame = pair.label["criterion"], pair.frame
+    rows = frame[frame["y"].notna() & frame["x"].notna()]
+    came = first.reindex(pd.MultiIndex.from_product([[criterion], rows["item"].astype(str)])).to_numpy(dtype=float)
+    # why labels are no simple random sample in the order in which they came
+    why = "no time or place says when each label came" * bool(np.isnan(came).any())
+    if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
+        why = "nothing says how the items were drawn (`choose_items` writes it)"
+    else:
+        chosen = frame[frame["design"].notna()]
+        if set(chosen["design"].astype(str)) != {"simple"} or len(chosen["stratum"].unique()) > 1:
+            why = "the items were not drawn simply"
+        elif not set(rows["item"].astype(str)) <= (chosen_of(chosen) or set()):
+            why = "some labelled items were not drawn"
+    if why:
+        notes.append(f"{criterion}: no interval that may be looked at after every label, as {why}; `interval` has one.")
+        return None
+    if len(rows) < _START:
+        missing = counted(_START - len(rows), "label")
+        notes.append(f"{criterion}: {missing} short of the first interval, which needs {_START}.")
+        return None
+    ordered = rows.iloc[np.argsort(came, kind="stable")]
+    pool = frame.loc[frame["x"].notna(), "x"].astype(float)
+    y, x = (ordered[name].astype(float).to_numpy() for name in "yx")
+    with in_the_names_of(pair.label, **NAMES, f_pool="drawn"):
+        bounds = ends_of(frame, pair.label).get("bounds")
+        return pair.label, stats.confidence_sequence(y, x, pool, bounds=bounds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from itertools import product
@@ -83,9 +84,6 @@ class LabelPages:
         """Links, for a notebook."""
         links = (f'<a href="{quote(path.as_posix())}" target="_blank">{escape(path.name)}</a>' for path in self.paths)
         return f"<p>{', '.join(links)}: {escape(self._counts)}</p>"
-
-
-# --- from chosen items to labels: pages to label with -----------------------------------------------------------------
 
 
 _ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".json",)}
@@ -173,17 +171,21 @@ def label_page(
     """
     as_typed(label_page, locals())
     check.choice(to, "to", tuple(_ENDINGS))
-    path = _checked_path(path, to)
+    path, endings = Path(path).expanduser(), _ENDINGS[to]
+    if path.suffix.lower() not in endings:
+        raise ArgumentError("path", f"must end in {' or '.join(endings)} for {to!r}", f"got {str(path)!r}")
+    if path.is_dir():
+        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
-    told = _guideline(guideline)
+    guide = _guideline(guideline)
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
     pool = pool_of(texts, columns, inputs, pair, picked)
-    asked = criteria_of(criteria, scale, picked, paired=pair is not None)
-    page = page_id([(one, *texts) for one, texts in pool.texts.items()], asked)
-    chosen = _still_to_label(to_ask(pool, picked), labelled, page, asked, set(pool.texts))
+    questions = criteria_of(criteria, scale, picked, paired=pair is not None)
+    page = page_id([(one, *texts) for one, texts in pool.texts.items()], questions)
+    chosen = _still_to_label(to_ask(pool, picked), labelled, page, questions, set(pool.texts))
     names = annotators_of(annotators, rater, overlap, len(chosen))
     strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
     sheets = sheets_of(
@@ -195,30 +197,31 @@ def label_page(
         page=page,
         paired=pair is not None,
     )
-    title = title or ", ".join(one.name for one in asked)
-    task = Task(title, page, pool.parts, pair is not None, asked, told, sheets)
-    _refuse_overwrite(task, path, to, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])])
+    title = title or ", ".join(one.name for one in questions)
+    task = Task(title, page, pool.parts, pair is not None, questions, guide, sheets)
+    read = [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])]
+    files = _files(task, path, to, read)
     return LabelPages(
-        paths=_written(task, path, to, words),
+        paths=_written(task, files, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
         overlap=len(chosen) if overlap is None else overlap,
-        criteria=tuple(one.name for one in asked),
+        criteria=tuple(one.name for one in questions),
         parts=pool.parts,
-        n_labels=sum(len(sheet.asked) for sheet in sheets) * len(asked),
+        n_labels=sum(len(sheet.asked) for sheet in sheets) * len(questions),
         n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
     )
 
 
-def _guideline(given: str | Path | None) -> str:
+def _guideline(guideline: str | Path | None) -> str:
     """A text as it is, or that of a file."""
-    if given is None:
+    if guideline is None:
         return ""
-    text = str(given)
-    if not isinstance(given, Path) and not ("\n" not in text and text.lower().endswith(_GUIDES)):
+    text = str(guideline)
+    if not isinstance(guideline, Path) and not ("\n" not in text and text.lower().endswith(_GUIDES)):
         return text
-    path = Path(given).expanduser()
+    path = Path(guideline).expanduser()
     if path.suffix.lower() not in _GUIDES:
         raise ArgumentError(
             "guideline", f"must be a text, or a file that ends in {', '.join(_GUIDES)}", f"got {text!r}"
@@ -231,96 +234,78 @@ def _guideline(given: str | Path | None) -> str:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 
 
-# --- labels that are there already ------------------------------------------------------------------------------------
-
-
 def _still_to_label(
     chosen: dict[str, tuple[str, tuple[str, ...]]],
     labelled: Any,
     page: str,
-    asked: Sequence[Criterion],
-    known: set[str],
+    questions: Sequence[Criterion],
+    items: set[str],
 ) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Those of which a label is missing."""
     if labelled is None:
         return chosen
-    there = _rows_so_far(labelled, page)
-    done = there.drop_duplicates().groupby("item")["criterion"].agg(set)
-    wanted = {one.name for one in asked}
-    if not (known | {spelled for spelled, _ in chosen.values()}) & set(done.index):
-        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
-        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
-    left = {one: told for one, told in chosen.items() if not wanted <= done.get(told[0], set())}
-    if not left:
-        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
-    return left
-
-
-def _rows_so_far(labelled: Any, page: str) -> pd.DataFrame:
-    """Item and criterion of what was answered on this page."""
-    given = labelled.ratings if isinstance(labelled, Labels) else labelled
-    frame = given if isinstance(given, pd.DataFrame) else read_labels(_label_files(given)).ratings
+    frame = labelled.ratings if isinstance(labelled, Labels) else labelled
+    if not isinstance(frame, pd.DataFrame):
+        is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)
+        paths = [labelled] if is_one else list(labelled)
+        if not paths or not all(isinstance(path, str | Path) for path in paths):
+            rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
+            raise ArgumentError("labelled", rule, f"got {labelled!r}")
+        for path in map(Path, paths):
+            if not path.expanduser().exists():
+                raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
+        frame = read_labels([Path(path) for path in paths]).ratings
     if missing := {"item", "criterion"} - set(frame):
         raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
     pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
     if pages:
         rule = "must be labels of a page with the same items and texts, criteria, meanings of these, and scales"
         raise ArgumentError("labelled", rule, f"these are of page {min(pages)}, and this is {page}")
-    return frame[["item", "criterion"]].astype(str)
-
-
-def _label_files(given: Any) -> list[Path]:
-    paths = [given] if isinstance(given, str | Path) or not isinstance(given, Iterable) else list(given)
-    if not paths or not all(isinstance(path, str | Path) for path in paths):
-        rule = "must be what `read_labels` gave, a table of ratings, or files of labels"
-        raise ArgumentError("labelled", rule, f"got {given!r}")
-    for path in map(Path, paths):
-        if not path.expanduser().exists():
-            raise ArgumentError("labelled", "must be files of labels", f"there is no file {str(path)!r}")
-    return [Path(path) for path in paths]
+    answered = frame[["item", "criterion"]].astype(str).drop_duplicates()
+    done = answered.groupby("item")["criterion"].agg(set)
+    if not (items | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+        rule = "must be labels of these items (a spreadsheet may have changed their ids)"
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
+    wanted = {one.name for one in questions}
+    left = {one: shown for one, shown in chosen.items() if not wanted <= done.get(shown[0], set())}
+    if not left:
+        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
+    return left
 
 
 # --- the files: where they go, and what they must not write over ------------------------------------------------------
 
 
-def _checked_path(path: str | Path, to: str) -> Path:
-    path, endings = Path(path).expanduser(), _ENDINGS[to]
-    if path.suffix.lower() not in endings:
-        rule = f"must end in {' or '.join(endings)} for {to!r}"
-        raise ArgumentError("path", rule, f"got {str(path)!r}")
-    if path.is_dir():
-        raise ArgumentError("path", "must be a file", f"{str(path)!r} is a folder")
-    return path
-
-
-def _refuse_overwrite(task: Task, path: Path, to: str, read: Sequence[Any]) -> None:
-    """Nothing that is read is written over, and no workbook that somebody may have filled in."""
-    targets = [path] if to == "label-studio" else [target for _, target in _of_each(task, path)]
+def _files(task: Task, path: Path, to: str, read: Sequence[Any]) -> list[tuple[Sheet, Path]]:
+    """A file for each annotator: none that is read is written over, nor a workbook that somebody may have filled in."""
+    sheets = task.sheets[:1] if to == "label-studio" else task.sheets
+    targets = [path]  # the one of a single sheet is called as was said
+    if len(sheets) > 1:
+        names = file_names([sheet.annotator for sheet in sheets])
+        targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
     there = [one for one in targets if one.is_file()]
     for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
         if other.is_file() and one.samefile(other):
             raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
-    if to == "xlsx" and (filled := next(filter(_is_filled, there), None)):
-        given = f"{str(filled)!r} is there: move it, or write elsewhere"
+    for one in there if to == "xlsx" else ():
+        from calib.labelling.workbook import workbook_answers
+
+        with suppress(TableError):  # of another kind, or with a slip in it
+            if workbook_answers(one).empty:
+                continue
+        given = f"{str(one)!r} is there: move it, or write elsewhere"
         raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+    return list(zip(sheets, targets, strict=True))
 
 
-def _is_filled(path: Path) -> bool:
-    from calib.labelling.workbook import workbook_answers
-
-    try:
-        return not workbook_answers(path).empty
-    except TableError:  # of another kind, or with a slip in it
-        return True
-
-
-def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
-    """The files: each whole or not at all."""
+def _written(
+    task: Task, files: Sequence[tuple[Sheet, Path]], to: str, words: Mapping[str, str] | None
+) -> tuple[Path, ...]:
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 
+        path = files[0][1]
         return (write_label_studio(task, path), path.with_suffix(".xml"))
-    files = _of_each(task, path)
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 
@@ -328,16 +313,8 @@ def _written(task: Task, path: Path, to: str, words: Mapping[str, str] | None) -
     from calib.labelling.page import page_of
 
     texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
-    path.parent.mkdir(parents=True, exist_ok=True)
     for text, (_, target) in zip(texts, files, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
         with stoppable(), whole_or_not(target) as part:
             part.write_text(text, encoding="utf-8", newline="")
     return tuple(target for _, target in files)
-
-
-def _of_each(task: Task, path: Path) -> list[tuple[Sheet, Path]]:
-    """A file for each annotator; the one of a single sheet is called as was said."""
-    if len(task.sheets) == 1:
-        return [(task.sheets[0], path)]
-    names = file_names([sheet.annotator for sheet in task.sheets])
-    return [(s, path.with_name(f"{path.stem}-{name}{path.suffix}")) for s, name in zip(task.sheets, names, strict=True)]

@@ -21,21 +21,21 @@ import pandas as pd
 from calib.core.progress import stoppable
 from calib.core.text import needed
 from calib.judge.scale import number_text
-from calib.labelling.carried import (
+from calib.labelling.forms import (
     CANNOT,
-    Carried,
     Filled,
+    Record,
     answers_of,
-    carried,
-    carried_back,
     choices_of,
     coded,
     legible,
+    read_record,
+    record_of,
     scale_told,
     shortened,
     task_told,
 )
-from calib.labelling.page import Asked, Criterion, Sheet, Task, veiled
+from calib.labelling.page import Asked, Sheet, Task, veiled
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 
@@ -61,33 +61,28 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
     openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     path = Path(path)
     book = openpyxl.Workbook()
-    _labels(book.active, task, sheet)
+    # codes of columns, heads, and each item; None is a cell to fill in
+    parts, to_fill = [f"text{place}" for place, _ in enumerate(task.parts, start=1)], [None for _ in task.criteria]
+    rows: list[list[str | None]] = [
+        [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT],
+        [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"],
+    ]
+    for position, item in enumerate(sheet.asked, start=1):
+        texts = [_held(text, item, part) for text, part in zip(item.shown, task.parts, strict=True)]
+        rows.append([veiled(item.item), str(position), *texts, *to_fill, None])
+    book.active.title = _LABELS
+    for number, row in enumerate(rows, start=1):
+        for column, value in enumerate(row, start=1):
+            cell = _text_cell(book.active, number, column, value)
+            _styled(cell, bold=number == _HEAD, to_fill=value is None)
+    _laid_out(book.active, rows, len(task.parts))
+    _drop_downs(book.active, task, len(task.parts) + 3, len(rows))
     _guideline(book.create_sheet(_GUIDELINE), task, sheet)
     _hidden(book.create_sheet(_HIDDEN), task, sheet)
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         book.save(part)
     return path
-
-
-def _labels(out: Any, task: Task, sheet: Sheet) -> None:
-    out.title = _LABELS
-    rows = list(_rows(task, sheet))
-    for number, row in enumerate(rows, start=1):
-        for column, value in enumerate(row, start=1):
-            _styled(_text_cell(out, number, column, value), bold=number == _HEAD, to_fill=value is None)
-    _laid_out(out, rows, len(task.parts))
-    _drop_downs(out, task, len(task.parts) + 3, len(rows))
-
-
-def _rows(task: Task, sheet: Sheet) -> Iterator[list[str | None]]:
-    """Codes of columns, heads, and each item; None is a cell to fill in."""
-    parts = [f"text{place}" for place, _ in enumerate(task.parts, start=1)]
-    yield [_KEY, _NUMBER, *parts, *coded(task.criteria), _COMMENT]
-    yield [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"]
-    for position, asked in enumerate(sheet.asked, start=1):
-        texts = [_held(text, asked, part) for text, part in zip(asked.shown, task.parts, strict=True)]
-        yield [veiled(asked.item), str(position), *texts, *[None for _ in task.criteria], None]
 
 
 def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
@@ -100,13 +95,13 @@ def _styled(cell: Any, *, bold: bool, to_fill: bool) -> None:
         cell.fill = styles.PatternFill("solid", fgColor="FFF8DC")
 
 
-def _held(text: str, asked: Asked, part: str) -> str:
+def _held(text: str, item: Asked, part: str) -> str:
     """A text as a cell can have it."""
     text = legible(text).replace("\r\n", "\n").replace("\r", "\n")
     length = len(_escaped(text).encode("utf-16-le")) // 2
     if length > _MOST:
         rule = f"a cell of Excel holds {_MOST} characters"
-        raise TableError(f"item {asked.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
+        raise TableError(f"item {item.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
     return text
 
 
@@ -151,25 +146,22 @@ def _drop_downs(out: Any, task: Task, first: int, last: int) -> None:
     letter = needed("openpyxl.utils", extra="excel", use="Excel files").get_column_letter
     for place, criterion in enumerate(task.criteria):
         column = letter(first + place)
-        cells = f"{column}{_HEAD + 1}:{column}{max(last, _HEAD + 1)}"
-        rule = validation(**_rule(criterion, letter(place + _LISTS), f"{column}{_HEAD + 1}"), allow_blank=True)
+        # one of a list; on a continuous scale a number between its ends, or that one cannot say
+        cell, ends, listed = f"{column}{_HEAD + 1}", parse_scale(criterion.scale), letter(place + _LISTS)
+        if criterion.levels or ends is None:
+            kind, formula = "list", f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"
+        else:
+            inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
+            kind, formula = "custom", f'OR({inside},{cell}="{CANNOT}")'
+        rule = validation(type=kind, formula1=formula, allow_blank=True)
         rule.errorTitle, rule.error = "Not on the scale", shortened(scale_told(criterion), 250)
         rule.promptTitle, rule.prompt = shortened(criterion.name, 32), shortened(criterion.meaning, 250) or None
         rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
-        rule.add(cells)
+        rule.add(f"{cell}:{column}{max(last, _HEAD + 1)}")
         out.add_data_validation(rule)
 
 
 _LISTS = 4  # the first column of the hidden sheet with a list of choices
-
-
-def _rule(criterion: Criterion, listed: str, cell: str) -> dict[str, str]:
-    """What a cell may hold: one of a list; on a continuous scale a number between its ends, or that one cannot say."""
-    ends = parse_scale(criterion.scale)
-    if criterion.levels or ends is None:
-        return {"type": "list", "formula1": f"{_HIDDEN}!${listed}$1:${listed}${len(choices_of(criterion))}"}
-    inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
-    return {"type": "custom", "formula1": f'OR({inside},{cell}="{CANNOT}")'}
 
 
 def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
@@ -186,9 +178,9 @@ def _guideline(out: Any, task: Task, sheet: Sheet) -> None:
 def _hidden(out: Any, task: Task, sheet: Sheet) -> None:
     """Of each item what must come back with it, and the digest of its texts; and the lists of choices."""
     out.sheet_state = "hidden"
-    for position, asked in enumerate(sheet.asked, start=1):
-        _text_cell(out, position, 1, json.dumps(carried(task, sheet, position, asked)))
-        _text_cell(out, position, 2, _digest([_held(text, asked, "") for text in asked.shown]))
+    for position, item in enumerate(sheet.asked, start=1):
+        _text_cell(out, position, 1, json.dumps(record_of(task, sheet, position, item)))
+        _text_cell(out, position, 2, _digest([_held(text, item, "") for text in item.shown]))
     for place, criterion in enumerate(task.criteria):
         for number, choice in enumerate(choices_of(criterion).values(), start=1):
             _text_cell(out, number, place + _LISTS, choice)
@@ -203,86 +195,70 @@ def _digest(texts: Sequence[Any]) -> str:
 class _Note(NamedTuple):
     """What is known of an item, and the digest of its texts."""
 
-    carried: Carried
+    record: Record
     digest: str
 
 
 def workbook_answers(path: str | Path) -> pd.DataFrame:
     """Read a workbook that `write_workbook` wrote and somebody filled in, in whatever program."""
     path = Path(path)
-    sheets = _sheets(path)
-    notes = _notes(sheets, path)
-    account = _who(sheets) or path.stem
-    # the sheet that was written, and copies of it
-    asked = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
-    if not asked:
-        raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
-    where = f"{path.name}, sheet"
-    found = [_rows_filled(rows, notes, account, f"{where} {name!r}") for name, rows in asked.items()]
-    return answers_of([one for filled in found for one in filled])
-
-
-def _sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     openpyxl = needed("openpyxl", extra="excel", use="Excel files")
     try:
         with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and validations, which are no cells
             book = openpyxl.load_workbook(file, data_only=True)
-            return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
+            sheets = {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in book.worksheets}
     except FileNotFoundError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
         raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {error}.") from None
-
-
-def _notes(sheets: dict[str, list[tuple[Any, ...]]], path: Path) -> dict[str, _Note]:
-    """What each key stands for."""
     if _HIDDEN not in sheets:
-        made = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
-        raise TableError(f"{path.name}: {made}; fill in the file itself, not a copy of its first sheet.")
-    where = f"{path.name}, sheet {_HIDDEN!r}"
+        rule = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
+        raise TableError(f"{path.name}: {rule}; fill in the file itself, not a copy of its first sheet.")
     rows = [row[:2] for row in sheets[_HIDDEN] if row[0]]
-    found = [_Note(carried_back(note, where), str(digest)) for note, digest in rows]
-    return {veiled(one.carried.item): one for one in found}
-
-
-def _who(sheets: dict[str, list[tuple[Any, ...]]]) -> str:
-    """The name that was typed beside the question for it."""
-    for row in sheets.get(_GUIDELINE, []):
-        if _ASKS_WHO in row:
-            return " ".join(str(cell).strip() for cell in row if cell not in (None, _ASKS_WHO))
-    return ""
+    items = [_Note(read_record(note, f"{path.name}, sheet {_HIDDEN!r}"), str(digest)) for note, digest in rows]
+    notes = {veiled(one.record.item): one for one in items}
+    # the name that was typed beside the question for it
+    beside = next((row for row in sheets.get(_GUIDELINE, []) if _ASKS_WHO in row), ())
+    account = " ".join(str(cell).strip() for cell in beside if cell not in (None, _ASKS_WHO)) or path.stem
+    # the sheet that was written, and copies of it
+    copies = {name: rows for name, rows in sheets.items() if any(_KEY in row and _NUMBER in row for row in rows)}
+    if not copies:
+        raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
+    filled: list[Filled] = []
+    for name, rows in copies.items():
+        filled += _rows_filled(rows, notes, account, f"{path.name}, sheet {name!r}")
+    return answers_of(filled)
 
 
 def _rows_filled(rows: list[tuple[Any, ...]], notes: dict[str, _Note], account: str, where: str) -> Iterator[Filled]:
+    """What was filled in, where a row's key, its number and its texts still belong together."""
     codes = next(row for row in rows if _KEY in row and _NUMBER in row)
-    criteria = next(iter(notes.values())).carried.criteria if notes else ()
+    criteria = next(iter(notes.values())).record.criteria if notes else ()
     if missing := [one.name for code, one in coded(criteria).items() if code not in codes]:
         raise TableError(f"{where}: must have a column for {missing[0]!r}, but it was deleted.")
+    digests = {note.digest for note in notes.values()}
     for number, row in enumerate(rows, start=1):
-        cells = {str(code): cell for code, cell in zip(codes, row, strict=False) if code}
-        said = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
-        if said and cells.get(_KEY) not in (_KEY, _HEADS):
-            note = _note_of(cells, notes, f"{where}, row {number}")
-            comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
-            yield Filled(note.carried, account, said, f"{where}, row {number}", comment)
+        place, cells = (
+            f"{where}, row {number}",
+            {str(code): cell for code, cell in zip(codes, row, strict=False) if code},
+        )
+        answers = {code: cells[code] for code in coded(criteria) if not _empty(cells.get(code))}
+        if not answers or cells.get(_KEY) in (_KEY, _HEADS):
+            continue
+        note = notes.get(str(cells.get(_KEY)).strip())
+        if note is None:
+            rule = "must have the key of an item in the hidden first column"
+            raise TableError(f"{place}: {rule}, but got {cells.get(_KEY)!r}.")
+        texts = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
+        digest = _digest([cells[code] for code in texts])
+        moved = digest != note.digest and digest in digests
+        if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.record.position):
+            rule = "its number, its texts and its hidden key must belong together"
+            raise TableError(f"{place}: {rule}, but some columns were sorted or moved without the others.")
+        comment = "" if _empty(cells.get(_COMMENT)) else str(cells[_COMMENT])
+        yield Filled(note.record, account, answers, place, comment)
 
 
 def _empty(cell: Any) -> bool:
     return cell is None or not str(cell).strip()
-
-
-def _note_of(cells: dict[str, Any], notes: dict[str, _Note], where: str) -> _Note:
-    """The item of a row, if its key, its number and its texts still belong together."""
-    note = notes.get(str(cells.get(_KEY)).strip())
-    if note is None:
-        raise TableError(
-            f"{where}: must have the key of an item in the hidden first column, but got {cells.get(_KEY)!r}."
-        )
-    codes = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
-    texts = _digest([cells[code] for code in codes])
-    moved = texts != note.digest and texts in {other.digest for other in notes.values()}
-    if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(note.carried.position):
-        rule = "its number, its texts and its hidden key must belong together"
-        raise TableError(f"{where}: {rule}, but some columns were sorted or moved without the others.")
-    return note

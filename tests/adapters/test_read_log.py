@@ -152,7 +152,7 @@ def test_a_file_that_is_not_there_and_an_empty_folder(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 5])
 def test_long_arrays_are_read_in_pieces(tmp_path, monkeypatch, size):
-    from calib.adapters import read_log as logs
+    from calib.adapters import row as logs
 
     rows = [{"a": "x" * 50, "n": [k, {"b": None}]} for k in range(20)]
     path = tmp_path / "long.json"

@@ -271,22 +271,22 @@ FILES = {
 @pytest.mark.parametrize("tool", FILES)
 def test_the_tool_is_known_by_what_the_file_holds(tool):
     from calib.adapters import read_log as home
-    from calib.adapters.read_log import head_of
+    from calib.adapters.row import head_of
 
     path = LOGS / FILES[tool]
     files = [
         one for one in ([path] if path.is_file() else sorted(path.iterdir())) if not one.name.startswith("results")
     ]
-    readers = home._readers()
+    readers = home.TOOLS
     for one in files:
         assert [name for name in home.TOOLS if readers[name].sniff(one.name, head_of(one))] == [tool]
 
 
 def test_other_files_of_the_folders_are_nobodys():
     from calib.adapters import read_log as home
-    from calib.adapters.read_log import head_of
+    from calib.adapters.row import head_of
 
-    readers = home._readers()
+    readers = home.TOOLS
     for one in LOGS.rglob("*"):
         if one.suffix in (".py", ".md", ".yaml", ".xml", ".js") or one.name in (
             "tests.json",

@@ -59,10 +59,9 @@ PARTS = {
     "/calib/judge/calls/store.py": "store",
     "/calib/judge/prompt.py": "render, keys",
     "/calib/judge/judge.py": "render, keys",
-    "/calib/judge/replies/sheet.py": "rows, table",
     "/calib/table/": "rows, table",
     "/calib/judge/calls/transport.py": "http: calib's side",
-    "/calib/judge/calls/": "pace, workers",
+    "/calib/judge/calls/": "pace, workers, rows",
     "/aiohttp/": "http: aiohttp",
     "/asyncio/": "http: asyncio",
 }

@@ -6,7 +6,7 @@ import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, fails, said, unreadable
 
 import calib
-from calib.adapters.to_deepeval import to_deepeval_metric
+from calib.adapters.harness import to_deepeval_metric
 from calib.judge.calls.transport import JudgeError
 
 deepeval = pytest.importorskip("deepeval", reason="needs DeepEval: bash .ci/harness")

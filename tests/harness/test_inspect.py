@@ -6,7 +6,7 @@ import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, by_turns, fails, unreadable
 
 import calib
-from calib.adapters.to_inspect import to_inspect_scorer
+from calib.adapters.harness import to_inspect_scorer
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="needs Inspect AI: bash .ci/harness")
 

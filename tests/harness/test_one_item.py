@@ -9,10 +9,7 @@ import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, by_turns, fails, said, unreadable
 
 import calib
-from calib.adapters.one_item import reader
-from calib.adapters.to_deepeval import to_deepeval_metric
-from calib.adapters.to_inspect import to_inspect_scorer
-from calib.adapters.to_opik import to_opik_metric
+from calib.adapters.harness import reader, to_deepeval_metric, to_inspect_scorer, to_opik_metric
 
 ALL = pytest.mark.parametrize("made", [to_inspect_scorer, to_deepeval_metric, to_opik_metric])
 TEXTS = {"source": "The boat sank at noon.", "output": "A boat sank."}
@@ -106,8 +103,7 @@ def test_a_harness_that_is_not_there_is_asked_for(made, package, monkeypatch):
 
 
 def test_no_harness_is_loaded_before_it_is_called():
-    names = ("inspect", "deepeval", "opik")
-    code = "; ".join(f"import calib.adapters.to_{name}" for name in names)
-    code += "; import sys; print({'inspect_ai', 'deepeval', 'opik', 'anyio'} & set(sys.modules))"
+    code = "import calib.adapters.harness, sys"
+    code += "; print({'inspect_ai', 'deepeval', 'opik', 'anyio'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "set()"

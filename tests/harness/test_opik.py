@@ -8,7 +8,7 @@ import pytest
 from harness_judges import OFFLINE, PROMPT, SAMPLED, SECRET, always, fails, unreadable
 
 import calib
-from calib.adapters.to_opik import to_opik_metric
+from calib.adapters.harness import to_opik_metric
 
 opik = pytest.importorskip("opik", reason="needs Opik: bash .ci/harness")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,12 +15,12 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.progress import stoppable
 from calib.core.text import printable
+from calib.judge.calls.round import Sheet
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
-from calib.judge.replies.sheet import Sheet
 from calib.table import TableError
 from calib.table.files import whole_or_not
 
@@ -70,6 +71,8 @@ def from_jsonl(
 ) -> pd.DataFrame:
     r"""Ratings from replies that were recorded elsewhere: OpenAI-style responses or batch output.
 
+    Lines that report an error have the status "failed".
+
     Parameters
     ----------
     path : path
@@ -85,11 +88,6 @@ def from_jsonl(
         Who answered. Method "auto" reads token probabilities if the first reply has them.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
-
-    Returns
-    -------
-    DataFrame
-        A table of ratings. Lines that report an error have the status "failed".
 
     Warns
     -----
@@ -113,16 +111,16 @@ def from_jsonl(
         lines = [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
     exact = next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
     method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
-    calls, choices = _calls_with_choices(lines, judge, method, prompts, rows)
+    drawn = _drawn(lines, judge, method, prompts, rows)
     sheet = Sheet(texts=replies)
-    sheet.expect(calls)
-    for call, choice in zip(calls, choices, strict=True):
+    sheet.expect([call for call, _ in drawn])
+    for call, choice in drawn:
         if choice is None:
             sheet.fail(call)
             continue
-        found = extract(choice, call.scale, call.prompt.answer, logprobs=call.logprobs, floor=judge.noise_floor)
-        sheet.add(call, found.rows, choice.text)
-    if silent := len(rows) - len({call.row["item"] for call in calls}):
+        reading = extract(choice, call.scale, call.prompt.answer, logprobs=call.logprobs, floor=judge.noise_floor)
+        sheet.add(call, reading.rows, choice.text)
+    if silent := len(rows) - len({call.row["item"] for call, _ in drawn}):
         warnings.warn(f"{silent} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
     auto = f"|auto:{method}" if judge.method == "auto" else ""
     return sheet.frame(judge, f"file:{Path(path).name}{auto}")
@@ -139,69 +137,59 @@ class _Line(NamedTuple):
 
 def _read_line(number: int, raw: bytes) -> _Line:
     try:
-        given = json.loads(raw)
-        names = (given.get("custom_id"), given.get("item"))
+        line = json.loads(raw)
+        names = (line.get("custom_id"), line.get("item"))
         name = next((one for one in names if one is not None), None)
-        body = given.get("response", given)
-        failed = given.get("error") or (body or {}).get("status_code", 200) != 200
+        body = line.get("response", line)
+        failed = line.get("error") or (body or {}).get("status_code", 200) != 200
         body = (body or {}).get("body", body)
         if body and "message" in body and "choices" not in body:
             body = {"choices": [body]}  # a single choice, as some logs keep it
         choices = [] if failed else decode(body).choices
     except (ValueError, AttributeError, TypeError, RecursionError):
         raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
-    return _Line(number, None if name is None else str(name), choices, given.get("shown_first"))
+    return _Line(number, None if name is None else str(name), choices, line.get("shown_first"))
 
 
-def _calls_with_choices(
+def _drawn(
     lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
-) -> tuple[list[Call], list[Choice | None]]:
+) -> list[tuple[Call, Choice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
     by_key: dict[str, list[Call]] = {}
     for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
         by_key.setdefault(call.key, []).append(call)  # items of one text share a request
-    by_item = {} if len(prompts) > 1 else {row["item"]: _of_item(prompts[0], row, method) for row in rows}
-    named = _lines_with_names(lines, rows)
-    pairs = [(call, choice) for line in named for call, choice in _draws_of_line(line, by_key, by_item)]
-    drawn: Counter[tuple[str, str]] = Counter()
-    calls: list[Call] = []
-    for call, _ in pairs:
-        mine = (call.key, call.row["item"])
-        calls.append(call._replace(key=f"{call.key}/{len(calls)}", draw=call.draw + drawn[mine]))
-        drawn[mine] += len(call.prompt.orders)
-    return calls, [choice for _, choice in pairs]
+    # what lines that name an item may be replies to: one question, or that about a pair in either order
+    by_item: dict[str, list[Call]] = {}
+    for row in rows if len(prompts) == 1 else ():
+        by_item[row["item"]] = [
+            Call(f"item {row['item']}{order}", prompts[0], row, draw, method == "logprob", order)
+            for draw, order in enumerate(prompts[0].orders)
+        ]
+    if all(line.name is None for line in lines):  # lines without ids are those of the items, in their order
+        if len(lines) != len(rows):
+            raise TableError(f"lines without ids must be as many as the items, but are {len(lines)} for {len(rows)}.")
+        lines = [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
+    counts: Counter[tuple[str, str]] = Counter()
+    drawn: list[tuple[Call, Choice | None]] = []
+    for line in lines:
+        choices: Sequence[Choice | None] = line.choices or [None]
+        for call, choice in product(_calls_of(line, by_key, by_item), choices):
+            same = (call.key, call.row["item"])
+            number = call.draw + counts[same]
+            drawn.append((call._replace(key=f"{call.key}/{len(drawn)}", draw=number), choice))
+            counts[same] += len(call.prompt.orders)
+    return drawn
 
 
-def _of_item(prompt: Prompt, row: Row, method: str) -> list[Call]:
-    """What lines that name an item may be replies to: one question, or that about a pair in either order."""
-    return [
-        Call(f"item {row['item']}{order}", prompt, row, draw, method == "logprob", order)
-        for draw, order in enumerate(prompt.orders)
-    ]
-
-
-def _lines_with_names(lines: list[_Line], rows: list[Row]) -> list[_Line]:
-    """Lines without ids are those of the items, in their order."""
-    if any(line.name is not None for line in lines):
-        return lines
-    if len(lines) != len(rows):
-        raise TableError(f"lines without ids must be as many as the items, but are {len(lines)} for {len(rows)}.")
-    return [line._replace(name=row["item"]) for line, row in zip(lines, rows, strict=True)]
-
-
-def _draws_of_line(
-    line: _Line, by_key: dict[str, list[Call]], by_item: dict[str, list[Call]]
-) -> Iterator[tuple[Call, Choice | None]]:
+def _calls_of(line: _Line, by_key: dict[str, list[Call]], by_item: dict[str, list[Call]]) -> list[Call]:
     if line.name not in by_key and line.name not in by_item:
         raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
-    calls = by_key.get(line.name, [])
-    if not calls:  # the question about an item; about a pair the line has to say which
-        both = by_item[line.name]
-        calls = [call for call in both if len(both) == 1 or call.shown_first == line.shown_first]
+    if line.name in by_key:
+        return by_key[line.name]
+    # the question about an item; about a pair the line has to say which
+    both = by_item[line.name]
+    calls = [call for call in both if len(both) == 1 or call.shown_first == line.shown_first]
     if not calls:
         rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
         raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")
-    for call in calls:
-        yield from ((call, choice) for choice in line.choices)
-        if not line.choices:
-            yield call, None
+    return calls

@@ -71,10 +71,16 @@ class Pace:
             finally:
                 self._leave()
             wait = self._wait(troubles)
-            if monotonic() + wait >= end or self._hopeless(troubles):
+            paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
+            hopeless = paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
+            if monotonic() + wait >= end or hopeless:
                 break
             await asyncio.sleep(wait)
-        raise UnavailableError(self._given_up(troubles))
+        last, n = troubles[-1], len(troubles)
+        why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
+        if last.retry_after:
+            why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
+        raise UnavailableError(f"{last} ({why})")
 
     async def _once(self, attempt: Callable[[], Awaitable[Brought]]) -> Brought:
         begun = monotonic()
@@ -92,26 +98,11 @@ class Pace:
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
-    # --- again ---
-
     def _wait(self, troubles: list[UnavailableError]) -> float:
         if after := troubles[-1].retry_after:
             return after * self._random.uniform(1.0, 1.25)
         blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
         return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
-
-    def _hopeless(self, troubles: list[UnavailableError]) -> bool:
-        paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
-        return paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
-
-    def _given_up(self, troubles: list[UnavailableError]) -> str:
-        last, n = troubles[-1], len(troubles)
-        why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
-        if last.retry_after:
-            why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
-        return f"{last} ({why})"
-
-    # --- how many at once, and when ---
 
     def _shrink(self, begun: float) -> None:
         if begun > self._cut:  # what was under way at the last cut says nothing new
@@ -214,8 +205,8 @@ class Client:
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
-            given = await self.transport.complete(body)
-            raw = given if isinstance(given, bytes) else to_json(given)
+            reply_body = await self.transport.complete(body)
+            raw = reply_body if isinstance(reply_body, bytes) else to_json(reply_body)
         except (JudgeError, TimeoutError):
             raise
         except asyncio.CancelledError:
@@ -261,12 +252,12 @@ class Client:
         with suppress(sqlite3.Error):
             self._to_store(self.store.beat)
 
-    def _to_store(self, do: Callable[..., Done], *given: Any) -> Done:
+    def _to_store(self, do: Callable[..., Done], *arguments: Any) -> Done:
         """Have it written at the end of this turn; what was locked for long is not tried again by each worker."""
         if self.broken:
             raise self.broken
         try:
-            done = do(*given)
+            done = do(*arguments)
         except sqlite3.Error as error:
             self.broken = error
             raise

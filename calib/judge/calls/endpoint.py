@@ -59,8 +59,8 @@ def public_url(url: str) -> str:
 def origin(url: str) -> str:
     """Scheme, host and port of a URL: what can be said of an address that a server names."""
     parts = url_parts(url)
-    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
-    return excerpt(shown) if parts.netloc else "another path of the same host"
+    host = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
+    return excerpt(host) if parts.netloc else "another path of the same host"
 
 
 def keep_secret(url: str) -> None:
@@ -97,15 +97,15 @@ def excerpt(text: str, most: int = _MOST_SHOWN) -> str:
 
 
 def _public_path(path: str) -> str:
-    return "/".join(_mark(part) if _may_be_key(part) else part for part in path.split("/"))
+    parts = path.split("/")
+    for place, part in enumerate(parts):
+        if _may_be_key(part):
+            parts[place] = "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
+    return "/".join(parts)
 
 
 def _may_be_key(part: str) -> bool:
     return len(part) >= _SECRET_LENGTH and not _PATH_WORD.fullmatch(part)
-
-
-def _mark(part: str) -> str:
-    return "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
 
 
 # --- bodies of replies, read and unpacked no further than allowed -----------------------------------------------------
@@ -128,43 +128,27 @@ async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> B
 
     A ValueError says that it does not unpack.
     """
-    unpack = None if encoding.strip().lower() in ("", "identity") else _Unpacking(encoding)
+    name, stream, begun = encoding.strip().lower(), zlib.decompressobj(31), False
+    packed = name not in ("", "identity")
+    if packed and name not in ("gzip", "x-gzip", "deflate"):
+        raise ValueError(f"the reply is packed by {encoding[:40]!r}, and {ACCEPTED} were asked for")
     data, size, arrived = list[bytes](), 0, 0
     async for piece in pieces:
-        # one byte more than allowed shows that there is more
-        data.append(unpack(piece, most + 1 - size) if unpack else piece)
+        if not begun and piece:
+            begun = True
+            if name == "deflate":  # with the frame that the standard asks for, or without, as some servers have it
+                stream = zlib.decompressobj(15 if piece[0] & 15 == 8 else -15)
+        try:
+            # one byte more than allowed shows that there is more; the rest is not asked for any more
+            data.append(stream.decompress(piece, most + 1 - size) if packed else piece)
+        except zlib.error as error:
+            raise ValueError(f"the reply does not unpack by {name}: {error}") from None
         arrived, size = arrived + len(piece), size + len(data[-1])
         if max(arrived, size) > most:
             return Body(b"".join(data)[:most], whole=False)
-    if unpack and not unpack.ended:
+    if packed and begun and not stream.eof:
         raise ValueError(f"the reply, packed by {encoding[:40]!r}, has no end")
     return Body(b"".join(data), whole=True)
-
-
-class _Unpacking:
-    """A packed stream, piece by piece."""
-
-    def __init__(self, encoding: str) -> None:
-        self.name = encoding.strip().lower()
-        if self.name not in ("gzip", "x-gzip", "deflate"):
-            raise ValueError(f"the reply is packed by {encoding[:40]!r}, and {ACCEPTED} were asked for")
-        self._stream = zlib.decompressobj(31)
-        self._begun = False
-
-    def __call__(self, piece: bytes, most: int) -> bytes:
-        """At most so many bytes that the piece unpacks to; the rest is not asked for any more."""
-        if not self._begun and piece:
-            self._begun = True
-            if self.name == "deflate":  # with the frame that the standard asks for, or without, as some servers have it
-                self._stream = zlib.decompressobj(15 if piece[0] & 15 == 8 else -15)
-        try:
-            return self._stream.decompress(piece, most)
-        except zlib.error as error:
-            raise ValueError(f"the reply does not unpack by {self.name}: {error}") from None
-
-    @property
-    def ended(self) -> bool:
-        return self._stream.eof or not self._begun
 
 
 # --- what calls cost --------------------------------------------------------------------------------------------------
@@ -237,8 +221,8 @@ def list_price(model: str) -> tuple[float, float] | None:
 
 def _price_list() -> dict[str, dict[str, Any]]:
     # the list is read from the installed package without importing it, which takes seconds
-    found = find_spec("litellm")
-    for folder in (found.submodule_search_locations if found else None) or ():
+    package = find_spec("litellm")
+    for folder in (package.submodule_search_locations if package else None) or ():
         path = Path(folder) / "model_prices_and_context_window_backup.json"
         if path.is_file():
             prices: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))

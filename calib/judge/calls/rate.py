@@ -16,7 +16,7 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.text import printable
 from calib.judge.calls.client import Client
 from calib.judge.calls.run import Run, finished, opened_client
-from calib.judge.calls.shards import SHARDS, Asked, dry_run_of_shards, rated_in_shards
+from calib.judge.calls.shards import SHARDS, Job, dry_run_of_shards, rated_in_shards
 from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, parts_of
@@ -105,9 +105,8 @@ def rate(
 
     Raises
     ------
-    TableError, ValueError
-        If the items lack a column or have doubled ids, or `max_cost` is given and the
-        price of the model is not known.
+    ValueError
+        If `max_cost` is given and the price of the model is not known.
     JudgeError
         If no API key is set, or the judge cannot be reached; what arrived is kept.
     KeyboardInterrupt, SystemExit
@@ -131,8 +130,25 @@ def rate(
     way = partial(opened_client, judge, complete, keep=keep)
     is_folder = store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
     if shards is not None or executor is not None or is_partitioned(items) or is_folder:
-        asked = Asked(judge, _listed(prompt), _folder(store), _number_of_shards(store, shards), way, replies)
-        return _rate_in_shards(asked, items, executor, workers, max_cost, dry_run=dry_run)
+        prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
+        prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompts)  # which refuses what is no prompt
+        if store is None or Path(store).is_file():
+            given = "is not given" if store is None else f"{printable(str(store))} is a file"
+            rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
+            raise ArgumentError("store", rule, given, mentions=("shards", "executor"))
+        there = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
+        held = int(there[-1].stem.rpartition("-")[2]) if there else SHARDS
+        number = held if shards is None else check.whole(shards, "shards", least=1)
+        job = Job(judge, prompts, Path(store), number, way, replies)
+        if max_cost is not None:
+            with job.client(store=None) as client:
+                _need_price(client, judge)
+        if dry_run:
+            return dry_run_of_shards(job, items)
+        ratings, notes = rated_in_shards(job, items, executor, workers, max_cost)
+        for note in notes:
+            warnings.warn(printable(note), stacklevel=2)
+        return ratings
     prompts, rows = prompts_and_rows(items, prompt)
     with opened_client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
         run = Run(client, progress=progress, texts=replies)
@@ -152,42 +168,6 @@ def _need_price(client: Client, judge: Judge) -> None:
         raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
 
 
-def _rate_in_shards(
-    asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None, *, dry_run: bool
-) -> Any:
-    if max_cost is not None:
-        with asked.client(store=None) as client:
-            _need_price(client, asked.judge)
-    if dry_run:
-        return dry_run_of_shards(asked, items)
-    ratings, notes = rated_in_shards(asked, items, executor, workers, max_cost)
-    for note in notes:
-        warnings.warn(printable(note), stacklevel=3)
-    return ratings
-
-
-def _folder(store: str | Path | None) -> Path:
-    if store is None or Path(store).is_file():
-        given = "is not given" if store is None else f"{printable(str(store))} is a file"
-        rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
-        raise ArgumentError("store", rule, given, mentions=("shards", "executor"))
-    return Path(store)
-
-
-def _number_of_shards(store: str | Path | None, shards: int | None) -> int:
-    """As asked for, or as the folder has it."""
-    if shards is not None:
-        return check.whole(shards, "shards", least=1)
-    there = sorted(_folder(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
-    return int(there[-1].stem.rpartition("-")[2]) if there else SHARDS
-
-
-def _listed(prompt: Any) -> list[Prompt]:
-    prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
-    prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompts)  # which refuses what is no prompt
-    return prompts
-
-
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
     """Have the judge write the evaluation steps once (auto-CoT) and freeze them into the prompt.
 
@@ -200,11 +180,6 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     judge : Judge
     complete : callable, optional
         As for `rate`.
-
-    Returns
-    -------
-    Prompt
-        With `steps`; its `id` depends on them.
 
     Raises
     ------
@@ -286,35 +261,32 @@ def write_variants(
 async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
     """The prompt and n - 1 rewordings, in the order of the replies that hold them."""
     prompt = await run.with_steps(prompt)
-    found, trouble = {_wording_key(original): prompt}, ""
+    different, trouble = {_wording_key(original): prompt}, ""
     most = _REPLIES_A_REWORDING * (n - 1)
     for number in range(1, most + 1):
-        if len(found) == n:
+        if len(different) == n:
             break
+        messages = reword_request(original, number)
+        body = steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
+        body["max_tokens"] = max(body["max_tokens"], len(messages[-1]["content"]) // 2)
+        body = seeded(run.judge, body, number)
+        key = digest([run.address, run.judge.seed, body, number]).hexdigest()
+        # kept whether it can be used or not: a run that goes on finds the same
+        reply = await run.client.choice(key, f"a rewording of {prompt.criterion!r}", body)
         try:
-            parts = parse_rewording(await _rewording_reply(run, prompt, original, number), original)
+            parts = parse_rewording(reply.text, original)
         except ValueError as error:
             trouble = f"; the last that could not be used: {error}"
             continue
         change = ("wording", f"by {run.judge.model}, reply {number}")
         one = replace(prompt, template=layout(parts), parts=parts, changes=(*prompt.changes, change))
-        found.setdefault(_wording_key(parts), one)
-    if len(found) < n:
-        got = f"{len(found) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
+        different.setdefault(_wording_key(parts), one)
+    if len(different) < n:
+        got = f"{len(different) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
         raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{trouble}.")
-    return tuple(found.values())
+    return tuple(different.values())
 
 
 def _wording_key(parts: Parts) -> tuple[str, ...]:
     """What must differ for two prompts to be worded differently."""
     return tuple(" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
-
-
-async def _rewording_reply(run: Run, prompt: Prompt, original: Parts, number: int) -> str:
-    """The judge's reply, which is kept whether it can be used or not: a run that goes on finds the same."""
-    messages = reword_request(original, number)
-    body = steps_request(run.judge, prompt) | {"messages": messages}  # the frame is the same
-    body["max_tokens"] = max(body["max_tokens"], len(messages[-1]["content"]) // 2)
-    body = seeded(run.judge, body, number)
-    key = digest([run.address, run.judge.seed, body, number]).hexdigest()
-    return (await run.client.choice(key, f"a rewording of {prompt.criterion!r}", body)).text

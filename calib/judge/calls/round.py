@@ -1,26 +1,33 @@
-"""Many calls at once: who makes the next one, what becomes of those that fail, and what the bar shows."""
+"""Many calls at once: who makes the next one, what becomes of those that fail, and the rows of what they bring."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-from collections import deque
-from collections.abc import Callable, Iterator
+from array import array
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from calib.core.progress import bar_class, is_watched
 from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.transport import JudgeError, RejectedError, UnavailableError
-from calib.judge.judge import Call, Plan, draws_request
+from calib.judge.judge import Call, Judge, Plan, draws_request
+from calib.judge.replies.extract import RatingRow
 from calib.judge.replies.reply import Choice, Reply
-from calib.judge.replies.sheet import Sheet
+from calib.table import STATUSES, check_ratings
 
 _SHOW_EVERY = 0.2  # seconds
 _REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
 _A_MOMENT = 0.02  # seconds
 _READ_AT_ONCE = 64  # replies; read one by one, between calls, each takes half as long again
 _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
+_STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
 class Round:
@@ -73,9 +80,6 @@ class Round:
         if self.failures or (self.lost and not self.there):
             raise (self.failures or self.lost)[0]
         self._read()
-        return self._notes()
-
-    def _notes(self) -> list[str]:
         again = "their rows have the status 'failed', and a run with the same store asks again"
         lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
         short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
@@ -124,17 +128,18 @@ class Round:
         """What of a group this run is to ask for: another that shares the store may have been faster, or be at it."""
         if self.client.claim([call.key for call in group]):
             return group
-        missing = [call for call in group if not self._arrived(call)]
+        missing = []
+        for call in group:
+            if call.key in self.client.store:
+                self._take(call, self.client.store.get(call.key))
+            else:
+                missing.append(call)
         if len(missing) == len(group) or (missing and not self.client.claim([call.key for call in missing])):
             self.elsewhere.append(missing)
-            self._part()
+            if self.alone:  # from here on in another order, or both would want the same again
+                self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
             return []
         return missing
-
-    def _part(self) -> None:
-        """Another run works on the same: from here on in another order, or both would want the same again."""
-        if self.alone:
-            self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
 
     async def _look_again(self) -> None:
         """What others asked for may have come, or be left to us; of all workers one is enough to see."""
@@ -143,11 +148,6 @@ class Round:
             self.looked = monotonic()
             self.waiting.extend(self.elsewhere)
             self.elsewhere.clear()
-
-    def _arrived(self, call: Call) -> bool:
-        if there := call.key in self.client.store:
-            self._take(call, self.client.store.get(call.key))
-        return there
 
     def _take(self, call: Call, choice: Choice) -> None:
         self.arrived.append((call, choice))
@@ -200,13 +200,103 @@ def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
     """Draws of one item, prompt and order that one request asks for."""
     group: list[Call] = []
     for call in calls:
-        if group and (len(group) >= choices or not _asks_the_same(call, group[0])):
-            yield group
-            group = []
+        if group:
+            first = group[0]
+            alike = call.row is first.row and call.prompt is first.prompt and call.shown_first == first.shown_first
+            if len(group) >= choices or not alike:
+                yield group
+                group = []
         group.append(call)
     if group:
         yield group
 
 
-def _asks_the_same(call: Call, other: Call) -> bool:
-    return call.row is other.row and call.prompt is other.prompt and call.shown_first == other.shown_first
+# --- what they bring, in columns ------------------------------------------------------------------------------------
+
+
+class Sheet:
+    """Rating rows by call; a number costs eight bytes, whatever the run's length.
+
+    Attributes
+    ----------
+    counts : Counter
+        Draws by how they read: "ok", or what stands in the way.
+    """
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self.keeps_texts = texts
+        self.expect([])
+
+    def expect(self, calls: list[Call]) -> dict[str, Call]:
+        """Begin with these calls, in the order of the table; the different ones by key (equal texts share a reply)."""
+        self.counts: Counter[str] = Counter()
+        self._calls, self._places = calls, dict[str, list[int]]()
+        self._call, self._status = array("q"), array("b")
+        self._numbers = {name: array("d") for name in ("score", "weight", "low", "high")}
+        self._texts: dict[int, str] = {}
+        for place, call in enumerate(calls):
+            self._places.setdefault(call.key, []).append(place)
+        return {key: calls[places[0]] for key, places in self._places.items()}
+
+    def add(self, call: Call, rows: Sequence[RatingRow], text: str) -> None:
+        """The rows of one draw."""
+        self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
+        score, weight, status, low, high = zip(*rows, strict=True)
+        for place in self._places[call.key]:
+            self._call.extend([place] * len(rows))
+            self._status.extend([_STATUS_CODES[one] for one in status])
+            for name, numbers in (("score", score), ("weight", weight), ("low", low), ("high", high)):
+                self._numbers[name].extend(numbers)
+            if self.keeps_texts:
+                self._texts[place] = text
+
+    def fail(self, call: Call) -> None:
+        """The row of a draw that came to nothing."""
+        self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
+
+    @property
+    def expected(self) -> int:
+        """All draws of the run."""
+        return len(self._calls)
+
+    def missing(self) -> int:
+        """Draws that were expected and have no row."""
+        return len(self._calls) - len(set(self._call))
+
+    def frame(self, judge: Judge, run: str) -> pd.DataFrame:
+        """The checked table of ratings, in the order of the calls."""
+        place = np.frombuffer(self._call, dtype=np.int64)
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        calls, numbers = self._calls, {name: np.frombuffer(each)[order] for name, each in self._numbers.items()}
+        frame = pd.DataFrame(
+            {
+                "item": _categorical([str(call.row["item"]) for call in calls], place),
+                "criterion": _categorical([call.prompt.criterion for call in calls], place),
+                "rater": _categorical([judge.model], np.zeros(len(place), dtype=np.int64)),
+                "prompt": _categorical(_prompt_texts(calls, "id"), place),
+                "scale": _categorical(_prompt_texts(calls, "scale"), place),
+                "method": _categorical([call.method for call in calls], place),
+                "temperature": float(judge.temperature),
+                "run": _categorical([run], np.zeros(len(place), dtype=np.int64)),
+                "draw": np.array([call.draw for call in calls], dtype=np.int64)[place],
+                "status": pd.Categorical.from_codes(np.frombuffer(self._status, dtype=np.int8)[order], STATUSES),
+                **numbers,
+            }
+        )
+        if any(call.shown_first for call in calls):
+            frame["shown_first"] = _categorical([call.shown_first for call in calls], place)
+        if self.keeps_texts:
+            frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
+        return check_ratings(frame)
+
+
+def _prompt_texts(calls: Sequence[Call], name: str) -> list[str]:
+    """A property of the prompt for each call; it is the same object for many."""
+    prompts = {id(call.prompt): call.prompt for call in calls}
+    texts = {key: str(getattr(prompt, name)) for key, prompt in prompts.items()}
+    return [texts[id(call.prompt)] for call in calls]
+
+
+def _categorical(values: list[str], place: Any) -> pd.Categorical:
+    return pd.Categorical(pd.Index(values, dtype=object)).take(place).remove_unused_categories()

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from calib.core.progress import rare_collections, stoppable
 from calib.judge.calls.client import Client
 from calib.judge.calls.endpoint import DryRun, input_tokens, most_output_tokens
-from calib.judge.calls.round import Round
+from calib.judge.calls.round import Round, Sheet
 from calib.judge.calls.store import Store
 from calib.judge.calls.transport import (
     AnyComplete,
@@ -45,7 +45,6 @@ from calib.judge.judge import (
 from calib.judge.prompt import Prompt, parse_steps
 from calib.judge.replies.extract import OpenLabel, Reading, extract
 from calib.judge.replies.reply import Choice
-from calib.judge.replies.sheet import Sheet
 
 Outcome = TypeVar("Outcome")
 
@@ -103,7 +102,10 @@ def finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcom
 
     # calls under way are many objects, and none of them is garbage
     with stoppable() as stop, rare_collections():
-        if not _is_in_loop():
+        loop = None
+        with suppress(RuntimeError):  # there is one in a notebook
+            loop = asyncio.get_running_loop()
+        if loop is None:
             return asyncio.run(main())
         with ThreadPoolExecutor(1) as thread:
             done = thread.submit(asyncio.run, main())
@@ -115,14 +117,6 @@ def finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcom
                     with suppress(RuntimeError):  # the loop has ended by itself
                         stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
                 raise
-
-
-def _is_in_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 # --- the calls of a run -----------------------------------------------------------------------------------------------
@@ -228,8 +222,8 @@ class Run:
         """What a run is expected to do; of "auto" the store may know."""
         if self.judge.method != "auto":
             return self.judge.method
-        found = [method for extras in self._extras_to_try(prompt, row) for method in self._begun(prompt, row, extras)]
-        return found[-1] if found else "logprob"
+        methods = [method for extras in self._extras_to_try(prompt, row) for method in self._begun(prompt, row, extras)]
+        return methods[-1] if methods else "logprob"
 
     def _has_samplers(self) -> bool:
         """Whether there may be samplers that the request does not name: hosted models have none by default."""
@@ -264,11 +258,11 @@ class Run:
             except RejectedError as error:
                 refused = error
                 continue
-            found = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
+            rows_read = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
             # not mere certainty, nor lists that lack the token emitted
-            if any(0 < row.weight < 1 for row in found):
+            if any(0 < row.weight < 1 for row in rows_read):
                 return True
-            if found[0].status not in ("refused", "truncated", "unread", "off_scale"):
+            if rows_read[0].status not in ("refused", "truncated", "unread", "off_scale"):
                 return False
         if refused:
             raise refused
@@ -368,5 +362,5 @@ def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
 
-def _worth_continuing(reading: Reading, known: Container[str]) -> list[OpenLabel]:
-    return [one for one in reading.open if one.share > _WORTH_A_CALL and one.prefix not in known]
+def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]:
+    return [one for one in reading.open if one.share > _WORTH_A_CALL and one.prefix not in done]

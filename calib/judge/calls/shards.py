@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,7 @@ class Manifest:
             ) from None
 
 
-class Asked(NamedTuple):
+class Job(NamedTuple):
     """What a run in shards was asked for; `client` opens the way to the judge: a store, and a limit in dollars."""
 
     judge: Judge
@@ -101,41 +101,48 @@ class _Done(NamedTuple):
     wanted: int
 
 
-def rated_in_shards(asked: Asked, items: Any, executor: Any, workers: int | None, max_cost: float | None) -> Any:
+def rated_in_shards(job: Job, items: Any, executor: Any, workers: int | None, max_cost: float | None) -> Any:
     """Ratings in partitions, and what the user has to know."""
     needed("pyarrow", extra="parquet", use="ratings in shards")
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    held, at_once = Manifest.read(asked.folder), _workers(executor, workers)
-    _with_steps_of(asked, held)  # which refuses another run, before anything of this one is changed
-    sizes = _deal(items, asked)
-    settled, spent = _settle(asked, held, min(sizes), at_once, max_cost)
-    shared = replace(asked.judge, **_shared_limits(asked.judge, at_once))
-    work = partial(_rate_shard, asked._replace(judge=shared), settled)
+    job.folder.mkdir(parents=True, exist_ok=True)
+    held = Manifest.read(job.folder)
+    if executor is not None:
+        pool_of(executor)  # which refuses what takes no tasks
+    at_once = workers_of(executor) if workers is None else check.whole(workers, "workers", least=1)
+    if at_once is None:
+        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
+    _with_steps_of(job, held)  # which refuses another run, before anything of this one is changed
+    sizes = _deal(items, job)
+    settled, spent = _settle(job, held, min(sizes), at_once, max_cost)
+    shared = replace(job.judge, **_shared_limits(job.judge, at_once))
+    work = partial(_rate_shard, job._replace(judge=shared), settled)
     budget = _Budget(max_cost, spent, sizes)
     tasks = ((shard, budget.share(shard)) for shard in sizes)
     notes, missing, wanted = Counter[str](), 0, 0
-    for done in as_done(work, tasks, executor, at_once, f"shards rated with {asked.judge.model}", total=len(sizes)):
+    for done in as_done(work, tasks, executor, at_once, f"shards rated with {job.judge.model}", total=len(sizes)):
         budget.back(done.shard, done.spent)
         notes.update(done.notes)
         missing, wanted = missing + done.missing, wanted + done.wanted
-    for name in ("items", "ratings"):
-        _only(asked.folder / name, sizes)
-    said = [limit_note(max_cost, missing, wanted)] * bool(missing)
-    said += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
-    said += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
-    return Partitions(asked.folder / "ratings"), said
+    parts = {_part(job.folder, shard).name for shard in sizes}
+    for path in [*(job.folder / "items").glob("part-*.parquet"), *(job.folder / "ratings").glob("part-*.parquet")]:
+        if path.name not in parts:  # of an earlier run over other items
+            path.unlink()
+    messages = [limit_note(max_cost, missing, wanted)] * bool(missing)
+    messages += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
+    messages += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
+    return Partitions(job.folder / "ratings"), messages
 
 
-def dry_run_of_shards(asked: Asked, items: Any) -> DryRun:
+def dry_run_of_shards(job: Job, items: Any) -> DryRun:
     """What all shards would ask for together."""
-    held, runs = Manifest.read(asked.folder), []
+    held, runs = Manifest.read(job.folder), []
     frames = Partitions(items) if is_partitioned(items) else [items]
     for frame in frames:
-        prompts, rows = prompts_and_rows(frame, _with_steps_of(asked, held))
-        shard = _shard_of(pd.Series([row["item"] for row in rows]), asked.shards)
+        prompts, rows = prompts_and_rows(frame, _with_steps_of(job, held))
+        shard = _shard_of(pd.Series([row["item"] for row in rows]), job.shards)
         for number in np.unique(shard):
-            there = asked.path(int(number))
-            with asked.client(store=there if there.exists() else None, others=asked.others()) as client:
+            there = job.path(int(number))
+            with job.client(store=there if there.exists() else None, others=job.others()) as client:
                 runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
     cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
     sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
@@ -150,19 +157,23 @@ def _shard_of(items: pd.Series, shards: int) -> Any:
     return pd.util.hash_array(items.to_numpy(object), categorize=False) % np.uint64(shards)
 
 
-def _deal(items: Any, asked: Asked) -> dict[int, int]:
+def _deal(items: Any, job: Job) -> dict[int, int]:
     """Each shard's items into a file, of which no more than a part is in memory; how many items each has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder = asked.folder / "items"
+    folder = job.folder / "items"
     folder.mkdir(exist_ok=True)
     writers: dict[int, Any] = {}
     sizes = Counter[int]()
     try:
         for frame in Partitions(items) if is_partitioned(items) else [items]:
-            table = _as_shown(check_items(frame), asked.prompts)
-            for shard, rows in table.groupby(_shard_of(table["item"], asked.shards).astype(int), sort=True):
+            # what the prompts show, as they show it, and the design
+            table = check_items(frame)
+            names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in job.prompts for name in prompt.inputs)])
+            columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
+            table = pd.DataFrame(columns, dtype=object)
+            for shard, rows in table.groupby(_shard_of(table["item"], job.shards).astype(int), sort=True):
                 part = _arrow(pa, rows)
                 if shard not in writers:
                     writers[shard] = pq.ParquetWriter(_part(folder, shard), part.schema)
@@ -184,13 +195,6 @@ def _deal(items: Any, asked: Asked) -> dict[int, int]:
     return dict(sorted(sizes.items()))
 
 
-def _as_shown(items: pd.DataFrame, prompts: Sequence[Prompt]) -> pd.DataFrame:
-    """Of the items what the prompts show, as they show it, and the design."""
-    names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in prompts for name in prompt.inputs)])
-    columns = {name: [None if is_empty(one) else str(one) for one in items[name]] for name in names if name in items}
-    return pd.DataFrame(columns, dtype=object)
-
-
 def _arrow(pa: Any, rows: pd.DataFrame) -> Any:
     schema = pa.schema([(name, pa.large_string()) for name in rows])
     try:
@@ -205,35 +209,26 @@ def _part(folder: Path, shard: int) -> Path:
     return folder / f"part-{shard:06d}.parquet"
 
 
-def _only(folder: Path, shards: dict[int, int]) -> None:
-    """Parts of an earlier run over other items are no part of this."""
-    known = {_part(folder, shard).name for shard in shards}
-    for path in folder.glob("part-*.parquet"):
-        if path.name not in known:
-            path.unlink()
-
-
 # --- what is settled once -----------------------------------------------------------------------------------------
 
 
 def _settle(
-    asked: Asked, held: Manifest | None, shard: int, workers: int, max_cost: float | None
+    job: Job, held: Manifest | None, shard: int, workers: int, max_cost: float | None
 ) -> tuple[Manifest, float]:
     """The manifest: that of the folder, or of a first few items that are asked here; and what that cost."""
-    limits = _shared_limits(asked.judge, workers) | {"workers": workers, "max_cost": max_cost}
+    limits = _shared_limits(job.judge, workers) | {"workers": workers, "max_cost": max_cost}
     if held is not None:
-        _with_steps_of(asked, held)
         settled, spent = replace(held, limits=limits), 0.0
     else:
-        rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), asked.prompts)[1][:_SETTLES]
-        with asked.client(store=asked.path(shard), max_cost=max_cost) as client:
+        rows = prompts_and_rows(read_frame(_part(job.folder / "items", shard)), job.prompts)[1][:_SETTLES]
+        with job.client(store=job.path(shard), max_cost=max_cost) as client:
             run = Run(client)
-            plan = finished(run.rate(asked.prompts, rows), client.transport)
-            frozen = {name: getattr(asked.judge, name) for name in _ASKED} | {"address": client.transport.address}
+            plan = finished(run.rate(job.prompts, rows), client.transport)
+            frozen = {name: getattr(job.judge, name) for name in _ASKED} | {"address": client.transport.address}
             spent = client.spent
-        prompts, steps = tuple(p.id for p in asked.prompts), tuple(p.steps for p in run.written)
+        prompts, steps = tuple(p.id for p in job.prompts), tuple(p.steps for p in run.written)
         settled = Manifest(_as_json(frozen), prompts, steps, plan, limits)
-    settled.write(asked.folder)
+    settled.write(job.folder)
     return settled, spent
 
 
@@ -242,32 +237,23 @@ def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(json.dumps(values)))
 
 
-def _with_steps_of(asked: Asked, held: Manifest | None) -> list[Prompt]:
+def _with_steps_of(job: Job, held: Manifest | None) -> list[Prompt]:
     """The prompts with the steps of the manifest, which must be about these prompts and this judge."""
     if held is None:
-        return asked.prompts
-    mine = _as_json({name: getattr(asked.judge, name) for name in _ASKED})
-    with asked.client(store=None) as client:
+        return job.prompts
+    mine = _as_json({name: getattr(job.judge, name) for name in _ASKED})
+    with job.client(store=None) as client:
         mine["address"] = client.transport.address
     for name, value in mine.items():
         if held.asked.get(name) != value:
             rule = f"holds shards of a run with {name} {held.asked.get(name)!r}: give another folder"
             raise ArgumentError("store", rule, f"got {value!r}")
-    ids = tuple(prompt.id for prompt in asked.prompts)
+    ids = tuple(prompt.id for prompt in job.prompts)
     if held.prompts != ids:
         rule = f"holds shards of {', '.join(held.prompts)}: give another folder"
         raise ArgumentError("store", rule, f"got {', '.join(ids)}")
-    both = zip(asked.prompts, held.steps, strict=True)
+    both = zip(job.prompts, held.steps, strict=True)
     return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
-
-
-def _workers(executor: Any, workers: int | None) -> int:
-    if executor is not None:
-        pool_of(executor)
-    found = check.whole(workers, "workers", least=1) if workers is not None else workers_of(executor)
-    if found is None:
-        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
-    return found
 
 
 def _shared_limits(judge: Judge, workers: int) -> dict[str, Any]:
@@ -297,19 +283,16 @@ class _Budget:
             self.left += self.given[shard] - spent
 
 
-# --- one shard ----------------------------------------------------------------------------------------------------
-
-
-def _rate_shard(asked: Asked, settled: Manifest, shard: int, max_cost: float | None) -> _Done:
+def _rate_shard(job: Job, settled: Manifest, shard: int, max_cost: float | None) -> _Done:
     """In whatever process: what the store has not is asked, and the ratings are written in one go."""
-    path = asked.path(shard)
-    prompts = _with_steps_of(asked, settled)
-    prompts, rows = prompts_and_rows(read_frame(_part(asked.folder / "items", shard)), prompts)
-    with asked.client(store=path, others=asked.others(), max_cost=max_cost) as client:
+    path = job.path(shard)
+    prompts = _with_steps_of(job, settled)
+    prompts, rows = prompts_and_rows(read_frame(_part(job.folder / "items", shard)), prompts)
+    with job.client(store=path, others=job.others(), max_cost=max_cost) as client:
         if client.store.marked(settled.mark) != settled.mark:
             raise ArgumentError("store", "must hold shards of one run", f"{path.name} is of another")
-        run = Run(client, texts=asked.replies)
+        run = Run(client, texts=job.replies)
         plan = finished(run.rate(prompts, rows, settled.plan), client.transport)
-        write(run.sheet.frame(asked.judge, plan.run), _part(asked.folder / "ratings", shard))
+        write(run.sheet.frame(job.judge, plan.run), _part(job.folder / "ratings", shard))
         notes = tuple(note for note in run.notes if note != run.limit_note())
         return _Done(shard, client.spent, notes, run.sheet.missing(), run.sheet.expected)

@@ -165,22 +165,14 @@ class Store:
         self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (self._run_id, time.time()))
         self.commit()
 
-    def _leave(self) -> None:
-        """Free what this run took on, and forget those that died; where the file is locked, it lapses by itself."""
-        self._db.execute("PRAGMA busy_timeout = 1000")
-        self._begin()
-        self._db.execute("DELETE FROM runs WHERE id = ? OR seen < ?", (self._run_id, time.time() - _LAPSE))
-        self._db.execute("DELETE FROM claims WHERE run NOT IN (SELECT id FROM runs)")
-        self.commit()
-
     def _begin(self) -> None:
         if not self._db.in_transaction:
             self._execute("BEGIN IMMEDIATE")
 
-    def _execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, sql: str) -> None:
         """Run a statement that may find the file locked."""
         try:
-            return self._db.execute(sql, values)
+            self._db.execute(sql)
         except sqlite3.OperationalError as error:
             if not _is_locked(error):
                 raise
@@ -198,8 +190,8 @@ class Store:
         keys = list(keys)
         self._take_over(keys)
         draw = "SELECT reply, choice, key FROM draws WHERE key = ?"
-        found = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
-        for reply, draws in groupby(found, key=itemgetter(0)):
+        rows = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
+        for reply, draws in groupby(rows, key=itemgetter(0)):
             choices = self._choices(reply)
             for _, choice, key in draws:
                 yield key, choices[choice]
@@ -224,7 +216,6 @@ class Store:
         return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
 
     def _choices(self, reply: int) -> list[Choice]:
-        """Those of one reply."""
         try:
             (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
             return decode(body).choices
@@ -260,8 +251,13 @@ class Store:
         try:
             self.commit()
             if self._seen:
+                # free what this run took on, and forget those that died; where the file is locked, it lapses by itself
                 with suppress(sqlite3.OperationalError):
-                    self._leave()
+                    self._db.execute("PRAGMA busy_timeout = 1000")
+                    self._begin()
+                    self._db.execute("DELETE FROM runs WHERE id = ? OR seen < ?", (self._run_id, time.time() - _LAPSE))
+                    self._db.execute("DELETE FROM claims WHERE run NOT IN (SELECT id FROM runs)")
+                    self.commit()
         finally:
             for db in (self._db, *self._others):
                 db.close()
@@ -269,14 +265,28 @@ class Store:
 
 def _connection(path: str | Path) -> sqlite3.Connection:
     disk = network_disk(path)
-    if disk and _in_wal_mode(path):
+    head = b""
+    if disk:
+        with suppress(OSError), Path(path).open("rb") as file:
+            head = file.read(20)
+    if head[18:] == b"\x02\x02":  # so it says of itself
         rule = "must not be in WAL mode on a network disk, where SQLite's files break"
         given = f"{path} is on {disk}: on the disk where it was made, sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
         raise ArgumentError("store", rule, given)
     # calls may run in a helper thread (inside Jupyter), one at a time
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        _prepare_tables(db, remote=bool(disk))
+        db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}")  # another process may be writing
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if tables and "draws" not in tables:
+            raise sqlite3.DatabaseError(f"it has other tables: {', '.join(tables)}")  # noqa: TRY301
+        if tables:  # one that has another form is not to get tables of ours
+            db.execute("SELECT key, reply, choice FROM draws LIMIT 0")
+        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+        db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
+        with suppress(sqlite3.OperationalError):  # a matter of speed, and another process may be at it
+            db.execute(f"PRAGMA journal_mode = {'DELETE' if disk else 'WAL'}")
+        db.execute(f"PRAGMA synchronous = {'FULL' if disk else 'NORMAL'}")
     except sqlite3.DatabaseError:
         db.close()
         raise
@@ -306,13 +316,6 @@ def network_disk(path: str | Path) -> str:
     return kind if kind in _NETWORK else ""
 
 
-def _in_wal_mode(path: str | Path) -> bool:
-    """As the head of the file says."""
-    with suppress(OSError), Path(path).open("rb") as file:
-        return file.read(20)[18:20] == b"\x02\x02"
-    return False
-
-
 def _is_locked(error: sqlite3.Error) -> bool:
     return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -325,17 +328,3 @@ def _locked() -> str:
     """How long, and what to do about it."""
     what = "a database browser, a copy or a backup, a process that was suspended: end it and run again to go on"
     return f"was for {_PATIENCE:g} s ({what})"
-
-
-def _prepare_tables(db: sqlite3.Connection, *, remote: bool) -> None:
-    db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}")  # another process may be writing
-    tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    if tables and "draws" not in tables:
-        raise sqlite3.DatabaseError(f"it has other tables: {', '.join(tables)}")
-    if tables:  # one that has another form is not to get tables of ours
-        db.execute("SELECT key, reply, choice FROM draws LIMIT 0")
-    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    db.execute("SELECT id, request, seed, body, arrived FROM replies LIMIT 0")
-    with suppress(sqlite3.OperationalError):  # a matter of speed, and another process may be at it
-        db.execute(f"PRAGMA journal_mode = {'DELETE' if remote else 'WAL'}")
-    db.execute(f"PRAGMA synchronous = {'FULL' if remote else 'NORMAL'}")

@@ -197,16 +197,16 @@ async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterab
     return body.data
 
 
-def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
+def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
     if status in _REDIRECTS:
-        said = f"it redirects to {origin(headers.get('location', ''))}"
-    message = f"HTTP {status}: {excerpt(said)}"
-    if _NO_CREDIT_WORDS.search(said):
+        reason = f"it redirects to {origin(headers.get('location', ''))}"
+    message = f"HTTP {status}: {excerpt(reason)}"
+    if _NO_CREDIT_WORDS.search(reason):
         return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
     if status in _PASSING_STATUSES:
         return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=_seconds_to_wait(headers))
-    if "logprobs" in request and "logprob" in said:
+    if "logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
 
@@ -214,10 +214,10 @@ def _http_error(status: int, said: str, request: Mapping[str, Any], headers: Map
 def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", given := headers.get(name, "").strip()):
-            return seconds if (seconds := float(given) * unit) <= _LONGEST_TOLD else None
+        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", text := headers.get(name, "").strip()):
+            return seconds if (seconds := float(text) * unit) <= _LONGEST_TOLD else None
     try:
-        date = parsedate_to_datetime(given)
+        date = parsedate_to_datetime(text)
         seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time()
     except (ValueError, OverflowError):
         return None
@@ -264,10 +264,10 @@ class _Direct:
         else:
             if status == 200:
                 return raw
-            said = raw.decode("utf-8", "replace")
-            if status == 400 and _FILTER_WORDS.search(said):
+            reason = raw.decode("utf-8", "replace")
+            if status == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = _http_error(status, said, request, headers)
+            failure = _http_error(status, reason, request, headers)
         raise failure  # out here it has no context: the first error knows the headers of the request
 
     def _open(self) -> aiohttp.ClientSession:
@@ -321,12 +321,12 @@ class _LiteLLM:
         except Exception as error:  # noqa: BLE001 - providers raise what they like
             body = getattr(error, "body", None)  # with the provider's own code
             code = body.get("code") if isinstance(body, dict) else None
-            said = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
-            if watch.error_text not in said:  # what is no whole JSON the client leaves out of its message
-                said = f"{said} {watch.error_text}"
-            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(said):
+            reason = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
+            if watch.error_text not in reason:  # what is no whole JSON the client leaves out of its message
+                reason = f"{reason} {watch.error_text}"
+            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = watch.failure or _litellm_error(self.model, request, error, said)
+            failure = watch.failure or _litellm_error(self.model, request, error, reason)
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -432,18 +432,18 @@ def _without_secrets(record: logging.LogRecord) -> bool:
     return True
 
 
-def _litellm_error(model: str, request: dict[str, Any], error: Exception, said: str) -> JudgeError:
+def _litellm_error(model: str, request: dict[str, Any], error: Exception, reason: str) -> JudgeError:
     """What went wrong, in words that say what to do where that is known."""
     from litellm import validate_environment
     from litellm.exceptions import UnsupportedParamsError
 
-    if isinstance(error, UnsupportedParamsError) and "logprob" in said:
-        return LogprobsError(excerpt(said))
+    if isinstance(error, UnsupportedParamsError) and "logprob" in reason:
+        return LogprobsError(excerpt(reason))
     missing = validate_environment(model=model)["missing_keys"]
-    if missing and re.search(r"api[_ ]?key|credentials", said, re.IGNORECASE):
+    if missing and re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE):
         return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
     status = getattr(error, "status_code", None)
     headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
     if isinstance(status, int):
-        return _http_error(status, said, request, headers or {})
-    return JudgeError(excerpt(said))
+        return _http_error(status, reason, request, headers or {})
+    return JudgeError(excerpt(reason))

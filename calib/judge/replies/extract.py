@@ -77,14 +77,11 @@ def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     return _score_and_status(grammar, grammar.find(text))
 
 
-def _score_and_status(grammar: Grammar, found: re.Match[str] | None) -> tuple[float, str]:
-    if found is None:
+def _score_and_status(grammar: Grammar, match: re.Match[str] | None) -> tuple[float, str]:
+    if match is None:
         return math.nan, "unread"
-    score = grammar.value(found)
+    score = grammar.value(match)
     return score, "off_scale" if math.isnan(score) else "ok"
-
-
-# --- the reply --------------------------------------------------------------------------------------------------
 
 
 def extract(
@@ -109,25 +106,34 @@ def extract(
     Reading(rows=[RatingRow(score=4.0, weight=1.0, status='ok', low=nan, high=nan)], open=[])
     """
     grammar, text = grammar_of(scale, answer), _as_text(unmarked(choice.content))
-    found = grammar.find(text)
-    silent = _why_silent(choice, found)
+    match = grammar.find(text)
+    silent = ""  # why there is no answer in the text
+    if choice.refusal or choice.finish == "content_filter":
+        silent = "refused"
+    elif match is None:
+        silent = "truncated" if choice.finish == "length" else "unread"
     if silent == "refused" or (silent and not logprobs):
         return _no_score(silent)
     if not logprobs:
-        return Reading([_drawn_row(choice, grammar, text, found)], [])
+        score, status = _score_and_status(grammar, match)
+        # a 1 at which the reply was cut off may have become a 10
+        cut_off = choice.finish == "length" and match is not None and match.end() == len(text)
+        if cut_off and match and grammar.meaning(_as_bytes(match["value"])).longer:
+            score, status = math.nan, "truncated"
+        return Reading([RatingRow(score, 1.0, status)], [])
     # the place of the answer is declared, whichever token was drawn there
-    slot = found.start("slot") if found else grammar.slot(text)
+    slot = match.start("slot") if match else grammar.slot(text)
     if silent and (slot is None or not text or not choice.tokens):
         return _no_score(silent)
     # where the answer is 3/10 on a scale that ends at 5, the others in its list are meant so, too
-    other = "off_scale" if found and grammar.is_of_another(found) else ""
+    other = "off_scale" if match and grammar.is_of_another(match) else ""
     if trouble := _why_untrusted(choice) or other:
         return _no_score(trouble)
-    start = _answer_offset(choice, text, grammar, found, slot)
+    start = _answer_offset(choice, text, grammar, match, slot)
     if start is None:
         return _no_score(silent or "unread")
     # a number off the scale can begin with one that is on it (7.5, 100)
-    stray = found is not None and math.isnan(grammar.value(found))
+    stray = match is not None and math.isnan(grammar.value(match))
     return _Mass(grammar, choice, continued or {}, silent, stray=stray).read(start, floor)
 
 
@@ -140,52 +146,6 @@ def _no_score(status: str) -> Reading:
     return Reading([RatingRow(math.nan, 1.0, status)], [])
 
 
-def _why_silent(choice: Choice, found: re.Match[str] | None) -> str:
-    """Why there is no answer in the text; empty where there is one."""
-    if choice.refusal or choice.finish == "content_filter":
-        return "refused"
-    if found is not None:
-        return ""
-    return "truncated" if choice.finish == "length" else "unread"
-
-
-def _drawn_row(choice: Choice, grammar: Grammar, text: str, found: re.Match[str] | None) -> RatingRow:
-    """The row of a reply that is one draw."""
-    score, status = _score_and_status(grammar, found)
-    # a 1 at which the reply was cut off may have become a 10
-    if choice.finish == "length" and found and found.end() == len(text) and _may_go_on(grammar, found["value"]):
-        score, status = math.nan, "truncated"
-    return RatingRow(score, 1.0, status)
-
-
-def _may_go_on(grammar: Grammar, label: str) -> bool:
-    return bool(grammar.meaning(_as_bytes(label)).longer)
-
-
-def _answer_offset(
-    choice: Choice, text: str, grammar: Grammar, found: re.Match[str] | None, slot: int | None
-) -> int | None:
-    """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
-    whole = b"".join(choice.tokens)
-    shift = message_offset(choice.tokens, _as_bytes(text))
-    if shift < 0:
-        there = grammar.find(_as_text(whole))
-        if there is None or found is None or there["value"] != found["value"]:
-            return _offset_by_ascii(whole, _as_bytes(text[:slot])) if found and UNKNOWN in whole else None
-        text, shift, slot = _as_text(whole), 0, there.start("slot")
-    return answer_start(whole, shift + len(_as_bytes(text[:slot])))
-
-
-def _offset_by_ascii(whole: bytes, before: bytes) -> int | None:
-    """Where what stands before the answer ends in tokens that do not say how other characters are spelt."""
-    plain = _NOT_ASCII.sub(b"", before)
-    if before[-1:].isascii() and _NOT_ASCII.sub(b"", whole).startswith(plain):
-        return (
-            next(islice((i + 1 for i, byte in enumerate(whole) if byte < 0x80), len(plain) - 1, None)) if plain else 0
-        )
-    return None
-
-
 def _why_untrusted(choice: Choice) -> str:
     """What keeps the reported probabilities from being those that the model drew from."""
     if not has_logprobs(choice):
@@ -194,6 +154,27 @@ def _why_untrusted(choice: Choice) -> str:
     own = array("f", choice.logprobs)
     signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
     return "constrained" if any(_was_forced(choice, place) for place in signs) else ""
+
+
+def _answer_offset(
+    choice: Choice, text: str, grammar: Grammar, match: re.Match[str] | None, slot: int | None
+) -> int | None:
+    """Where the answer begins in what the tokens spell; None where tokens and message disagree about it."""
+    whole, before = b"".join(choice.tokens), _as_bytes(text[:slot])
+    shift = message_offset(choice.tokens, _as_bytes(text))
+    if shift >= 0:
+        return answer_start(whole, shift + len(before))
+    there = grammar.find(_as_text(whole))
+    if there is not None and match is not None and there["value"] == match["value"]:
+        return answer_start(whole, len(_as_bytes(_as_text(whole)[: there.start("slot")])))
+    # tokens that do not say how other characters are spelt: as many of ASCII stand before the answer
+    plain = _NOT_ASCII.sub(b"", before)
+    if not match or UNKNOWN not in whole or not before[-1:].isascii():
+        return None
+    if not _NOT_ASCII.sub(b"", whole).startswith(plain):
+        return None
+    ends = (i + 1 for i, byte in enumerate(whole) if byte < 0x80)
+    return next(islice(ends, len(plain) - 1, None)) if plain else 0
 
 
 def _was_forced(choice: Choice, place: int) -> bool:
@@ -258,13 +239,23 @@ class _Mass:
         here = choice.tokens[place][len(lead) :]
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
-        if here not in top and any(map(_is_inner, top)) and not _ends_inside(begun):
+        if (
+            here not in top
+            and any(0x80 <= int.from_bytes(piece[:1]) < 0xC0 for piece in top)
+            and not _ends_inside(begun)
+        ):
             # some show of a character the last part alone: what the list would have been is not known
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""
-        self._unseen(begun, share * (1.0 - sum(top.values()) - sum(again.values())))
+        # what the list does not show may be any label that can follow, in spellings that it does not show either
+        if (rest := share * (1.0 - sum(top.values()) - sum(again.values()))) > _FLOAT_NOISE:
+            self.hidden += rest
+            self.absent |= _possible(self.grammar.meaning(begun))
         for piece, p in again.items():  # two tokens that read the same, or one told twice
-            self._doubt(self.grammar.meaning(begun + piece), share * p)
+            if values := _possible(self.grammar.meaning(begun + piece)):
+                self._undecide(values, share * p)
+            else:
+                self.off += share * p
         follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
         return self._spread(choice, place, lead, begun, top, share, follow=follow)
 
@@ -303,10 +294,10 @@ class _Mass:
     def _add_empty(self, choice: Choice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
         """A token without text: the end of the reply, a blank alone, or a part of a character."""
         meaning = self.grammar.meaning(begun)
-        told = sum(not token and p > 0 for token, p in choice.lists[place]) == 1
-        if drawn and told and not any(choice.tokens[place:]):
+        once = sum(not token and p > 0 for token, p in choice.lists[place]) == 1
+        if drawn and once and not any(choice.tokens[place:]):
             return self._settle_drawn(Meaning(meaning.value, frozenset()), p)
-        if drawn and told and place + 1 in choice.lists and not self.grammar.beyond_ascii:
+        if drawn and once and place + 1 in choice.lists and not self.grammar.beyond_ascii:
             return self.add(choice, place + 1, b"", begun, p)
         # neither a blank nor the end makes another label of one that is whole
         if math.isnan(meaning.value) or self.grammar.beyond_ascii:
@@ -331,12 +322,6 @@ class _Mass:
             ends = (*_possible(meaning), *self.ends.get(value, ()))
             self.ends[value] = (min(ends), max(ends))
 
-    def _doubt(self, meaning: Meaning, p: float) -> None:
-        if values := _possible(meaning):
-            self._undecide(values, p)
-        else:
-            self.off += p
-
     def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
         """The beginning of several labels: settled as another reply continues it, or left open."""
         prefix = _as_text(self.before + text)
@@ -351,12 +336,6 @@ class _Mass:
     def _undecide(self, values: Collection[float], p: float) -> None:
         ends = (min(values), max(values))
         self.undecided[ends] = self.undecided.get(ends, 0.0) + p
-
-    def _unseen(self, begun: bytes, rest: float) -> None:
-        """What the list does not show may be any label that can follow, in spellings that it does not show either."""
-        if rest > _FLOAT_NOISE:
-            self.hidden += rest
-            self.absent |= _possible(self.grammar.meaning(begun))
 
     def rows(self, floor: float) -> list[RatingRow]:
         faint = {value: p for value, p in self.score.items() if p < floor}
@@ -393,15 +372,23 @@ def _spelling_shares(
     """
     top, again, beyond = dict(listed), dict[bytes, float](), 0.0
     reported = fitting = sum(top.values() if len(top) == len(listed) else [p for _, p in listed])
-    if reported > 1.0 + _ROUNDING or _tells_twice(listed, top):
+    if reported > 1.0 + _ROUNDING:
         return None
+    if len(top) < len(listed):  # two tokens can read the same, but not be as likely to the last digit
+        readable = [one for one in listed if one[0] and UNKNOWN not in one[0]]
+        if len(set(readable)) < len(readable):
+            return None
     if lead or len(top) < len(listed):
         top = {}
         for token, p in listed:
-            if token.startswith(lead) or lead.startswith(token):
-                _gather(top, again, token[len(lead) :], p)
-            else:
+            piece = token[len(lead) :]
+            if not (token.startswith(lead) or lead.startswith(token)):
                 beyond += p
+            elif piece in top and piece and UNKNOWN not in piece:  # the smaller of the two is kept apart
+                again[piece] = again.get(piece, 0.0) + min(p, top[piece])
+                top[piece] = max(p, top[piece])
+            else:
+                top[piece] = top.get(piece, 0.0) + p
         fitting = reported - beyond
     # rounded probabilities may add up to a little more than 1
     total = max(fitting, 1.0 - beyond)
@@ -410,30 +397,7 @@ def _spelling_shares(
     return top, again
 
 
-def _tells_twice(listed: list[tuple[bytes, float]], top: Mapping[bytes, float]) -> bool:
-    """Whether a list has a token twice: two can read the same, but not be as likely to the last digit."""
-    if len(top) == len(listed):
-        return False
-    known = [one for one in listed if one[0] and UNKNOWN not in one[0]]
-    return len(set(known)) < len(known)
-
-
-def _gather(top: dict[bytes, float], again: dict[bytes, float], piece: bytes, p: float) -> None:
-    """Add to the probability of a spelling; where it has one, the smaller of the two is kept apart."""
-    if piece in top and piece and UNKNOWN not in piece:
-        again[piece] = again.get(piece, 0.0) + min(p, top[piece])
-        top[piece] = max(p, top[piece])
-    else:
-        top[piece] = top.get(piece, 0.0) + p
-
-
-def _is_inner(piece: bytes) -> bool:
-    """Whether a text begins inside a character."""
-    return 0x80 <= int.from_bytes(piece[:1]) < 0xC0
-
-
 def _ends_inside(text: bytes) -> bool:
-    """Whether a text ends inside a character."""
     return "\udc80" <= _as_text(text)[-1:] <= "\udcff"
 
 

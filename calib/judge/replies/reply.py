@@ -223,21 +223,21 @@ def _reply_of(body: _SentReply) -> Reply:
         raise ValueError("the reply has no `choices`")
     usage = body.usage or _SentUsage()
     counts = [min(max(count or 0, 0), _MOST_TOKENS) for count in (usage.prompt_tokens, usage.completion_tokens)]
-    return Reply([_choice_of(choice) for choice in body.choices], *counts)
-
-
-def _choice_of(choice: _SentChoice) -> Choice:
-    message = choice.message or _SentMessage()
-    places = (choice.logprobs and choice.logprobs.content) or []
-    content = (message.content or "").encode("utf-8", "surrogatepass")
-    spell = _speller(places, content)
-    tokens = spell(places)
-    readable = _readable_places(tokens, content)
-    # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
-    told = len(readable) < len(places) and _text_bytes("".join([one.token for one in places])) == b"".join(tokens)
-    lists = _candidates_at(readable, [places[i].top_logprobs for i in readable], spell, by_text=told)
-    own = _packed_float32([place.logprob for place in places])
-    return Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists)
+    choices = []
+    for choice in body.choices:
+        message = choice.message or _SentMessage()
+        places = (choice.logprobs and choice.logprobs.content) or []
+        content = _text_bytes(message.content or "")
+        spell = _speller(places, content)
+        tokens = spell(places)
+        readable = _readable_places(tokens, content)
+        # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
+        texts = _text_bytes("".join([one.token for one in places])) if len(readable) < len(places) else None
+        raws = [places[i].top_logprobs for i in readable]
+        lists = _candidates_at(readable, raws, spell, by_text=texts == b"".join(tokens))
+        own = _packed_float32([place.logprob for place in places])
+        choices.append(Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists))
+    return Reply(choices, *counts)
 
 
 def _candidates_at(
@@ -245,7 +245,9 @@ def _candidates_at(
 ) -> dict[int, Candidates]:
     """The lists by their places; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
     if not by_text:
-        return {i: found for i, raw in zip(readable, raws, strict=True) if (found := _candidates_of(raw, spell))}
+        return {
+            i: candidates for i, raw in zip(readable, raws, strict=True) if (candidates := _candidates_of(raw, spell))
+        }
     sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws))  # in one piece, as all that follows
     texts = [one for listed in sent if listed for one in listed]
     tokens, logprobs = _plain_tokens(texts), _packed_float32([one.logprob for one in texts])
@@ -255,13 +257,12 @@ def _candidates_at(
             begin, end = end, end + len(listed)
             if plain := tokens[begin:end] or _plain_tokens(listed):
                 lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
-            elif found := _candidates_of(raw, spell):
-                lists[i] = found
+            elif candidates := _candidates_of(raw, spell):
+                lists[i] = candidates
     return lists
 
 
 def _candidates_of(raw: msgspec.Raw, spell: _Speller) -> Candidates | None:
-    """A list as it was sent."""
     listed = _CANDIDATES_JSON.decode(raw)
     return Candidates(spell(listed), _packed_float32([one.logprob for one in listed])) if listed else None
 
@@ -289,7 +290,11 @@ def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[byte
     tokens = [bytes(one.raw) if one.raw else _text_bytes(one.token) for one in entries]
     whole = b"".join(tokens)
     if not literal and (b"<0x" in whole or b"\\x" in whole):
-        tokens = [_named_bytes(token) for token in tokens]
+        for place, token in enumerate(tokens):
+            if _BYTE_NAMES.fullmatch(token):
+                tokens[place] = bytes.fromhex(token.replace(b"<0x", b"").replace(b">", b"").decode())
+            elif escaped := _ESCAPED.fullmatch(token):
+                tokens[place] = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), escaped[1])
     elif whole.isascii():
         return tokens
     return [unmarked(token) for token in tokens]
@@ -297,15 +302,6 @@ def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[byte
 
 def _text_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _named_bytes(token: bytes) -> bytes:
-    """What a token says that is written as the names of bytes; another as it is."""
-    if _BYTE_NAMES.fullmatch(token):
-        return bytes.fromhex(token.replace(b"<0x", b"").replace(b">", b"").decode())
-    if found := _ESCAPED.fullmatch(token):
-        return _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), found[1])
-    return token
 
 
 def from_byte_level(token: bytes) -> bytes:
@@ -328,13 +324,15 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     whole = b"".join(tokens)
     message = max(message_offset(tokens, unmarked(content)), 0)
     thoughts = (
-        [found.end() for found in _THOUGHTS_END_BYTES.finditer(whole, message)]
-        if b">" in whole or b"]" in whole
-        else []
+        [mark.end() for mark in _THOUGHTS_END_BYTES.finditer(whole, message)] if b">" in whole or b"]" in whole else []
     )
     start = thoughts[-1] if thoughts else message
     name = _NAME_AT_START.match(whole, start)
-    leads = _score_leads(whole, message)
+    # where score lines and keys end
+    lower = whole.lower()  # the pattern is slow to find its first letter
+    words = [place for word in (b"score", b"rating") if (place := lower.find(word, message)) >= 0]
+    names = _SCORE_NAMES.finditer(whole, min(words)) if words else ()
+    leads = [mark.end(group) for mark in names for group in (1, 2) if mark[group]]
     begins = list(accumulate(map(len, tokens), initial=0))
     places: set[int] = set()
     for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
@@ -342,14 +340,6 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
         place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
         places.update(_label_places(tokens, place, begin - begins[place]), empty_before(tokens, place))
     return sorted(places)
-
-
-def _score_leads(whole: bytes, start: int) -> list[int]:
-    """Where score lines and keys end."""
-    lower = whole.lower()  # the pattern is slow to find its first letter
-    begins = [place for name in (b"score", b"rating") if (place := lower.find(name, start)) >= 0]
-    names = _SCORE_NAMES.finditer(whole, min(begins)) if begins else ()
-    return [found.end(group) for found in names for group in (1, 2) if found[group]]
 
 
 def empty_before(tokens: Sequence[bytes], place: int) -> range:
@@ -378,28 +368,28 @@ def _label_places(tokens: list[bytes], place: int, inside: int) -> range:
 def _repaired_reply(body: bytes) -> _SentReply:
     """The same in that form: wrong types left out, NaN as null; a ValueError if it is no chat completion at all."""
     try:
-        given = json.loads(body, parse_constant={"Infinity": math.inf}.get)
+        reply = json.loads(body, parse_constant={"Infinity": math.inf}.get)
     except (ValueError, RecursionError):
-        given = None
-    choices = given.get("choices") if isinstance(given, dict) else None
+        reply = None
+    choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("the reply is no chat completion with `choices`")
-    counts = {name: _field(given.get("usage"), name) for name in ("prompt_tokens", "completion_tokens")}
+    counts = {name: _field(reply.get("usage"), name) for name in ("prompt_tokens", "completion_tokens")}
     usage = {name: count for name, count in counts.items() if type(count) is int}
-    return msgspec.convert({"choices": [_mended_choice(one) for one in choices], "usage": usage}, _SentReply)
-
-
-def _mended_choice(choice: Any) -> dict[str, Any]:
-    message, places = _field(choice, "message"), _list_field(_field(choice, "logprobs"), "content")
-    content = _field(message, "content")
-    return {
-        "message": {
-            "content": content if isinstance(content, str) else None,
-            "refusal": _text_field(message, "refusal"),
-        },
-        "finish_reason": _text_field(choice, "finish_reason"),
-        "logprobs": {"content": [_mended_entry(place) | {"top_logprobs": _mended_top(place)} for place in places]},
-    }
+    mended = []
+    for choice in choices:
+        message, entries = _field(choice, "message"), []
+        for place in _list_field(_field(choice, "logprobs"), "content"):
+            top = json.dumps([_mended_entry(entry) for entry in _list_field(place, "top_logprobs")]).encode()
+            entries.append(_mended_entry(place) | {"top_logprobs": msgspec.Raw(top)})
+        content = _field(message, "content")
+        content = content if isinstance(content, str) else None
+        mended.append({
+            "message": {"content": content, "refusal": _text_field(message, "refusal")},
+            "finish_reason": _text_field(choice, "finish_reason"),
+            "logprobs": {"content": entries},
+        })  # fmt: skip
+    return msgspec.convert({"choices": mended, "usage": usage}, _SentReply)
 
 
 def _mended_entry(entry: Any) -> dict[str, Any]:
@@ -409,10 +399,6 @@ def _mended_entry(entry: Any) -> dict[str, Any]:
     # a whole number may be too large for a float
     share = float(min(max(logprob, _IMPOSSIBLE), -_IMPOSSIBLE)) if type(logprob) in (int, float) else None
     return {"bytes": spelt, "logprob": share}
-
-
-def _mended_top(place: Any) -> msgspec.Raw:
-    return msgspec.Raw(json.dumps([_mended_entry(entry) for entry in _list_field(place, "top_logprobs")]).encode())
 
 
 def _text_field(value: Any, name: str) -> str:

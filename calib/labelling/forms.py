@@ -22,12 +22,12 @@ _PICTURES |= dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), 0xFFFD)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class Record:
     """What has to come back with an answer."""
 
     page: str
     item: str
-    meant: str  # the annotator whom it is for; empty where that was left open
+    annotator: str  # whom it is for; empty where that was left open
     position: int  # in that annotator's order, from 1
     swapped: bool
     criteria: tuple[Criterion, ...]
@@ -37,9 +37,9 @@ class Carried:
 class Filled:
     """One item as somebody filled it in."""
 
-    carried: Carried
+    record: Record
     account: str  # who did, as the tool calls them
-    said: Mapping[str, Any]  # what was chosen or typed, by the criterion's code; what was left empty is missing
+    answers: Mapping[str, Any]  # what was chosen or typed, by the criterion's code; what was left empty is missing
     where: str  # file and row, or task
     comment: str = ""
     seconds: float = math.nan  # of all its answers together
@@ -97,32 +97,32 @@ def task_told(task: Task) -> str:
     return legible("\n\n".join(filter(None, (task.guideline, *lines))))
 
 
-def carried(task: Task, sheet: Sheet, position: int, asked: Asked) -> dict[str, Any]:
+def record_of(task: Task, sheet: Sheet, position: int, item: Asked) -> dict[str, Any]:
     """What a file takes along with an item, as JSON has it."""
     return {
         "page": task.page,
-        "item": veiled(asked.item),
+        "item": veiled(item.item),
         "annotator": legible(sheet.annotator),
         "position": position,
-        "swapped": asked.swapped,
+        "swapped": item.swapped,
         "criteria": [[one.name, one.scale, list(map(list, one.levels))] for one in task.criteria],
     }
 
 
-def carried_back(value: Any, where: str) -> Carried:
+def read_record(value: Any, where: str) -> Record:
     """The same, read back."""
     try:
-        told = json.loads(value) if isinstance(value, str) else value
+        held = json.loads(value) if isinstance(value, str) else value
         criteria = tuple(
             Criterion(str(name), "", str(scale), tuple(Level(float(value), str(word)) for value, word in levels))
-            for name, scale, levels in told["criteria"]
+            for name, scale, levels in held["criteria"]
         )
-        return Carried(
-            page=str(told["page"]),
-            item=unveiled(told["item"]),
-            meant=str(told["annotator"]),
-            position=int(told["position"]),
-            swapped=bool(told["swapped"]),
+        return Record(
+            page=str(held["page"]),
+            item=unveiled(held["item"]),
+            annotator=str(held["annotator"]),
+            position=int(held["position"]),
+            swapped=bool(held["swapped"]),
             criteria=criteria,
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -130,98 +130,92 @@ def carried_back(value: Any, where: str) -> Carried:
         raise TableError(f"{where}: {rule}, but that is missing or was changed.") from None
 
 
-def score_of(given: Any, criterion: Criterion) -> float | None:
+def score_of(answer: Any, criterion: Criterion) -> float | None:
     """The score that was chosen or typed, None for "cannot say"; a `ValueError` if it is neither.
 
     Examples
     --------
     >>> tone = Criterion("tone", "", "0|1", (Level(0, "rude"), Level(1, "kind")))
-    >>> [score_of(given, tone) for given in (1, "1.0", " Kind", "0 rude", "cannot say")]
+    >>> [score_of(answer, tone) for answer in (1, "1.0", " Kind", "0 rude", "cannot say")]
     [1.0, 1.0, 1.0, 0.0, None]
     """
-    text = _folded(given)
+    text = _folded(answer)
     if text in (CANNOT, CANNOT_SAY):
         return None
-    for forms in _forms(criterion):
+    # what a level may be called, the surest first; a word that two levels have calls none of them
+    words = [_folded(legible(one.word)) for one in criterion.levels]
+    for forms in (
+        {_folded(f"{number_text(one.value)} {legible(one.word)}"): one.value for one in criterion.levels},
+        {number_text(one.value): one.value for one in criterion.levels},
+        {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1},
+    ):
         if text in forms:
             return float(forms[text])
     score = float(text.replace(",", ".") if "_" not in text else "")
     ends = parse_scale(criterion.scale)
-    known = [one.value for one in criterion.levels]
-    if ends is None or not (score in known if known else ends.low <= score <= ends.high):
+    values = [one.value for one in criterion.levels]
+    if ends is None or not (score in values if values else ends.low <= score <= ends.high):
         raise ValueError
     return score
 
 
-def _folded(given: Any) -> str:
-    return " ".join(str(given).split()).casefold()
-
-
-def _forms(criterion: Criterion) -> Iterator[dict[str, float]]:
-    """What a level may be called, the surest first; a word that two levels have calls none of them."""
-    yield {_folded(f"{number_text(one.value)} {legible(one.word)}"): one.value for one in criterion.levels}
-    yield {number_text(one.value): one.value for one in criterion.levels}
-    words = [_folded(legible(one.word)) for one in criterion.levels]
-    yield {word: one.value for word, one in zip(words, criterion.levels, strict=True) if words.count(word) == 1}
+def _folded(answer: Any) -> str:
+    return " ".join(str(answer).split()).casefold()
 
 
 def answers_of(filled: Sequence[Filled]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
     # those the items were meant for, where each of them had an account; else the accounts
-    seen = {(one.carried.meant, one.account) for one in filled}
-    meant, accounts = {one for one, _ in seen}, {account for _, account in seen}
-    each_their_own = "" not in meant and len(meant) == len(accounts) == len(seen)
-    first = {one.carried.page: one for one in reversed(filled)}
+    pairs = {(one.record.annotator, one.account) for one in filled}
+    names, accounts = {name for name, _ in pairs}, {account for _, account in pairs}
+    each_their_own = "" not in names and len(names) == len(accounts) == len(pairs)
+    first = {one.record.page: one for one in reversed(filled)}
     if len(first) > 1:
         one, other = list(first.values())[:2]
         raise TableError(f"{one.where}: is of another page than {other.where}.")
     rows: dict[Any, tuple[dict[str, Any], str]] = {}
     for one in filled:
-        for row in _rows(one, one.carried.meant if each_their_own else one.account):
-            _kept(row, one.where, rows)
+        for row in _rows(one, one.record.annotator if each_their_own else one.account):
+            # the same answer twice is one; of two that differ a later one may count, if there are times
+            key = (row["item"], row["criterion"], row["rater"], row["time"])
+            before, where = rows.setdefault(key, (row, one.where))
+            if (before["score"], before["status"]) != (row["score"], row["status"]):
+                twice = (
+                    f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {where}"
+                )
+                raise TableError(f"{one.where}: {twice}: delete one of them.")
     kinds = {"score": float, "seconds": float, "position": int, "swapped": bool}
     columns = {name: [row[name] for row, _ in rows.values()] for name in ANSWERS}
     return pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
 
 
-def _kept(row: dict[str, Any], where: str, rows: dict[Any, tuple[dict[str, Any], str]]) -> None:
-    """The same answer twice is one; of two that differ a later one may count, if there are times."""
-    before, other = rows.setdefault((row["item"], row["criterion"], row["rater"], row["time"]), (row, where))
-    if (before["score"], before["status"]) != (row["score"], row["status"]):
-        told = f"{row['item']!r} has another answer to {row['criterion']!r} by {row['rater']!r} than in {other}"
-        raise TableError(f"{where}: {told}: delete one of them.")
-
-
 def _rows(filled: Filled, rater: str) -> Iterator[dict[str, Any]]:
-    asked = coded(filled.carried.criteria)
-    for code, given in filled.said.items():
-        criterion = asked[code]
+    item, criteria = filled.record, coded(filled.record.criteria)
+    for code, answer in filled.answers.items():
+        criterion = criteria[code]
         try:
-            score = score_of(given, criterion)
+            score = score_of(answer, criterion)
         except ValueError:
             rule = f"{criterion.name!r} must be {scale_told(criterion)}"
-            raise TableError(f"{filled.where}: {rule}, but got {given!r}.") from None
+            raise TableError(f"{filled.where}: {rule}, but got {answer!r}.") from None
+        ends = parse_scale(criterion.scale)
+        if score is not None and item.swapped and ends is not None:  # a pair that was shown the other way round
+            score = ends.low + ends.high - score
         yield {
-            "item": filled.carried.item,
+            "item": item.item,
             "criterion": criterion.name,
             "rater": rater,
             "scale": criterion.scale,
             "method": "human",
-            "score": None if score is None else _turned(score, criterion) if filled.carried.swapped else score,
+            "score": score,
             "status": CANNOT_SAY if score is None else "ok",
-            "seconds": filled.seconds / len(filled.said),
+            "seconds": filled.seconds / len(filled.answers),
             "time": filled.time,
             "comment": filled.comment,
-            "position": filled.carried.position,
-            "swapped": filled.carried.swapped,
-            "page": filled.carried.page,
+            "position": item.position,
+            "swapped": item.swapped,
+            "page": item.page,
         }
-
-
-def _turned(score: float, criterion: Criterion) -> float:
-    """A score of a pair that was shown the other way round."""
-    ends = parse_scale(criterion.scale)
-    return score if ends is None else ends.low + ends.high - score
 
 
 def utc(text: Any) -> str:

@@ -1,0 +1,208 @@
+"""Rows of results: Ragas' frame, MLflow's traces, LangSmith's and Braintrust's evaluations."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from calib.adapters.row import Row, lines_of, number, rows_of, text_of, why_missing
+from calib.table import TableError, read_frame
+
+_IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
+# what is no metric
+_TEXTS = {
+    "user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "retrieved_context_ids",
+    "reference_context_ids", "multi_responses", "rubrics", "rubric", "reference_tool_calls", "reference_topics",
+    "persona_name", "query_style", "query_length", "synthesizer_name",
+    "", "Unnamed: 0", "index", "id",
+}  # fmt: skip
+_OF_SAMPLE = ("response", "retrieved_contexts", "reference")
+
+# --- Ragas: the frame of `evaluate(...).to_pandas()` as csv or jsonl; a column for each metric ------------------------
+
+
+def is_ragas(name: str, head: str) -> bool:
+    """Whether a file has the columns of a sample."""
+    first = head.partition("\n")[0]
+    return name.endswith((".csv", ".jsonl")) and "user_input" in first and any(name in first for name in _OF_SAMPLE)
+
+
+def read_ragas(path: Path) -> Iterator[Row]:
+    """One row per metric and sample; a metric that failed left a gap, without a reason."""
+    rows = [*lines_of(path)] if path.suffix == ".jsonl" else read_frame(path, texts=_TEXTS).to_dict("records")
+    metrics = [name for name in dict.fromkeys(name for row in rows for name in row) if _is_metric(str(name), rows)]
+    if rows and not metrics:
+        raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
+    for row in rows:
+        for name in metrics:
+            value = number(row.get(name))
+            yield Row(
+                row,
+                str(name),
+                value,
+                "unread" if math.isnan(value) else "ok",
+                run="ragas",
+                source=text_of(row.get("user_input")),
+                output=text_of(row.get("response")),
+                reference=text_of(row.get("reference")),
+            )
+
+
+def _is_metric(name: str, rows: list[Any]) -> bool:
+    """Whether a column holds numbers for the most part, or nothing: a metric that failed leaves a gap, or words."""
+    if name in _TEXTS or _IDS.fullmatch(name):
+        return False
+    cells = [row.get(name) for row in rows]
+    filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
+    read = [cell for cell in filled if not math.isnan(number(cell))]
+    if 0 < 2 * len(read) <= len(filled):
+        message = f"column {name!r} holds {len(read)} numbers among words: it is no metric, and left out."
+        warnings.warn(f"not_read: {message}", stacklevel=2)
+    return not filled or 2 * len(read) > len(filled)
+
+
+# --- MLflow: traces as JSON with their assessments, or the `eval_results` frame; people's feedback comes along --------
+
+
+def read_mlflow(path: Path) -> Iterator[Row]:
+    """One row per feedback; expectations are references, and feedback that another replaced does not count."""
+    for record in rows_of(path):
+        info = record.get("info") if isinstance(record, dict) else None
+        if info is None and isinstance(record, dict) and "assessments" in record:
+            info = record
+        if not isinstance(info, dict):
+            raise TableError(f"{path.name}: must hold traces of MLflow, with `info.assessments`.")
+        feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one]
+        replaced = {one.get("overrides") for one in feedbacks if one.get("overrides")}
+        for one in feedbacks:
+            if one.get("valid") is not False and one.get("assessment_id") not in replaced:
+                yield _mlflow_row(record, info, one)
+
+
+def _mlflow_row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any]) -> Row:
+    feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
+    error, value = feedback.get("error") or {}, number(feedback.get("value"))
+    missing, tags = math.isnan(value), info.get("tags") or {}
+    about = info.get("trace_metadata") or {}
+    human = source.get("source_type") == "HUMAN"
+    digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
+    return Row(
+        record if "info" in record else {**record, "info": info},
+        str(one.get("assessment_name")),
+        value,
+        why_missing(error.get("error_message")) if missing else "ok",
+        item=text_of(info.get("trace_id")),
+        rater=text_of(source.get("source_id")) or ("human" if human else None)
+        if human or source.get("source_type") == "LLM_JUDGE"
+        else None,
+        prompt=f"{one.get('assessment_name')}-{digest[:6]}" if digest and not human else "",
+        method="human" if human else "sample",
+        run=f"mlflow|{meta.get('mlflow.assessment.sourceRunId') or about.get('mlflow.sourceRun') or ''}",
+        source=_plain(about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")),
+        output=_plain(about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")),
+        reference=text_of(tags.get("reference")),
+        reply=text_of(one.get("rationale")),
+    )
+
+
+def _plain(text: Any) -> str | None:
+    """MLflow keeps inputs and outputs as JSON within a text."""
+    if not isinstance(text, str):
+        return text_of(text)
+    try:
+        return text_of(json.loads(text))
+    except ValueError:
+        return text
+
+
+# --- LangSmith: rows of `evaluate` dumped as JSON, or its frame as csv ------------------------------------------------
+
+
+def is_langsmith(name: str, head: str) -> bool:
+    """Whether a file holds rows of an evaluation."""
+    if name.endswith(".csv"):
+        first = head.partition("\n")[0]
+        return "feedback." in first and "example_id" in first
+    return name.endswith((".json", ".jsonl")) and '"evaluation_results"' in head
+
+
+def read_langsmith(path: Path) -> Iterator[Row]:
+    """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
+    is_frame = path.suffix == ".csv"
+    records = [_langsmith_record(row) for row in read_frame(path).to_dict("records")] if is_frame else [*rows_of(path)]
+    results: list[list[dict[str, Any]]] = []
+    for record in records:
+        held = record.get("evaluation_results") if isinstance(record, dict) else None
+        rows = held.get("results") if isinstance(held, dict) else None
+        if not isinstance(rows, list):
+            raise TableError(f"{path.name}: must be rows of LangSmith's `evaluate`, with `evaluation_results.results`.")
+        results.append(rows)
+    read = (one for each in results for one in each if not math.isnan(number(one.get("score"))))
+    names = list(dict.fromkeys(one["key"] for one in read))
+    for record, each in zip(records, results, strict=True):
+        example, run = record.get("example") or {}, record.get("run") or {}
+        for name in names:
+            for one in [one for one in each if one["key"] == name] or [{}]:
+                value = number(one.get("score"))
+                yield Row(
+                    record,
+                    name,
+                    value,
+                    "failed" if math.isnan(value) else "ok",
+                    item=text_of(example.get("id")),
+                    system=text_of((example.get("metadata") or {}).get("system")),
+                    run=f"langsmith|{run.get('session_name') or ''}",
+                    source=text_of(example.get("inputs")),
+                    output=text_of(run.get("outputs")),
+                    reference=text_of(example.get("outputs")),
+                    reply=text_of(one.get("comment")),
+                )
+
+
+def _langsmith_record(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the frame, as the JSON has it."""
+    beside: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        head, dot, rest = str(name).partition(".")
+        if dot:
+            beside.setdefault(head, {})[rest] = value
+    results = [{"key": name, "score": value} for name, value in beside.get("feedback", {}).items()]
+    example = {"id": row.get("example_id"), "inputs": beside.get("inputs"), "outputs": beside.get("reference")}
+    evaluation = {"evaluation_results": {"results": results}}
+    return {"run": {"outputs": beside.get("outputs")}, "example": example, **evaluation, **row}
+
+
+# --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------
+
+
+def is_braintrust(name: str, head: str) -> bool:
+    """Whether a file holds rows of results, or the summary that the command line prints."""
+    is_result = all(f'"{key}"' in head for key in ("input", "output", "expected", "scores"))
+    return name.endswith((".json", ".jsonl")) and is_result and '"evaluation_results"' not in head
+
+
+def read_braintrust(path: Path) -> Iterator[Row]:
+    """One row per scorer and result; a scorer that failed left no trace but that the others' rows have its name."""
+    records = list(rows_of(path))
+    for record in records:
+        if not isinstance(record, dict) or not isinstance(record.get("scores"), dict):
+            raise TableError(f"{path.name}: must be rows of results with `scores`, as `Eval(...).results` has them.")
+    held = [pair for record in records for pair in record["scores"].items()]
+    names = list(dict.fromkeys(name for name, value in held if value is None or not math.isnan(number(value))))
+    for record in records:
+        meta = record.get("metadata") or {}
+        texts = {name: record.get(name) for name in ("input", "output", "expected")}
+        texts |= {"item": meta.get("item") or meta.get("id"), "system": meta.get("system")}
+        texts = {name: None if value is None else str(value) for name, value in texts.items()}
+        for name in names:
+            value = number(record["scores"].get(name))
+            yield Row(
+                record, name, value, "failed" if math.isnan(value) else "ok",
+                item=texts["item"], system=texts["system"], scale="0..1", run="braintrust",
+                source=texts["input"], output=texts["output"], reference=texts["expected"],
+            )  # fmt: skip
