@@ -105,15 +105,10 @@ def ppi_bootstrap(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
 
-    Returns
-    -------
-    BootstrapEstimate
-
     Raises
     ------
     ValueError
-        If shapes differ, a value is missing, there are fewer than 10 labels, or the statistic is not defined on
-        the data or on half of the resamples.
+        If there are fewer than 10 labels, or the statistic is not defined on the data or on half of the resamples.
 
     Notes
     -----
@@ -148,13 +143,21 @@ def ppi_bootstrap(
     label, own, judge = (float(value(*part)) for part in sample.parts())
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
-    labels, judged = _resampled(value, sample, count, draw)
+    labels, judged = np.empty(count), np.empty(count)
+    size = max(1, _BATCH // n)
+    for start in progress(range(0, count, size), "resamples"):
+        stop = min(start + size, count)
+        labels[start:stop], judged[start:stop] = sample.resampled(value, draw.integers(0, n, (stop - start, n)))
     kept = np.isfinite(labels + judged)
     missing = count - int(kept.sum())
     if missing > count / 2:
-        given = f"is not on {missing} of {count}"
-        raise ArgumentError("statistic", "must be defined on most resamples", given)
+        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
     labels, judged = labels[kept], judged[kept]
+    undefined = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
+    cautions = [undefined] if missing else []
+    if (values := len(np.unique(labels))) < min(_LUMPS, len(labels) / 10):
+        text = f"the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
+        cautions.append(f"lumpy: {text}")
     spread = float(judged.var(ddof=1))
     lam = float(np.cov(labels, judged)[0, 1] / ((1 + n / rest) * spread)) if spread > 0 else 0.0
     far = judge + np.sqrt(spread * n / rest) * draw.standard_normal(len(labels))
@@ -173,7 +176,7 @@ def ppi_bootstrap(
         n_resamples=count,
         n_undefined=missing,
         statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=_resampling_doubts(missing, labels),
+        warnings=tuple(cautions),
     )
 
 
@@ -191,14 +194,6 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     cross, square = (np.sum(a * c) - c * a * n / (n - 1) for a, c in ((a, b), (b, b)))
     lam = np.divide(cross, (1 + n / rest) * square, out=np.zeros(n), where=square > 0)
     return float(np.sqrt((n - 1) / n * np.sum((v := labels - lam * (judged - judge)) ** 2 - v.mean() ** 2)))
-
-
-def _resampling_doubts(missing: int, labels: Floats) -> tuple[str, ...]:
-    """Undefined resamples, and a statistic that jumps between a few values: it has no interval to speak of."""
-    count, values = missing + len(labels), len(np.unique(labels))
-    left = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
-    lumpy = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
-    return (left,) * (missing > 0) + (lumpy,) * (values < min(_LUMPS, len(labels) / 10))
 
 
 def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
@@ -240,18 +235,18 @@ def _sample_of(
     if (x is None) != (x_unlabeled is None):
         rule = "must be given exactly when {0} is"
         raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
-    given, given_rest = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
-    check.same_length(y=data.y, X=given)
-    check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
-    return _Sample(data.y, data.f, data.loose(), given, given_rest)
+    own, beside = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
+    check.same_length(y=data.y, X=own)
+    check.same_length(f_unlabeled=data.loose(), X_unlabeled=beside)
+    return _Sample(data.y, data.f, data.loose(), own, beside)
 
 
 def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     """The statistic of the last axis of its first argument, whether or not it knows of axes."""
     try:
-        known = "axis" in inspect.signature(statistic).parameters
+        takes_axis = "axis" in inspect.signature(statistic).parameters
     except (TypeError, ValueError):  # some compiled functions do not say
-        known = False
+        takes_axis = False
 
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
@@ -265,17 +260,4 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
             return statistic(scores, *others)
         return np.array([float(statistic(*row)) for row in zip(scores, *others, strict=True)])
 
-    return by_axis if known else by_row
-
-
-def _resampled(
-    value: Callable[..., Any], sample: _Sample, count: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    n = len(sample.y)
-    labels, judged = np.empty(count), np.empty(count)
-    size = max(1, _BATCH // n)
-    for start in progress(range(0, count, size), "resamples"):
-        stop = min(start + size, count)
-        chosen = rng.integers(0, n, (stop - start, n))
-        labels[start:stop], judged[start:stop] = sample.resampled(value, chosen)
-    return labels, judged
+    return by_axis if takes_axis else by_row

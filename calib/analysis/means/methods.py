@@ -114,7 +114,13 @@ def _by_slope(data: Gold, options: Options) -> Found:
     elif data.drawn == "items":
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
-        parts = clustered(_sample(data), rule, finite=options.finite)
+        n, rest = len(data.y), data.rest_sets()
+        group = np.arange(n) if data.group is None else data.group
+        weight = np.ones(n) if data.weight is None else data.weight
+        weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
+        share = np.concatenate([weight, weight_rest])
+        sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
+        parts = clustered(sample, rule, finite=options.finite)
     two = options.yes_or_no and data.drawn == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
@@ -169,15 +175,6 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
-def _sample(data: Gold) -> Sample:
-    n, rest = len(data.y), data.rest_sets()
-    group = np.arange(n) if data.group is None else data.group
-    weight = np.ones(n) if data.weight is None else data.weight
-    weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
-    share = np.concatenate([weight, weight_rest])
-    return Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
-
-
 def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> Found:
     point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
@@ -205,8 +202,15 @@ def _by_labels(data: Gold, options: Options) -> Found:
 
 def _by_rectified(data: Gold, lam: Floats | float) -> Found:
     """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
-    each = np.broadcast_to(lam, len(data.y))
-    point, variance, df = _independent(data, each) if data.group is None else _summed(data, each)
+    each, n = np.broadcast_to(lam, len(data.y)), len(data.y)
+    mean_lam, rectified = float(each.mean()), data.y - each * (data.f - float(data.rest.mean))
+    if data.group is None:
+        gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
+        judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
+        parts = [(gold, n - 1), (judge, data.n_rest - 1)]
+    else:
+        parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
+    point, (variance, df) = float(rectified.mean()), _satterthwaite(parts)
     law = Student(point, np.sqrt(variance), df)
     return Found(point, float(law.error), df, float(np.mean(lam)), law)
 
@@ -244,17 +248,15 @@ def with_silent_judge(data: Gold) -> Gold:
 def _lam_without_each(data: Gold) -> Floats:
     """PPI++'s lambda for each gold item, tuned on the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        slope = _slope_without_item(data) if data.group is None else _slope_without_group(data)
+        if data.group is None:  # covariance without each item, over the variance of all judge scores, as in PPI++
+            n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
+            gap = float(data.f.mean() - data.rest.mean)
+            squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
+            covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
+            slope = covariance / ((1 + n / rest) * (squares / (n + rest - 1)))
+        else:
+            slope = _slope_without_group(data)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
-
-
-def _slope_without_item(data: Gold) -> Floats:
-    """Covariance without each item, over the variance of all judge scores, as in PPI++."""
-    n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
-    gap = float(data.f.mean() - data.rest.mean)
-    squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
-    covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
-    return np.asarray(covariance / ((1 + n / rest) * (squares / (n + rest - 1))))
 
 
 def _slope_without_group(data: Gold) -> Floats:
@@ -280,28 +282,17 @@ def _slope_without_group(data: Gold) -> Floats:
     return np.asarray((cross / square)[group])
 
 
-def _independent(data: Gold, lam: Floats) -> tuple[float, float, float]:
-    """Point, variance and degrees of freedom of independent items."""
-    n, mean_lam = len(data.y), float(lam.mean())
-    rectified = data.y - lam * (data.f - float(data.rest.mean))
-    gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
-    judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
-    return float(rectified.mean()), *_satterthwaite(((gold, n - 1), (judge, data.n_rest - 1)))
-
-
-def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
-    """The same with the errors of a group summed before they are squared."""
+def _parts_of_groups(data: Gold, errors: Floats, lam: float) -> list[tuple[float, int]]:
+    """Variances and degrees of freedom of groups with labels and without, whose errors are summed before the square."""
     group, group_rest, groups = _group_codes(data)
-    rectified = data.y - lam * (data.f - float(data.rest.mean))
-    error = _by_group(group, centred(rectified) / len(rectified), groups)
-    if lam.any() and data.n_rest:
-        error += _by_group(group_rest, float(lam.mean()) * _rest_errors(data), groups)
+    error = _by_group(group, errors, groups)
+    if lam and data.n_rest:
+        error += _by_group(group_rest, lam * _rest_errors(data), groups)
     gold, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
     rest &= ~gold
     if rest.sum() == 1:
         gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
-    return float(rectified.mean()), *_satterthwaite(parts)
+    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
 
 
 def _rest_errors(data: Gold) -> Floats:
