@@ -152,5 +152,10 @@ from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as
 from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
-from calib.gate.outcomes import GateCheck as GateCheck, GateOutcomes as GateOutcomes, gate_outcomes as gate_outcomes
-from calib.gate.plan import GatePlan as GatePlan, gate_plan as gate_plan
+from calib.gate.outcomes import (
+    GateCheck as GateCheck,
+    GateOutcomes as GateOutcomes,
+    GatePlan as GatePlan,
+    gate_outcomes as gate_outcomes,
+    gate_plan as gate_plan,
+)

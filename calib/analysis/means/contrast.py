@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.gold import Asked, Design, Drawn, Gold, design_of, gold_of
+from calib.analysis.means.gold import Design, Drawn, Gold, MeanOptions, design_of, gold_of
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
-from calib.analysis.means.methods import CUT, METHODS, Found, Options, centred, estimator_of, with_silent_judge
+from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -22,7 +22,7 @@ from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
 _NO_INTERVAL = Interval(np.nan, np.nan)
-_ASKED = (Asked.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
@@ -83,7 +83,7 @@ def ppi_difference(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     null: float = 0.0,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> DifferenceEstimate:
     r"""Mean human score of A less that of B, paired on the inputs on which both have a label.
 
@@ -147,9 +147,9 @@ def ppi_difference(
     for name in ("y_a", "y_b"):
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"), options.get("method"))
-    drawn = {name: value for name, value in options.items() if name not in _ASKED}
+    drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
     design = design_of(options.get("design"), cast(Drawn, drawn))
-    asked: dict[str, Any] = {
+    common: dict[str, Any] = {
         "bounds": ends,
         "step": step,
         "same_scale": options.get("same_scale"),
@@ -165,16 +165,16 @@ def ppi_difference(
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
     # labels of one system alone have no place with a design, and with what was published for pairs
     if estimator not in {"auto", "classical"} or any(column is not None for column in columns):
-        return _paired(both, f_unlabeled, design, asked, int(alone.sum()))
+        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
     if f_unlabeled is None:
         answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
         both = [values[answered] for values in both]
     if not alone.any() or f_unlabeled is not None:
-        return _paired(both, f_unlabeled, design, asked, int(alone.sum()))
-    either = _unpaired(arrays, design, asked)
-    if either.n_paired < asked["min_gold"]:
+        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
+    either = _unpaired(arrays, design, common)
+    if either.n_paired < common["min_gold"]:
         return either
-    pairs = _paired(both, None, design, asked, int(alone.sum()))
+    pairs = _paired(both, None, design, common, int(alone.sum()))
     width, of_either = (result.interval.high - result.interval.low for result in (pairs, either))
     return pairs if width < of_either else either
 
@@ -183,12 +183,12 @@ def _paired(
     arrays: Sequence[Floats],
     f_unlabeled: ArrayLike | Moments | None,
     design: Design,
-    asked: Mapping[str, Any],
+    common: Mapping[str, Any],
     n_alone: int,
 ) -> DifferenceEstimate:
     """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
     y_a, y_b, f_a, f_b = arrays
-    bounds, ends = asked["bounds"], None
+    bounds, ends = common["bounds"], None
     data = gold_of(y_a - y_b, f_a - f_b, f_unlabeled, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
@@ -197,7 +197,7 @@ def _paired(
         bounds = low - high, high - low
         # where a difference can lie of which one score is at an end of its scale and the other as it is on average
         ends = min(low - b, a - high), max(high - b, a - low)
-    options = replace(options_of(data, binary=False, **{**asked, "bounds": bounds}), ends=ends)
+    options = replace(options_of(data, binary=False, **{**common, "bounds": bounds}), ends=ends)
     result = estimated(data, options, cautions_of(design) + cautions_on(data, options))
     cells = {cell.name: getattr(result, cell.name) for cell in fields(MeanEstimate)}
     cells["estimand"] = f"{result.estimand} difference"
@@ -209,44 +209,44 @@ def _paired(
 # --- labels that need not be of the same inputs -----------------------------------------------------------------------
 
 
-def _unpaired(arrays: Mapping[str, Floats], design: Design, asked: Mapping[str, Any]) -> DifferenceEstimate:
+def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
     """Each system's own mean, and both put together with what the same inputs have in common."""
-    needs = METHODS[asked["estimator"]].needs
-    least = max(check.whole(asked["min_gold"], "min_gold", least=2) if needs.min_gold else 2, 2)
+    needs = METHODS[common["estimator"]].needs
+    least = max(check.whole(common["min_gold"], "min_gold", least=2) if needs.min_gold else 2, 2)
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
             rule = f"must have {least} gold labels at least" + " ({0} lowers that)" * (least > 2)
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_gold",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
-    pair = [_side(arrays, which, None, folds, asked) for which in "ab"]
+    pair = [_side(arrays, which, None, folds, common) for which in "ab"]
     if pair[0].options.binary != pair[1].options.binary:  # as yes or no only if both are
-        pair = [_side(arrays, which, False, folds, asked) for which in "ab"]
+        pair = [_side(arrays, which, False, folds, common) for which in "ab"]
     first, second = pair
-    (a, b), r, options = (side.found for side in pair), _correlation(first, second), first.options
+    (a, b), r, options = (side.mean for side in pair), _correlation(first, second), first.options
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
     law = alone = Apart(a, b, r, length)
     if METHODS[first.name].alone not in ("", first.name) and first.data.n_rest + second.data.n_rest > 0:
         silent = [side.silent() for side in pair]
-        alone = Apart(silent[0].found, silent[1].found, _correlation(*silent), length)
+        alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
     tail = (1 - options.confidence) / 2
     theirs = float(alone.high(tail) - alone.low(tail))
     ratio = float(law.high(tail) - law.low(tail)) / theirs if theirs > 0 else np.nan
-    known = first.has_interval and second.has_interval
+    has_interval = first.has_interval and second.has_interval
     n = int((first.labelled | second.labelled).sum())
     paired = int((first.labelled & second.labelled).sum())
     cautions = dict.fromkeys([*first.cautions("first"), *second.cautions("second")])
     return DifferenceEstimate(
         estimate=a.point - b.point,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
-        interval=interval_of(law, options.confidence, options.alternative) if known else _NO_INTERVAL,
+        interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=max((side.name for side in pair), key=lambda name: METHODS[name].judged),
         estimand="human mean difference",
         target="benchmark" if options.finite else "population",
         df=np.nan,
-        null=asked["null"],
-        p_value=p_value_of(law, asked["null"], options.alternative) if known else np.nan,
+        null=common["null"],
+        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
         lam=(a.lam + b.lam) / 2,
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
@@ -268,24 +268,24 @@ class Side(NamedTuple):
 
     data: Gold
     options: Options
-    found: Found
+    mean: MeanLaw
     labelled: NDArray[np.bool_]
     answered: NDArray[np.bool_]
 
     @property
     def name(self) -> str:
         """The estimator that was used."""
-        return self.found.estimator or self.options.estimator
+        return self.mean.estimator or self.options.estimator
 
     @property
     def has_interval(self) -> bool:
-        return self.found.has_interval(complete=self.options.finite and not self.data.n_rest)
+        return self.mean.has_interval(complete=self.options.finite and not self.data.n_rest)
 
     def silent(self) -> Side:
         """The same labels without the judge, by the same kind of interval."""
         data = with_silent_judge(self.data)
         alone = METHODS[METHODS[self.name].alone]
-        return self._replace(data=data, found=alone.law(data, self.options)._replace(lam=0.0))
+        return self._replace(data=data, mean=alone.law(data, self.options)._replace(lam=0.0))
 
     def cautions(self, which: str) -> tuple[str, ...]:
         """Each with which of the two systems it is of."""
@@ -294,7 +294,7 @@ class Side(NamedTuple):
 
 
 def _side(
-    arrays: Mapping[str, Floats], which: str, binary: bool | None, design: Design, asked: Mapping[str, Any]
+    arrays: Mapping[str, Floats], which: str, binary: bool | None, design: Design, common: Mapping[str, Any]
 ) -> Side:
     """The mean of one system; inputs that it did not answer have no judge score."""
     y, f = arrays[f"y_{which}"], arrays[f"f_{which}"]
@@ -302,7 +302,7 @@ def _side(
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
     data = gold_of(y[answered], f[answered], None, design)
-    options = options_of(data, binary=binary, **{**asked, "null": None})
+    options = options_of(data, binary=binary, **{**common, "null": None})
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 
 
@@ -310,8 +310,8 @@ def _side(
 class Apart:
     """The law of a - b from those of each, whose distances add as standard errors do (Zou and Donner)."""
 
-    a: Found
-    b: Found
+    a: MeanLaw
+    b: MeanLaw
     r: float
     length: float  # of the scale
 
@@ -334,12 +334,12 @@ class Apart:
         return float(np.sqrt(max(one**2 + other**2 - 2 * self.r * one * other, 0.0)))
 
 
-def _down(found: Found, tail: float) -> float:
-    return max(found.point - float(found.law.low(tail)), 0.0)  # near a half both ends may be on one side of the point
+def _down(mean: MeanLaw, tail: float) -> float:
+    return max(mean.point - float(mean.law.low(tail)), 0.0)  # near a half both ends may be on one side of the point
 
 
-def _up(found: Found, tail: float) -> float:
-    return max(float(found.law.high(tail)) - found.point, 0.0)
+def _up(mean: MeanLaw, tail: float) -> float:
+    return max(float(mean.law.high(tail)) - mean.point, 0.0)
 
 
 def _tail(beyond: Callable[[float], float]) -> float:
@@ -381,7 +381,7 @@ def _correlation(first: Side, second: Side) -> float:
 def _errors(side: Side) -> Floats:
     """What each input adds to the error of a system's mean; of exactly these items, how far its label is off."""
     data, n, finite = side.data, len(side.data.y), side.options.finite
-    lam, f, rest = side.found.lam, data.f, np.asarray(data.loose(), dtype=float)
+    lam, f, rest = side.mean.lam, data.f, np.asarray(data.loose(), dtype=float)
     if np.isnan(lam):  # for yes or no the slope is the difference of both rates
         low, high = side.options.bounds or (0.0, 1.0)
         f, rest = (np.where(part >= low + CUT * (high - low), high, low) for part in (f, rest))

@@ -87,7 +87,7 @@ class Drawn(TypedDict, total=False):
     method: str
 
 
-class Asked(Drawn, total=False):
+class MeanOptions(Drawn, total=False):
     """Options of `ppi_mean` that the means made of it hand on."""
 
     design: Design | None

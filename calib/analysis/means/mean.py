@@ -360,11 +360,11 @@ def ppi_mean(
 
 def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
     """From the gold and the rest to the estimate."""
-    found = METHODS[options.estimator].law(data, options)
-    name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
-    known = found.has_interval(complete=options.finite and not data.n_rest)
+    mean = METHODS[options.estimator].law(data, options)
+    name, people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
+    has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
     tail = (1 - options.confidence) / 2
-    ends = Interval(float(found.law.low(tail)), float(found.law.high(tail)))
+    ends = Interval(float(mean.law.low(tail)), float(mean.law.high(tail)))
     alone = METHODS[name].alone
     ratio = 1.0 if alone else np.nan
     if alone not in ("", name) and data.n_rest:  # the labels alone, by the same kind of interval and at the same level
@@ -375,22 +375,22 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         text = f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)"
         warnings = (*warnings, text)
     n = len(data.y) if people else 0
-    ask = known and not np.isnan(options.null)
+    tested = has_interval and not np.isnan(options.null)
     if options.alternative != "two-sided":
-        ends = interval_of(found.law, options.confidence, options.alternative)
+        ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=found.point,
-        std_error=found.error,
-        interval=ends if known else Interval(np.nan, np.nan),
+        estimate=mean.point,
+        std_error=mean.error,
+        interval=ends if has_interval else Interval(np.nan, np.nan),
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=name,
         estimand=f"{'human' if people else 'judge'} mean",
         target="benchmark" if options.finite else "population",
-        df=found.df,
+        df=mean.df,
         null=options.null,
-        p_value=p_value_of(found.law, options.null, options.alternative) if ask else np.nan,
-        lam=found.lam,
+        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
+        lam=mean.lam,
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
         labels_saved=n / ratio**2 - n if ratio else np.inf,

@@ -37,7 +37,7 @@ class Options:
     ends: tuple[float, float] | None = None  # where a label that was not seen may lie, if not anywhere on the scale
 
 
-class Found(NamedTuple):
+class MeanLaw(NamedTuple):
     """A point with its standard error, and the law that its interval is read from."""
 
     point: float
@@ -64,7 +64,7 @@ class Needs(NamedTuple):
 class Method(NamedTuple):
     """One way to make an interval; `alone` is the same kind from the labels alone, its measure."""
 
-    law: Callable[[Gold, Options], Found]
+    law: Callable[[Gold, Options], MeanLaw]
     needs: Needs
     words: str
     alone: str = "classical"
@@ -90,7 +90,7 @@ class Estimated(Result):
 # --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
-def _by_kind(data: Gold, options: Options) -> Found:
+def _by_kind(data: Gold, options: Options) -> MeanLaw:
     bounded, judged = options.bounds is not None, data.n_rest > 0
     name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -106,7 +106,7 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     return kind if judged else METHODS[kind].alone
 
 
-def _by_slope(data: Gold, options: Options) -> Found:
+def _by_slope(data: Gold, options: Options) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
     rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
     if data.drawn == "strata":
@@ -125,14 +125,14 @@ def _by_slope(data: Gold, options: Options) -> Found:
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
-def _by_rates(data: Gold, options: Options) -> Found:
+def _by_rates(data: Gold, options: Options) -> MeanLaw:
     """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
     assert options.bounds is not None
     low, high = options.bounds
     cut = low + CUT * (high - low)
-    yes, said = data.y == high, data.f >= cut
+    yes, judged_yes = data.y == high, data.f >= cut
     rest_yes = data.rest_above(low, high, cut)
-    k1, n1, k0, n0 = (int(part.sum()) for part in (yes & said, said, yes & ~said, ~said))
+    k1, n1, k0, n0 = (int(part.sum()) for part in (yes & judged_yes, judged_yes, yes & ~judged_yes, ~judged_yes))
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def _by_rates(data: Gold, options: Options) -> Found:
 
     point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
     error = (high - low) * float(posterior_error(*counts, finite=options.finite))
-    return Found(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
+    return MeanLaw(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
 
 
 def _of_items(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
@@ -175,12 +175,12 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> Found:
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
     point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
-        return Found(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
-    return Found(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
+        return MeanLaw(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
+    return MeanLaw(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
 def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
@@ -193,14 +193,14 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 # --- as published -----------------------------------------------------------------------------------------------
 
 
-def _by_labels(data: Gold, options: Options) -> Found:
+def _by_labels(data: Gold, options: Options) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.drawn in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
     return _by_rectified(data, 0.0)
 
 
-def _by_rectified(data: Gold, lam: Floats | float) -> Found:
+def _by_rectified(data: Gold, lam: Floats | float) -> MeanLaw:
     """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
     each, n = np.broadcast_to(lam, len(data.y)), len(data.y)
     mean_lam, rectified = float(each.mean()), data.y - each * (data.f - float(data.rest.mean))
@@ -212,14 +212,14 @@ def _by_rectified(data: Gold, lam: Floats | float) -> Found:
         parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
     point, (variance, df) = float(rectified.mean()), _satterthwaite(parts)
     law = Student(point, np.sqrt(variance), df)
-    return Found(point, float(law.error), df, float(np.mean(lam)), law)
+    return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: Gold, _: Options) -> Found:
+def _by_regression(data: Gold, _: Options) -> MeanLaw:
     return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
 
 
-def _by_judge(data: Gold, _: Options) -> Found:
+def _by_judge(data: Gold, _: Options) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
@@ -230,7 +230,7 @@ def _by_judge(data: Gold, _: Options) -> Found:
     if not (n := int(everywhere.n)):
         raise ArgumentError("f", "must have a score at least", "has none")
     law = Student(float(everywhere.mean), np.sqrt(float(everywhere.variance) / n), n - 1)
-    return Found(law.point, float(law.error), float(law.df), 1.0, law)
+    return MeanLaw(law.point, float(law.error), float(law.df), 1.0, law)
 
 
 def with_silent_judge(data: Gold) -> Gold:
@@ -355,10 +355,10 @@ ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")
 
 
-def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = ESTIMATORS) -> str:
+def estimator_of(estimator: str, was_method: str | None, choices: Sequence[str] = ESTIMATORS) -> str:
     """The way that was asked for, by the argument's name or by the one that it had."""
     name = check.was_called(was_method, estimator, name="estimator", default="auto")
     if name in PEERS:
-        given = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
-        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, known))}", given)
-    return check.choice(name, "estimator", known)
+        came = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
+        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, choices))}", came)
+    return check.choice(name, "estimator", choices)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from calib.analysis.means.gold import Asked
+from calib.analysis.means.gold import MeanOptions
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
@@ -30,7 +30,7 @@ def ppi_proportion(
     judge_above: float | None = None,
     conservative: bool = False,
     null: float | None = None,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> MeanEstimate:
     """Share of items that people score `above` or higher.
 
@@ -89,7 +89,7 @@ def ppi_win_rate(
     *,
     ties: bool = True,
     null: float = 0.5,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> MeanEstimate:
     """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
 

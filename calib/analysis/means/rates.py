@@ -276,7 +276,8 @@ def rogan_gladen(
     rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
-    p_value, doubts = np.nan, []
+    p_value = np.nan
+    doubts: list[str] = []
     if systems is not None:
         p_value, doubts = _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
