@@ -148,7 +148,12 @@ def with_baseline(scores: Any, gold: Any, held: Baseline | None, baseline: Any) 
 
 def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
     """Scores by another judge, prompt or scale are no baseline for these."""
-    mine, theirs = (_judges(frame) for frame in (scores, baseline.scores))
+    mine: dict[str, set[tuple[str, ...]]] = {}
+    theirs: dict[str, set[tuple[str, ...]]] = {}
+    for frame, judges in ((scores, mine), (baseline.scores, theirs)):
+        rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
+        for row in rows.to_dict("records"):
+            judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
     for criterion in mine.keys() & theirs.keys():
         if mine[criterion] != theirs[criterion]:
             before, now = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion]))
@@ -157,15 +162,6 @@ def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
                 f"{criterion}: the baseline {baseline.system!r} was judged by {before}, these scores are by {now}: "
                 "have its outputs judged again, and save it anew."
             )
-
-
-def _judges(frame: pd.DataFrame) -> dict[str, set[tuple[str, ...]]]:
-    names = [name for name in JUDGED_BY if name in frame]
-    rows = frame[names].astype(str).drop_duplicates().to_dict("records")
-    judges: dict[str, set[tuple[str, ...]]] = {}
-    for row in rows:
-        judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    return judges
 
 
 # --- what a gate is asked on tables: which build, which lines, held against what --------------------------------------
@@ -267,13 +263,7 @@ def _sha256(lines: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Verdicts of before, as their lines have them.
-
-    Attributes
-    ----------
-    path : Path
-    lines : tuple of dict
-    """
+    """Verdicts of before, as their lines have them."""
 
     path: Path
     lines: tuple[dict[str, Any], ...]

@@ -20,6 +20,7 @@ from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.table import TableArgumentError, TableError, check_items, parse_scale
 from calib.table.gold import ends_of
 from calib.table.pairs import Pair
+from calib.table.validate import Checked
 
 
 class GateOptions(NamedTuple):
@@ -55,18 +56,25 @@ class Build:
     """One criterion of a build: its rows beside people's labels, and those of the baseline."""
 
     def __init__(
-        self, pair: Pair, name: str, other: str | None, prints: Mapping[str, str], groups: str | None,
-        order: Mapping[Any, int], *, named: bool,
+        self, pair: Pair, people: Checked | None, name: str, other: str | None, prints: Mapping[str, str],
+        groups: str | None, *, named: bool,
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
-        self.groups, self.order = groups, order
-        frame = pair.frame
+        self.groups, self.order, frame = groups, {}, pair.frame
+        if people is not None:  # in which order the labels of a criterion stand in their table
+            labels = people.frame[people.frame["criterion"].astype(str) == str(pair.label["criterion"])]
+            self.order = {item: place for place, item in enumerate(labels["item"].astype(object))}
         if "system" not in frame or not named:  # all that was judged is the build's
             systems, judged = frame.get("system", pd.Series(np.nan, frame.index)), frame["_merge"] != "right_only"
             frame = frame.assign(system=systems.where(~judged, name))
         self.pair = replace(pair, frame=frame)
         self.ends = ends_of(frame, pair.label, apart=True)
+        self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
+        # of what is compared with the line
         self.scale = {name: value for name, value in self.ends.items() if name != "same_scale"}
+        if other is not None and "bounds" in self.scale:
+            low, high = self.scale["bounds"]
+            self.scale["bounds"] = (low - high, high - low)
 
     @property
     def criterion(self) -> str:
@@ -97,18 +105,11 @@ class Build:
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
-def order_of(people: Any, pair: Pair) -> dict[Any, int]:
-    """In which order the labels of a criterion stand in their table."""
-    if people is None:
-        return {}
-    rows = people.frame[people.frame["criterion"].astype(str) == str(pair.label["criterion"])]
-    return {item: place for place, item in enumerate(rows["item"].astype(object))}
-
-
-def differences_of(frame: pd.DataFrame, build: Build, inputs: str) -> tuple[Any, Any]:
+def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
     """Differences of labels and of scores on the inputs that both answered."""
+    judged = frame[frame["_merge"] != "right_only"]
     first, second = (
-        frame[(frame["system"] == name) & (frame["_merge"] != "right_only")].drop_duplicates(inputs).set_index(inputs)
+        judged[judged["system"] == name].drop_duplicates(build.inputs).set_index(build.inputs)
         for name in (build.name, build.other)
     )
     both = first.index.intersection(second.index)
@@ -135,22 +136,16 @@ def mean_at_any_look(build: Build, read: pd.DataFrame, line: float, options: Gat
 
 
 def difference_at_any_look(
-    build: Build,
-    frame: pd.DataFrame,
-    inputs: str,
-    line: float,
-    share: float,
-    options: GateOptions,
-    scale: Mapping[str, Any],
+    build: Build, frame: pd.DataFrame, line: float, share: float, options: GateOptions
 ) -> dict[str, Any]:
     """The difference, of outputs that changed times their share, with such an interval."""
-    place = frame["item"].map(build.order)
-    last = place.groupby(frame[inputs]).max().sort_values(kind="stable")
+    place, inputs = frame["item"].map(build.order), frame[build.inputs]
+    last = place.groupby(inputs).max().sort_values(kind="stable")
     scaled = frame.assign(x=_on_scale_of_people(build, frame["x"].astype(float)))
-    rows = scaled.assign(at=frame[inputs].map({group: k for k, group in enumerate(last.index)})).sort_values("at")
-    y, f = differences_of(rows, build, inputs)
+    rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
+    y, f = differences_of(build, rows)
     both = np.isfinite(y)
-    fields = _sequence(y[both], f[both], f, scale.get("bounds"), line / share, options)
+    fields = _sequence(y[both], f[both], f, build.scale.get("bounds"), line / share, options)
     interval = Interval(*(share * end for end in fields["interval"]))
     return fields | {"interval": interval, "estimate": share * fields["estimate"]}
 
@@ -282,12 +277,14 @@ def with_carried(rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str])
     return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), int(new.sum())
 
 
-def unchanged_groups(rows: pd.DataFrame, a: str, b: str, prints: Mapping[str, str]) -> set[object]:
-    """Groups (or items) to which both systems gave the same answer."""
-    inputs = "group" if "group" in rows else "item"
-    text = rows["item"].astype(str).map(prints)
-    sides = [text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, inputs]) for name in (a, b)]
-    first, second = (side[~side.index.duplicated()].dropna() for side in sides)
+def unchanged_inputs(build: Build) -> set[object]:
+    """Inputs to which both systems gave the same answer."""
+    rows, sides = build.pair.frame, []
+    text = rows["item"].astype(str).map(build.prints)
+    for name in (build.name, build.other):
+        side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])
+        sides.append(side[~side.index.duplicated()].dropna())
+    first, second = sides
     both = first.index.intersection(second.index)
     return set(both[(first[both] == second[both]).to_numpy()])
 

@@ -38,11 +38,10 @@ from calib.gate.evidence import (
     differences_of,
     largest_share,
     mean_at_any_look,
-    order_of,
     settled,
     share_reach,
     text_prints,
-    unchanged_groups,
+    unchanged_inputs,
     with_carried,
 )
 from calib.gate.outcomes import LOOKS, error_of
@@ -152,10 +151,8 @@ def gate(
     prints = ({} if items is None else text_prints(items)) | ({} if held is None else dict(held.prints))
     book = None if ledger is None else Ledger.read(ledger)
     pairs = pairs_of_gate(judged, people, list(lines))
-    builds = [
-        Build(pair, name, other, prints, groups, order_of(people, pair), named="system" in judged.frame)
-        for pair in pairs
-    ]
+    named = "system" in judged.frame
+    builds = [Build(pair, people, name, other, prints, groups, named=named) for pair in pairs]
     counts = {build.criterion: build.n_gold for build in builds}
     again = book is not None and book.looked(name, counts)
     options = GateOptions(
@@ -232,24 +229,19 @@ def _mean_evidence(build: Build, line: float, options: GateOptions) -> Evidence:
         return Evidence(build.check(line, options, n_gold=n_gold), few, scale=build.scale)
     strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None
     fields: dict[str, Any] = {"n_gold": n_gold, "evidence": "own and carried labels" if n_carried else "own labels"}
-    if strata and (short := _bare_stratum(read)):
-        return Evidence(build.check(line, options, **fields), short)
+    if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
+        counts = read.groupby("answer")["y"].agg(["count", "size"])
+        bare = counts[counts["count"] < counts["size"].clip(upper=2)]
+        if len(bare):
+            kind, (n, size) = bare.index[0], bare.iloc[0]
+            few = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
+            return Evidence(build.check(line, options, **fields), few)
     if options.looks == "any":
         fields |= mean_at_any_look(build, read, line, options)
     else:
         fields |= _fields_of(mean_of(read, (build.groups, strata, None), build.label, options.of_mean(line)))
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     return Evidence(build.check(line, options, **fields), "", y, f, build.scale)
-
-
-def _bare_stratum(read: pd.DataFrame) -> str:
-    """Outputs that changed and have hardly a label: the others' say nothing of them."""
-    counts = read.groupby("answer")["y"].agg(["count", "size"])
-    for kind in (CHANGED, UNCHANGED):
-        n, size = (int(counts.loc[kind, name]) for name in ("count", "size"))
-        if n < min(2, size):
-            return f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
-    return ""
 
 
 def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
@@ -262,23 +254,19 @@ def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
 
 def _difference_evidence(build: Build, line: float, options: GateOptions) -> Evidence:
     assert build.other is not None
-    frame, inputs = build.pair.frame, "group" if "group" in build.pair.frame else "item"
+    frame, inputs, scale = build.pair.frame, build.inputs, build.scale
     sides = [set(build.rows(name)[inputs].dropna()) for name in (build.name, build.other)]
     common = sides[0] & sides[1]
     if not common or len(common) < _IN_COMMON * max(map(len, sides)):
         shared = f"{len(common)} of {max(map(len, sides))}"
         raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
-    same = unchanged_groups(frame, build.name, build.other, build.prints) & common
+    same = unchanged_inputs(build) & common
     warnings: tuple[str, ...] = ()
-    if not same and (text := alike_throughout(*differences_of(frame, build, inputs), build.rows(build.name))):
+    if not same and (text := alike_throughout(*differences_of(build, frame), build.rows(build.name))):
         same, warnings = common, (text,)
     share = 1 - len(same) / len(common)
-    scale = dict(build.scale)
-    if "bounds" in scale:
-        width = scale["bounds"][1] - scale["bounds"][0]
-        scale["bounds"] = (-width, width)
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
-    y, f = differences_of(changed.frame, build, inputs)
+    y, f = differences_of(build, changed.frame)
     fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
     fields |= {"n": len(common), "n_gold": int(np.isfinite(y).sum())}
     if not share:
@@ -296,7 +284,7 @@ def _difference_evidence(build: Build, line: float, options: GateOptions) -> Evi
                 return Evidence(build.check(line, options, **fields))
         return Evidence(build.check(line, options, **fields), few, scale=scale, share=share)
     if options.looks == "any":
-        fields |= difference_at_any_look(build, changed.frame, inputs, line, share, options, scale)
+        fields |= difference_at_any_look(build, changed.frame, line, share, options)
     else:
         fields |= _of_changed(build, changed, line, options, share, len(common))
     return Evidence(build.check(line, options, **fields), "", y, f, scale, share)

@@ -51,8 +51,7 @@ class GateCheck(Result):
         Labels in all with which the interval would end at the line if the estimate stayed; NaN where there is no such
         number (the outcome is known, or all items together would not do).
     evidence : str
-        "own labels"; "own and carried labels" where labels of unchanged outputs count; "unchanged outputs";
-        "none".
+        "own labels"; "own and carried labels" where labels of unchanged outputs count; "unchanged outputs"; "none".
     estimand : str
         "human mean" or "human mean difference".
     looks : {"once", "any"}

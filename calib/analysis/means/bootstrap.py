@@ -140,7 +140,8 @@ def ppi_bootstrap(
     n, rest = len(sample.y), len(sample.rest)
     value = _vectorised(statistic)
     draw = np.random.default_rng(rng)
-    label, own, judge = (float(value(*part)) for part in sample.parts())
+    label, own = (float(value(scores, *sample.x)) for scores in (sample.y, sample.f))
+    judge = float(value(sample.rest, *sample.x_rest))
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
     labels, judged = np.empty(count), np.empty(count)
@@ -208,18 +209,12 @@ class _Sample(NamedTuple):
     y: Floats
     f: Floats
     rest: NDArray[Any]
-    x: NDArray[Any] | None
-    x_rest: NDArray[Any] | None
-
-    def parts(self) -> tuple[tuple[NDArray[Any], ...], ...]:
-        """Arguments of the statistic: labels, the judge on the same items, the judge on the rest."""
-        if self.x is None or self.x_rest is None:
-            return (self.y,), (self.f,), (self.rest,)
-        return (self.y, self.x), (self.f, self.x), (self.rest, self.x_rest)
+    x: tuple[NDArray[Any], ...]  # what else the statistic takes of each gold item, and of the rest
+    x_rest: tuple[NDArray[Any], ...]
 
     def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
         """The statistic of chosen items, by people and by the judge."""
-        x = () if self.x is None else (self.x[chosen],)
+        x = tuple(part[chosen] for part in self.x)
         with np.errstate(invalid="ignore", divide="ignore"):
             return value(self.y.take(chosen), *x), value(self.f.take(chosen), *x)
 
@@ -235,10 +230,12 @@ def _sample_of(
     if (x is None) != (x_unlabeled is None):
         rule = "must be given exactly when {0} is"
         raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
-    own, beside = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
+    if x is None or x_unlabeled is None:
+        return _Sample(data.y, data.f, data.loose(), (), ())
+    own, beside = np.asarray(x), np.asarray(x_unlabeled)
     check.same_length(y=data.y, X=own)
     check.same_length(f_unlabeled=data.loose(), X_unlabeled=beside)
-    return _Sample(data.y, data.f, data.loose(), own, beside)
+    return _Sample(data.y, data.f, data.loose(), (own,), (beside,))
 
 
 def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:

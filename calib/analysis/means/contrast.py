@@ -180,16 +180,12 @@ def ppi_difference(
 
 
 def _paired(
-    arrays: Sequence[Floats],
-    f_unlabeled: ArrayLike | Moments | None,
-    design: Design,
-    common: Mapping[str, Any],
-    n_alone: int,
+    arrays: Sequence[Floats], rest: ArrayLike | Moments | None, design: Design, common: Mapping[str, Any], n_alone: int
 ) -> DifferenceEstimate:
     """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
     y_a, y_b, f_a, f_b = arrays
     bounds, ends = common["bounds"], None
-    data = gold_of(y_a - y_b, f_a - f_b, f_unlabeled, design)
+    data = gold_of(y_a - y_b, f_a - f_b, rest, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
     if bounds is not None:

@@ -33,30 +33,30 @@ _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", 
 
 
 def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
-    """A sentence for each, which can be pasted into a report."""
-    names = [name for name in telling(labels) if name in _JUDGES]
-    judges = [" ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label) for label in labels]
-    return list(map(_mean_sentence, labels, results, judges))
+    """A sentence for each, which can be pasted into a report.
 
-
-def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate, judge: str) -> str:
-    """What of, the interval, what it rests on, and what the judge was good for; of several judges, which."""
-    what = _quantity(label, result)
-    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
-    judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
-    if isinstance(result, DifferenceEstimate) and result.n_gold:
-        labels = result.labels_in_words
-        judged = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
-    scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
-    gain = 1 - result.width_ratio
-    wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
-    if not (result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005):  # NaN is not
-        wide = ""
-    p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
-    p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
-    scale = f"; scale {label['scale']}" if "scale" in label else ""
-    left = _left_out(label) if result.uses_judge else ""
-    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide}{left}{scale}."
+    What of, the interval, what it rests on, and what the judge was good for; of several judges, which.
+    """
+    names, sentences = [name for name in telling(labels) if name in _JUDGES], []
+    for label, result in zip(labels, results, strict=True):
+        judge = " ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label)
+        people = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+        judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
+        if isinstance(result, DifferenceEstimate) and result.n_gold:
+            people = result.labels_in_words
+            judged = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
+        scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
+        gain = 1 - result.width_ratio
+        wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
+        if not (result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005):  # NaN is not
+            wide = ""
+        p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+        p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
+        scale = f"; scale {label['scale']}" if "scale" in label else ""
+        left = _left_out(label) if result.uses_judge else ""
+        of = f"{_quantity(label, result)} is {short(result.estimate)}, {result.bracket}{p}"
+        sentences.append(f"{of}, from {people}{scores}{wide}{left}{scale}.")
+    return sentences
 
 
 def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:

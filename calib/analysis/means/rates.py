@@ -177,8 +177,7 @@ class RoganGladen(Result):
     std_error : float
         Of the smoothed rate that the interval is built around.
     interval : Interval
-        [0, 1] where the judge is no better than chance, NaN ends where the judge's rate cannot come
-        from these errors.
+        [0, 1] where the judge is no better than chance, NaN ends where the judge's rate cannot come from these errors.
     confidence_level : float
     sensitivity, specificity : float
         Share of the judge's yes among human yes, of its no among human no.

@@ -223,19 +223,13 @@ def ridge(
     left = N / (n + N) if finite else np.ones(sets)  # of the variance, for a target of which the labels are a part
     judge = np.zeros(sets) if finite else b**2 * pooled / (n + N)
     off = np.sqrt(left)[code] * error * np.abs(pull) / (1 - np.minimum(own, _MOST))
-    ends = misjudged(b, ff + gap, *_extremes(f, code, rest))
-    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
-    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
-
-
-def _extremes(f: Floats, code: Codes, rest: Moments) -> tuple[Floats, Floats]:
-    """The lowest and the highest score of the judge in each set."""
     low, high = (np.atleast_1d(np.array(end, dtype=float)) for end in (rest.low, rest.high))
-    empty = rest.n == 0
-    low[empty], high[empty] = np.inf, -np.inf
+    low[N == 0], high[N == 0] = np.inf, -np.inf
     np.fmin.at(low, code, f)
     np.fmax.at(high, code, f)
-    return low, high
+    ends = misjudged(b, ff + gap, low, high)
+    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
+    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
 # --- items that come in groups, or with weights -----------------------------------------------------------------------
