@@ -76,9 +76,6 @@ def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePl
     return [f"{f'{words(name)}: ' if name else ''}{one}." for name, one in pairs]
 
 
-# --- the gate ---------------------------------------------------------------------------------------------------------
-
-
 _LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("#6E6E6E", "D")}
 
 

@@ -22,6 +22,9 @@ from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
 _NO_INTERVAL = Interval(np.nan, np.nan)
+# as `options_of` takes them, of each system
+_COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
+_COMMON |= {"alternative": "two-sided", "min_gold": 10}
 _OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
@@ -149,18 +152,9 @@ def ppi_difference(
     estimator = estimator_of(options.get("estimator", "auto"), options.get("method"))
     drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
     design = design_of(options.get("design"), cast(Drawn, drawn))
-    common: dict[str, Any] = {
-        "bounds": ends,
-        "step": step,
-        "same_scale": options.get("same_scale"),
-        "conservative": options.get("conservative", False),
-        "target": options.get("target", "population"),
-        "estimator": estimator,
-        "alternative": options.get("alternative", "two-sided"),
-        "null": null,
-        "min_gold": options.get("min_gold", 10),
-        "confidence": check.probability(options.get("confidence_level", 0.95), "confidence_level"),
-    }
+    level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
+    common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
+    common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
     both, alone = [*arrays.values()], np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
     # labels of one system alone have no place with a design, and with what was published for pairs

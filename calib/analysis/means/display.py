@@ -164,9 +164,6 @@ def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
 
 
-# --- means ------------------------------------------------------------------------------------------------------------
-
-
 _ALONE = "judge alone (not an interval for the human mean)"
 _LOOKS = {  # by what an estimator is called in words
     "people alone": ("#0072B2", "s"),
