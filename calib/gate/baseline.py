@@ -1,8 +1,7 @@
-"""The build that others are held against: its scores, labels and prints of its outputs, with an identity."""
+"""What a build is held against: lines, or a baseline with its scores, labels and prints; and the ledger of verdicts."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -11,15 +10,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
 from calib.table.gold import gold_pairs
-from calib.table.validate import scores_in
+from calib.table.pairs import Pair
+from calib.table.validate import Checked, scores_in
 
+ERROR = 0.05
+Line = float | Mapping[str, float]
 _SCHEMA = "calib/baseline/v1"
 JUDGED_BY = ("criterion", "rater", "prompt", "method", "scale")
 _ROW = ("item", "group", *JUDGED_BY, "temperature", "score", "n", "label", "label_scale", "text")
@@ -60,14 +64,7 @@ class Baseline:
 
     @classmethod
     def read(cls, path: str | Path) -> Baseline:
-        """The baseline of a file.
-
-        Raises
-        ------
-        TableError
-            If it is none, or was edited.
-        FileNotFoundError
-        """
+        """The baseline of a file; one that is none, or was edited, is refused."""
         here = Path(path)
         try:
             head, *rows = [json.loads(line) for line in here.read_text("utf-8").splitlines() if line.strip()]
@@ -77,20 +74,14 @@ class Baseline:
             whole = False
         if not whole:
             raise TableError(f"{printable(here.name)}: is no baseline that `--save-baseline` wrote, or was edited.")
-        return _baseline(head["system"], head["id"], frame)
-
-
-def _baseline(system: str, name: str, frame: pd.DataFrame) -> Baseline:
-    own = frame["item"].astype(str)
-    frame = frame.assign(
-        item="baseline:" + own, group=frame["group"].fillna(own), system=system, temperature=frame["temperature"]
-    )
-    labelled = frame[frame["label"].notna()]
-    gold = labelled[["item", "group", "system", "criterion"]].assign(
-        rater="people of the baseline", method="human", score=labelled["label"], scale=labelled["label_scale"]
-    )
-    prints = frame[frame["text"].notna()].set_index("item")["text"].to_dict()
-    return Baseline(system, name, frame.drop(columns=["label", "label_scale", "text"]), gold, prints)
+        own, system = frame["item"].astype(str), head["system"]
+        frame = frame.assign(item="baseline:" + own, group=frame["group"].fillna(own), system=system)
+        labelled = frame[frame["label"].notna()]
+        gold = labelled[["item", "group", "system", "criterion"]].assign(
+            rater="people of the baseline", method="human", score=labelled["label"], scale=labelled["label_scale"]
+        )
+        prints = frame[frame["text"].notna()].set_index("item")["text"].to_dict()
+        return cls(system, head["id"], frame.drop(columns=["label", "label_scale", "text"]), gold, prints)
 
 
 def saved_baseline(path: str | Path, system: str, scores: Any, gold: Any, items: pd.DataFrame | None = None) -> Path:
@@ -112,33 +103,57 @@ def saved_baseline(path: str | Path, system: str, scores: Any, gold: Any, items:
     table = pd.concat(rows, ignore_index=True)
     mine = table["_merge"] != "right_only"
     mine &= table["system"] == system if "system" in table else True
-    return write_baseline(path, system, table[mine], {} if items is None else text_prints(items))
-
-
-def write_baseline(path: str | Path, system: str, rows: pd.DataFrame, prints: Mapping[str, str]) -> Path:
-    """Write the scored items of a build, with labels `y` where there are any, as a baseline."""
-    where = Path(path)
-    table = rows.assign(text=rows["item"].astype(str).map(prints), score=rows["x"], label=rows["y"])
+    prints, table = {} if items is None else text_prints(items), table[mine]
+    table = table.assign(text=table["item"].astype(str).map(prints), score=table["x"], label=table["y"])
     table = table.assign(label_scale=table.get("scale_y", ""))
-    lines = [plain_json({name: _cell(row.get(name)) for name in _ROW}) for row in table.to_dict("records")]
+    lines = [plain_json({name: row.get(name) for name in _ROW}) for row in table.to_dict("records")]
     head = {"schema": _SCHEMA, "system": system, "id": _id(system, lines), "n": len(lines)}
+    where = Path(path)
     with whole_or_not(where) as part:
         part.write_text("".join(json.dumps(line) + "\n" for line in (head, *lines)), "utf-8")
     return where
 
 
-def _cell(value: Any) -> Any:
-    return None if value is None or (isinstance(value, float) and math.isnan(value)) or value is pd.NA else value
-
-
 def _id(system: str, rows: list[dict[str, Any]]) -> str:
     lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
-    return f"sha256:{sha256(chr(10).join([system, *lines]).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return _sha256([system, *lines])
 
 
-def refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
+def with_baseline(scores: Any, gold: Any, held: Baseline | None, baseline: Any) -> tuple[Checked, Any, str | None]:
+    """The tables, with the rows of a saved baseline, and its name."""
+    judged = scores_in(scores, "scores")
+    people = None if gold is None else scores_in(gold, "gold")
+    if held is None:
+        return judged, people, baseline
+    _refuse_other_judge(held, judged.frame)
+    mine = judged.frame.astype({"item": object})
+    if "system" in mine:  # its rows here, if there are any, are those of the file
+        mine = mine[mine["system"].astype(str) != held.system]
+    if "group" not in mine:
+        mine = mine.assign(group=mine["item"])
+    both = pd.concat([mine, held.scores.reindex(columns=mine.columns)], ignore_index=True)
+    theirs = held.gold
+    if people is not None and len(held.gold):
+        who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
+        for name in ("rater", "prompt", "method", "temperature"):
+            if name in who:
+                theirs = theirs.assign(**{name: theirs["criterion"].map(who[name].astype(object))})
+        theirs = theirs[theirs["rater"].notna()]
+        theirs = pd.concat([people.frame.astype({"item": object}), theirs], ignore_index=True)
+    place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
+    theirs = theirs.assign(**{name: theirs["item"].map(place[name]) for name in ("group", "system") if name in place})
+    theirs = theirs[theirs["item"].isin(place.index)]
+    return scores_in(both, "scores"), scores_in(theirs, "gold") if len(theirs) else people, held.system
+
+
+def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
     """Scores by another judge, prompt or scale are no baseline for these."""
-    mine, theirs = (_judges(frame) for frame in (scores, baseline.scores))
+    mine: dict[str, set[tuple[str, ...]]] = {}
+    theirs: dict[str, set[tuple[str, ...]]] = {}
+    for frame, judges in ((scores, mine), (baseline.scores, theirs)):
+        rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
+        for row in rows.to_dict("records"):
+            judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
     for criterion in mine.keys() & theirs.keys():
         if mine[criterion] != theirs[criterion]:
             before, now = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion]))
@@ -149,13 +164,79 @@ def refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
             )
 
 
-def _judges(frame: pd.DataFrame) -> dict[str, set[tuple[str, ...]]]:
-    names = [name for name in JUDGED_BY if name in frame]
-    rows = frame[names].astype(str).drop_duplicates().to_dict("records")
-    found: dict[str, set[tuple[str, ...]]] = {}
-    for row in rows:
-        found.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    return found
+# --- what a gate is asked on tables: which build, which lines, held against what --------------------------------------
+
+
+def lines_of_gate(judged: Checked, above: Line | None, margin: Line | None, other: str | None) -> dict[str, float]:
+    """The line of each criterion that is asked about."""
+    if (above is None) == (other is None):
+        came = "neither came" if above is None else "both came"
+        raise ArgumentError("above", "or {0} must be given, and one of them", came, mentions=("baseline",))
+    if other is not None and margin is None:
+        raise ArgumentError("margin", "must be given with {0} (0 asks for better)", mentions=("baseline",))
+    if other is None and margin is not None:
+        raise ArgumentError("margin", "must come with {0}", "came alone", mentions=("baseline",))
+    line, name = (above, "above") if other is None else (margin, "margin")
+    there = list(dict.fromkeys(judged.frame["criterion"].astype(str)))
+    if not there:
+        raise TableArgumentError("scores", "must have rows", "has none")
+    wanted = dict(line) if isinstance(line, Mapping) else dict.fromkeys(there, line)
+    if other_names := [one for one in wanted if one not in there]:
+        raise ArgumentError(name, f"must name criteria of the scores ({', '.join(there)})", f"got {other_names[0]!r}")
+    lines = {one: float(value) for one, value in wanted.items() if value is not None}
+    if name == "margin" and (less := [value for value in lines.values() if not value >= 0]):
+        raise ArgumentError("margin", "must be 0 or more", f"got {less[0]:g}")
+    if not lines or not np.isfinite(list(lines.values())).all():
+        raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {line!r}")
+    return lines if other is None else {one: 0.0 - value for one, value in lines.items()}
+
+
+def build_of(judged: Checked, system: str | None, other: str | None) -> str:
+    """The name of the build."""
+    rows = judged.frame
+    there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
+    for name, argument in ((system, "system"), (other, "baseline")):
+        if name is not None and there and str(name) not in there:
+            rule = f"must be a system of the scores ({', '.join(map(repr, there))})"
+            raise TableArgumentError(argument, rule, f"got {name!r}")
+    if other is not None and not there:
+        raise TableError("a baseline needs a column of who answered in the scores: name it by system=, or give a file.")
+    rest = [name for name in there if name != other]
+    if system is None and len(rest) > 1:
+        raise ArgumentError("system", f"must name the build; the scores are of {', '.join(map(repr, rest))}")
+    name = str(system) if system is not None else next(iter(rest), "the build")
+    if name == other:
+        raise ArgumentError("baseline", "must be another build than {0}", f"both are {name!r}", mentions=("system",))
+    return name
+
+
+def pairs_of_gate(judged: Checked, people: Checked | None, criteria: Sequence[str]) -> list[Pair]:
+    """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
+    judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
+    for label, rows in judged.slices():
+        judges.get(str(label["criterion"]), []).append((label, rows))
+    for criterion, several in judges.items():
+        if len(several) > 1:
+            who = ", ".join(
+                " / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several
+            )
+            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
+            raise TableArgumentError("scores", rule, f"{criterion!r} has {who}")
+    shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
+    pairs: dict[str, Pair] = {}
+    if people is not None and shared:
+        mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
+        pairs = {str(pair.label["criterion"]): pair for pair in gold_pairs(mine, people)}
+    elif people is not None and len(people.frame):
+        rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
+        raise TableArgumentError("gold", rule, f"has {people.holds}")
+    for name in criteria:
+        if name not in pairs:  # nobody labelled it
+            label, rows = judges[name][0]
+            frame = rows.astype({"item": object}).rename(columns={"score": "x"})
+            frame = frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True)
+            pairs[name] = Pair(label | {"against": ""}, frame)
+    return [pairs[name] for name in criteria]
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------
@@ -173,38 +254,41 @@ def digest_of(frame: pd.DataFrame, columns: Sequence[str]) -> str:
     names = [name for name in columns if name in frame]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     lines = sorted(json.dumps(row, default=str) for row in plain.to_numpy().tolist())
-    return f"sha256:{hashlib.sha256(chr(10).join(lines).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return _sha256(lines)
+
+
+def _sha256(lines: Sequence[str]) -> str:
+    return f"sha256:{sha256(chr(10).join(lines).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Verdicts of before, as their lines have them.
-
-    Attributes
-    ----------
-    path : Path
-    lines : tuple of dict
-    """
+    """Verdicts of before, as their lines have them."""
 
     path: Path
     lines: tuple[dict[str, Any], ...]
 
     @classmethod
     def read(cls, path: str | Path) -> Ledger:
-        """The ledger of a file; one that is not there yet is empty.
-
-        Raises
-        ------
-        TableError
-            If a line is none of a ledger; with its number.
-        """
+        """The ledger of a file; one that is not there yet is empty, one with a line that is no verdict is refused."""
         here = Path(path)
+        name = printable(here.name)
         if not here.exists():
             return cls(here, ())
+        if not here.is_file():
+            raise TableError(f"{name}: a ledger must be a file, but is none.")
+        try:
+            text = here.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise TableError(f"{name}: must be UTF-8, but is not: the ledger is damaged.") from None
         lines = []
-        for number, line in enumerate(_text(here).splitlines(), start=1):
+        for number, line in enumerate(text.splitlines(), start=1):
             if line.strip():
-                lines.append(_line(line, f"{printable(here.name)}, line {number}"))
+                record = _verdict_in(line)
+                if record is None:
+                    rule = "must be a verdict of a gate, but is not: the ledger is damaged."
+                    raise TableError(f"{name}, line {number}: {rule}")
+                lines.append(record)
         return cls(here, tuple(lines))
 
     def looked(self, system: str, n_gold: Mapping[str, int]) -> bool:
@@ -222,41 +306,29 @@ class Ledger:
 
 
 def plain_json(value: Any) -> Any:
-    """A value as JSON has it: what is not finite is null."""
+    """A value as JSON has it: what is not finite, or is missing, is null."""
     if isinstance(value, Mapping):
         return {str(name): plain_json(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain_json(inner) for inner in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if value is pd.NA:
+        return None
     return value if isinstance(value, str | int | bool | None) else plain_json(value.item())
 
 
-def _line(text: str, where: str) -> dict[str, Any]:
+def _verdict_in(text: str) -> dict[str, Any] | None:
+    """What a line of a ledger holds; None where it is no verdict."""
     try:
         line = json.loads(text)
-        whole = isinstance(line, dict) and _whole(line)
     except ValueError:
-        whole = False
-    if not whole:
-        raise TableError(f"{where}: must be a verdict of a gate, but is not: the ledger is damaged.")
-    return line  # type: ignore[no-any-return]
-
-
-def _text(path: Path) -> str:
-    if not path.is_file():
-        raise TableError(f"{printable(path.name)}: a ledger must be a file, but is none.")
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise TableError(f"{printable(path.name)}: must be UTF-8, but is not: the ledger is damaged.") from None
-
-
-def _whole(line: Mapping[str, Any]) -> bool:
-    checks = line.get("checks")
-    return (
-        all(isinstance(line.get(name), str) for name in ("system", "scores", "gold", "outcome"))
-        and isinstance(checks, list)
+        return None
+    checks = line.get("checks") if isinstance(line, dict) else None
+    whole = (
+        isinstance(checks, list)
+        and all(isinstance(line.get(name), str) for name in ("system", "scores", "gold", "outcome"))
         and all(isinstance(one, dict) for one in checks)
         and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_gold"), int) for one in checks)
     )
+    return line if whole else None

@@ -15,7 +15,7 @@ from calib.console.files import Files, Human, to_write
 from calib.console.show import paragraphs, say, show_lines, shown_text
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
 _ABOVE = typer.Option(help="The line, or CRITERION=LINE; repeatable.")
@@ -57,17 +57,21 @@ def gate(
     **options: Any,
 ) -> None:
     """Whether people would rate a build above a line, or not worse than a baseline: pass, fail, or not known."""
-    asked = {"above": _lines(above, criterion, "--above"), "margin": _lines(margin, criterion, "--margin")}
+    from calib.gate.verdict import tell_github, written_verdict
+
+    lines = {"above": _lines(above, criterion, "--above"), "margin": _lines(margin, criterion, "--margin")}
     if plan:
-        _show_plan(file and files.taken(file, labelled), asked, labels, n_items, rho, sd, error)
+        _show_plan(file and files.taken(file, labelled), lines, labels, n_items, rho, sd, error)
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
     try:
         scores, gold = files.taken(file, labelled)
-        texts = _texts(files)
+        items = None if files.items is None else calib.table.read(files.items, "items")
+        if items is not None and not ("output" in items and {"source", "group"} & set(items)):
+            items = None  # they hold no outputs
         verdict = calib.gate(
-            scores, gold, system=system, **asked, baseline=baseline, error=error, ledger=ledger, items=texts, **options,
+            scores, gold, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items, **options,
         )  # fmt: skip
     except Exception as problem:
         _tell_unmeasured(system or "the build", str(problem), junit)
@@ -76,65 +80,47 @@ def gate(
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
     for note in (*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)):
         say(note)
-    _write_all(verdict, junit, summary, json, skipped=allow_inconclusive)
+    for path in (junit, summary, json):
+        if path is not None:
+            written_verdict(verdict, path, skipped=allow_inconclusive)
+            typer.echo(f"wrote {shown_text(path)}", err=True)
+    for line in tell_github(verdict, json):
+        typer.echo(line)
     if save_baseline is not None:
-        _save_baseline(verdict, save_baseline, scores, gold, texts)
+        _save_baseline(verdict, save_baseline, scores, gold, items)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
-def _lines(given: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
+def _lines(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
     """A number for every criterion, or one for each that is named."""
-    if not given:
+    if not texts:
         return None
-    named = {name: value for name, _, value in (text.rpartition("=") for text in given)}
+    named = {name: value for name, _, value in (text.rpartition("=") for text in texts)}
     try:
         values = {name: float(value) for name, value in named.items()}
     except ValueError:
-        raise typer.BadParameter(f"{option} must be a number or CRITERION=NUMBER, but got {given[0]!r}.") from None
-    if len(values) < len(given) or ("" in values and len(values) > 1):
-        raise typer.BadParameter(f"{option} must be one number, or one for each criterion, but got {list(given)}.")
-    if "" not in values:
-        return _of_criteria(values, criteria, option)
-    return dict.fromkeys(criteria, values[""]) if criteria else values[""]
-
-
-def _of_criteria(values: dict[str, float], criteria: Sequence[str] | None, option: str) -> dict[str, float]:
-    """The named numbers of the criteria that are asked about: none of these may go unchecked."""
+        raise typer.BadParameter(f"{option} must be a number or CRITERION=NUMBER, but got {texts[0]!r}.") from None
+    if len(values) < len(texts) or ("" in values and len(values) > 1):
+        raise typer.BadParameter(f"{option} must be one number, or one for each criterion, but got {list(texts)}.")
+    if "" in values:
+        return dict.fromkeys(criteria, values[""]) if criteria else values[""]
+    # none of the criteria that are asked about may go unchecked
     if without := [name for name in criteria or () if name not in values]:
         raise typer.BadParameter(f"{option} must have a number for each --criterion, but has none for {without[0]!r}.")
     return {name: values[name] for name in criteria} if criteria else values
 
 
-def _texts(files: Files) -> pd.DataFrame | None:
-    """The items, where these hold the outputs."""
-    items = None if files.items is None else calib.table.read(files.items, "items")
-    return items if items is not None and "output" in items and {"source", "group"} & set(items) else None
-
-
-def _show_plan(taken: Any, asked: Any, labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any) -> None:
+def _show_plan(tables: Any, lines: Any, labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any) -> None:
     """What the gate could tell; one that cannot pass is refused."""
     if labels is None:
         raise typer.BadParameter("--plan needs --labels, the number of labels of the build.")
-    scores, gold = taken or (None, None)
+    scores, gold = tables or (None, None)
     options = {"labels": labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error}
-    plans = calib.gate_plan(scores, gold, **asked, **options)
+    plans = calib.gate_plan(scores, gold, **lines, **options)
     show_lines(plans)
     if not all(plan.can_pass for plan in plans):
         say("this gate cannot pass at any result: take more labels, or another line.")
         raise typer.Exit(2)
-
-
-def _write_all(
-    verdict: calib.Verdict, junit: Path | None, summary: Path | None, json: Path | None, *, skipped: bool
-) -> None:
-    from calib.gate.verdict import tell_github, written_verdict
-
-    for path in (junit, summary, json):
-        if path is not None:
-            written_verdict(verdict, path, skipped=skipped)
-            typer.echo(f"wrote {shown_text(path)}", err=True)
-    for line in tell_github(verdict, json):
-        typer.echo(line)
 
 
 def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
@@ -155,6 +141,6 @@ def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, gold: Any, i
     from calib.gate.baseline import saved_baseline
     from calib.inputs.resolve import given
 
-    found = given(scores, gold, {})
-    where = saved_baseline(path, verdict.system, found.scores, found.gold, items)
+    files = given(scores, gold, {})
+    where = saved_baseline(path, verdict.system, files.scores, files.gold, items)
     typer.echo(f"wrote {shown_text(where)}", err=True)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calib.core.result import bracket, short
-from calib.gate.outcomes import GateCheck
-from calib.gate.plan import GatePlan
+from calib.gate.outcomes import GateCheck, GatePlan
 from calib.table import figure
 from calib.table.results import Results, words
 from calib.table.text import plain_text, telling
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
 
 _SAMPLE = "Of the build's outputs the labelled ones are a random sample."
 _FIXED = "Judge, prompt, line and margin were fixed before anyone looked at these labels."
+_CLAIMS = {
+    "pass": "shown to lie above",
+    "fail": "shown to lie below",
+    "inconclusive": "not known to lie above or below",
+}
 _RESTS = {
     "own labels": _SAMPLE,
     "own and carried labels": "Of the outputs that changed, and of those that did not, the labelled ones are a random "
@@ -40,22 +44,17 @@ def gate_fact(results: Results[GateCheck]) -> str:
 
 def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCheck]) -> list[str]:
     """What may be claimed of each check."""
-    return [_gate_sentence(label, one) for label, one in zip(labels, results, strict=True)]
-
-
-def _gate_sentence(label: Mapping[str, Any], one: GateCheck) -> str:
-    named = {name: label[name] for name in ("criterion", "system") if label.get(name)}
-    about = f"{words(named)}: " if named else ""
-    beside = f"a line of {short(one.line)}" if one.estimand == "human mean" else f"a margin of {short(-one.line)}"
-    told = {
-        "pass": f"shown to lie above {beside}",
-        "fail": f"shown to lie below {beside}",
-        "inconclusive": f"not known to lie above or below {beside}",
-    }[one.outcome]
-    reason = f" ({one.reason})" if one.reason else ""
-    ends = bracket(one.interval, one.confidence_level)
-    numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
-    return f"{about}the {one.estimand} is {told}: {numbers}, from {one.n_gold} labels{reason}."
+    sentences = []
+    for label, one in zip(labels, results, strict=True):
+        names = {name: label[name] for name in ("criterion", "system") if label.get(name)}
+        about = f"{words(names)}: " if names else ""
+        beside = f"a line of {short(one.line)}" if one.estimand == "human mean" else f"a margin of {short(-one.line)}"
+        reason = f" ({one.reason})" if one.reason else ""
+        ends = bracket(one.interval, one.confidence_level)
+        numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
+        claim = f"is {_CLAIMS[one.outcome]} {beside}: {numbers}"
+        sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_gold} labels{reason}.")
+    return sentences
 
 
 def gate_assumptions(results: Iterable[GateCheck]) -> list[str]:
@@ -75,9 +74,6 @@ def plan_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GatePl
     named = [{name: label[name] for name in ("criterion",) if label.get(name)} for label in labels]
     pairs = zip(named, results, strict=True)
     return [f"{f'{words(name)}: ' if name else ''}{one}." for name, one in pairs]
-
-
-# --- the gate ---------------------------------------------------------------------------------------------------------
 
 
 _LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("#6E6E6E", "D")}

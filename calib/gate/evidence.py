@@ -20,9 +20,10 @@ from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.table import TableArgumentError, TableError, check_items, parse_scale
 from calib.table.gold import ends_of
 from calib.table.pairs import Pair
+from calib.table.validate import Checked
 
 
-class AskedOfGate(NamedTuple):
+class GateOptions(NamedTuple):
     """What holds for every check."""
 
     error: float
@@ -34,20 +35,20 @@ class AskedOfGate(NamedTuple):
     def confidence(self) -> float:
         return 1 - 2 * self.error
 
-    def options(self, null: float) -> dict[str, Any]:
+    def of_mean(self, null: float) -> dict[str, Any]:
         """As the means want them."""
         return {"target": "population", "estimator": "auto", "alternative": "two-sided", "null": null,
                 "min_gold": self.min_gold, "confidence_level": self.confidence}  # fmt: skip
 
 
-class Found(NamedTuple):
+class Evidence(NamedTuple):
     """A check whose outcome is not settled: what stands in the way of one, and the data that more labels add to."""
 
     check: GateCheck
     blocked: str = ""
     y: Any = ()
     f: Any = ()
-    ends: Mapping[str, Any] = {}
+    scale: Mapping[str, Any] = {}
     share: float = 1.0
 
 
@@ -55,17 +56,25 @@ class Build:
     """One criterion of a build: its rows beside people's labels, and those of the baseline."""
 
     def __init__(
-        self, pair: Pair, name: str, other: str | None, prints: Mapping[str, str], groups: str | None,
-        order: Mapping[Any, int], *, named: bool,
+        self, pair: Pair, people: Checked | None, name: str, other: str | None, prints: Mapping[str, str],
+        groups: str | None, *, named: bool,
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
-        self.groups, self.order = groups, order
-        frame = pair.frame
-        asked = frame["_merge"] != "right_only"
+        self.groups, self.order, frame = groups, {}, pair.frame
+        if people is not None:  # in which order the labels of a criterion stand in their table
+            labels = people.frame[people.frame["criterion"].astype(str) == str(pair.label["criterion"])]
+            self.order = {item: place for place, item in enumerate(labels["item"].astype(object))}
         if "system" not in frame or not named:  # all that was judged is the build's
-            frame = frame.assign(system=frame.get("system", pd.Series(np.nan, frame.index)).where(~asked, name))
+            systems, judged = frame.get("system", pd.Series(np.nan, frame.index)), frame["_merge"] != "right_only"
+            frame = frame.assign(system=systems.where(~judged, name))
         self.pair = replace(pair, frame=frame)
         self.ends = ends_of(frame, pair.label, apart=True)
+        self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
+        # of what is compared with the line
+        self.scale = {name: value for name, value in self.ends.items() if name != "same_scale"}
+        if other is not None and "bounds" in self.scale:
+            low, high = self.scale["bounds"]
+            self.scale["bounds"] = (low - high, high - low)
 
     @property
     def criterion(self) -> str:
@@ -85,41 +94,22 @@ class Build:
     def n_gold(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
-    def check(self, line: float, asked: AskedOfGate, **known: Any) -> GateCheck:
-        """A check that is open, with what is known of it."""
-        nothing: dict[str, Any] = {
-            "estimate": np.nan,
-            "std_error": np.nan,
-            "interval": Interval(np.nan, np.nan),
-            "p_below": np.nan,
-        }
+    def check(self, line: float, options: GateOptions, **fields: Any) -> GateCheck:
+        """A check that is open, with the fields that the evidence gives."""
         n_unread, n = self.unread(self.name)
-        about: dict[str, Any] = {
-            "n": n - n_unread,
-            "n_unread": n_unread,
-            "n_gold": self.n_gold,
-            "evidence": "none",
-            "warnings": (),
-        }
-        about |= {"estimand": "human mean" + " difference" * (self.other is not None), "looks": asked.looks}
-        return GateCheck(
-            **nothing | about | known, outcome=INCONCLUSIVE, reason="", line=line, error=asked.error, p_adjusted=np.nan,
-            confidence_level=asked.confidence, labels_to_decide=np.nan,
-        )  # fmt: skip
+        cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
+        cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
+        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_gold": self.n_gold}
+        cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "looks": options.looks}
+        cells |= {"error": options.error, "confidence_level": options.confidence, "line": line}
+        return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
-def order_of(people: Any, pair: Pair) -> dict[Any, int]:
-    """In which order the labels of a criterion stand in their table."""
-    if people is None:
-        return {}
-    rows = people.frame[people.frame["criterion"].astype(str) == str(pair.label["criterion"])]
-    return {item: place for place, item in enumerate(rows["item"].astype(object))}
-
-
-def differences_of(frame: pd.DataFrame, build: Build, inputs: str) -> tuple[Any, Any]:
+def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
     """Differences of labels and of scores on the inputs that both answered."""
+    judged = frame[frame["_merge"] != "right_only"]
     first, second = (
-        frame[(frame["system"] == name) & (frame["_merge"] != "right_only")].drop_duplicates(inputs).set_index(inputs)
+        judged[judged["system"] == name].drop_duplicates(build.inputs).set_index(build.inputs)
         for name in (build.name, build.other)
     )
     both = first.index.intersection(second.index)
@@ -134,7 +124,7 @@ def differences_of(frame: pd.DataFrame, build: Build, inputs: str) -> tuple[Any,
 _HALVINGS = 30
 
 
-def mean_at_any_look(build: Build, read: pd.DataFrame, line: float, asked: AskedOfGate) -> dict[str, Any]:
+def mean_at_any_look(build: Build, read: pd.DataFrame, line: float, options: GateOptions) -> dict[str, Any]:
     """The mean with an interval that holds however often one looked."""
     if "design" in read and read["design"].isin(["strata", "active"]).any():
         raise TableError("looks='any' needs labels that were drawn simply, but they were drawn by strata or chances.")
@@ -142,28 +132,22 @@ def mean_at_any_look(build: Build, read: pd.DataFrame, line: float, asked: Asked
     labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]
     scaled = _on_scale_of_people(build, read["x"].astype(float))
     y, f = labelled["y"].to_numpy(float), scaled[labelled.index].to_numpy(float)
-    return _sequence(y, f, scaled.to_numpy(float), build.ends.get("bounds"), line, asked)
+    return _sequence(y, f, scaled.to_numpy(float), build.ends.get("bounds"), line, options)
 
 
 def difference_at_any_look(
-    build: Build,
-    frame: pd.DataFrame,
-    inputs: str,
-    line: float,
-    share: float,
-    asked: AskedOfGate,
-    ends: Mapping[str, Any],
+    build: Build, frame: pd.DataFrame, line: float, share: float, options: GateOptions
 ) -> dict[str, Any]:
     """The difference, of outputs that changed times their share, with such an interval."""
-    place = frame["item"].map(build.order)
-    last = place.groupby(frame[inputs]).max().sort_values(kind="stable")
+    place, inputs = frame["item"].map(build.order), frame[build.inputs]
+    last = place.groupby(inputs).max().sort_values(kind="stable")
     scaled = frame.assign(x=_on_scale_of_people(build, frame["x"].astype(float)))
-    rows = scaled.assign(at=frame[inputs].map({group: k for k, group in enumerate(last.index)})).sort_values("at")
-    y, f = differences_of(rows, build, inputs)
+    rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
+    y, f = differences_of(build, rows)
     both = np.isfinite(y)
-    found = _sequence(y[both], f[both], f, ends.get("bounds"), line / share, asked)
-    interval = Interval(*(share * end for end in found["interval"]))
-    return found | {"interval": interval, "estimate": share * found["estimate"]}
+    fields = _sequence(y[both], f[both], f, build.scale.get("bounds"), line / share, options)
+    interval = Interval(*(share * end for end in fields["interval"]))
+    return fields | {"interval": interval, "estimate": share * fields["estimate"]}
 
 
 def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
@@ -177,71 +161,70 @@ def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
     return low + (f - bottom) / max(top - bottom, 1e-12) * (high - low)
 
 
-def _sequence(y: Any, f: Any, pool: Any, bounds: Any, line: float, asked: AskedOfGate) -> dict[str, Any]:
+def _sequence(y: Any, f: Any, pool: Any, bounds: Any, line: float, options: GateOptions) -> dict[str, Any]:
     def at(tail: float) -> stats.ConfidenceSequence:
         return stats.confidence_sequence(y, f, pool, bounds=bounds, confidence_level=1 - 2 * tail)
 
-    found = at(asked.error)
+    sequence = at(options.error)
     low, high = -np.log(1e9), np.log(0.5 - 1e-9)
-    for _ in range(_HALVINGS if found.estimate[-1] < line else 0):  # the least error at which the line is above
+    for _ in range(_HALVINGS if sequence.estimate[-1] < line else 0):  # the least error at which the line is above
         middle = (low + high) / 2
         below = at(float(np.exp(middle))).high[-1] < line
         low, high = (low, middle) if below else (middle, high)
-    p_below = float(np.exp(high)) if found.estimate[-1] < line else 0.5
-    ends = Interval(float(found.low[-1]), float(found.high[-1]))
-    return {"estimate": float(found.estimate[-1]), "interval": ends, "p_below": p_below}
+    p_below = float(np.exp(high)) if sequence.estimate[-1] < line else 0.5
+    ends = Interval(float(sequence.low[-1]), float(sequence.high[-1]))
+    return {"estimate": float(sequence.estimate[-1]), "interval": ends, "p_below": p_below}
 
 
 # --- the outcomes of a gate's checks ----------------------------------------------------------------------------------
 
 
-def settled(builds: Sequence[Build], found: Sequence[Found], error: float) -> list[tuple[dict[str, Any], GateCheck]]:
+def settled(
+    builds: Sequence[Build], evidence: Sequence[Evidence], error: float
+) -> list[tuple[dict[str, Any], GateCheck]]:
     """The checks with their outcomes, which hang together, and what would decide the open ones."""
-    fit = [not one.blocked for one in found]
-    checks = [one.check for one in found]
+    fit = [not one.blocked for one in evidence]
+    checks = [one.check for one in evidence]
     low, high = (np.array([one.interval[end] for one in checks]) for end in (0, 1))
     p, line = (np.array([getattr(one, name) for one in checks]) for name in ("p_below", "line"))
     ends = [np.where(fit, values, np.nan) for values in (low, high, p)]
     outcomes, adjusted = stats.gate_outcomes(*ends, line=line, error=error)
     answers = []
-    for build, one, outcome, p_adjusted in zip(builds, found, outcomes, adjusted, strict=True):
-        settled = replace(one.check, outcome=outcome, p_adjusted=float(p_adjusted))
+    for build, one, outcome, p_adjusted in zip(builds, evidence, outcomes, adjusted, strict=True):
+        check_, reason, needed = one.check, "", np.nan
+        if outcome == INCONCLUSIVE and one.blocked:
+            reason = one.blocked
+            needed = float(reason.split()[1]) if reason.startswith("needs ") else np.nan
+        elif outcome == INCONCLUSIVE:
+            below = check_.interval.high < check_.line
+            reason = f"below, not after {len(checks)} checks" if below else "the labels do not tell"
+            needed = _labels_to_decide(check_, one)
+            if np.isinf(needed):
+                reason, needed = f"{reason}, and labels of all {check_.n} items would not", np.nan
+        settled = replace(check_, outcome=outcome, p_adjusted=float(p_adjusted), reason=reason, labels_to_decide=needed)
         label = build.label | {"n_unmatched": int((build.pair.frame["_merge"] == "right_only").sum())}
-        answers.append((label, _opened(settled, one, len(found)) if outcome == INCONCLUSIVE else settled))
+        answers.append((label, settled))
     return answers
 
 
-def _opened(check_: GateCheck, found: Found, n_checks: int) -> GateCheck:
-    """An open check with its reason, and how many labels would do."""
-    if found.blocked:
-        least = float(found.blocked.split()[1]) if found.blocked.startswith("needs ") else np.nan
-        return replace(check_, reason=found.blocked, labels_to_decide=least)
-    below = check_.interval.high < check_.line
-    reason = f"below, not after {n_checks} checks" if below else "the labels do not tell"
-    needed = _labels_to_decide(check_, found)
-    if np.isinf(needed):
-        return replace(check_, reason=f"{reason}, and labels of all {check_.n} items would not")
-    return replace(check_, reason=reason, labels_to_decide=needed)
-
-
-def _labels_to_decide(check_: GateCheck, found: Found) -> float:
+def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
     """Labels in all with which the interval would end at the line; infinite if all items do not have so many."""
-    half = abs(check_.estimate - check_.line) / found.share
-    if not len(found.y):
+    half = abs(check_.estimate - check_.line) / evidence.share
+    if not len(evidence.y):
         return np.nan
     if not half > 0:
         return np.inf
     try:
         with warnings.catch_warnings():  # about the pilot; here it only says what to do next
             warnings.simplefilter("ignore")
-            ends: dict[str, Any] = {name: found.ends.get(name) for name in ("bounds", "step")}
+            scale: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
             plan = stats.labels_needed(
-                found.y, found.f, half_width=half, confidence_level=check_.confidence_level, **ends
+                evidence.y, evidence.f, half_width=half, confidence_level=check_.confidence_level, **scale
             )
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
     more = max(plan.n_gold, check_.n_gold + 1)
-    return float(more) if more <= len(found.f) else np.inf
+    return float(more) if more <= len(evidence.f) else np.inf
 
 
 # --- outputs that a build left as they were ---------------------------------------------------------------------------
@@ -256,11 +239,6 @@ def text_prints(items: pd.DataFrame) -> dict[str, str]:
 
     The input is `source`, or where it is missing the group.
 
-    Raises
-    ------
-    TableArgumentError
-        If the items have no outputs, or neither sources nor groups.
-
     Examples
     --------
     >>> items = pd.DataFrame({"item": ["a", "b", "c"], "source": ["q"] * 3, "output": ["x", "x", "y"]})
@@ -274,13 +252,12 @@ def text_prints(items: pd.DataFrame) -> dict[str, str]:
         there = ", ".join(map(repr, table.columns))
         rule = "must have the columns `output` and `source` (or `group`) to tell what is unchanged"
         raise TableArgumentError("items", rule, f"have {there}")
-    known = table[table["output"].notna() & table[inputs].notna()]
-    pairs = zip(known["item"], known[inputs].astype(str), known["output"], strict=True)
-    return {str(item): _print(inputs, source, output) for item, source, output in pairs}
-
-
-def _print(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    rows = table[table["output"].notna() & table[inputs].notna()]
+    prints = {}
+    for item, *texts in zip(rows["item"], rows[inputs].astype(str), rows["output"], strict=True):
+        text = "\0".join([inputs, *texts])
+        prints[str(item)] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return prints
 
 
 def with_carried(rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]) -> tuple[pd.DataFrame, int]:
@@ -291,21 +268,23 @@ def with_carried(rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str])
     """
     text = rows["item"].astype(str).map(prints)
     labelled = rows["y"].notna() & text.notna() & ~mine
-    known = rows.loc[labelled, "y"].astype(float).groupby(text[labelled]).mean()
+    labels = rows.loc[labelled, "y"].astype(float).groupby(text[labelled]).mean()
     part = rows[mine]
-    carried = text[mine].map(known)
-    new = part["y"].isna() & carried.notna()
+    elsewhere = text[mine].map(labels)
+    new = part["y"].isna() & elsewhere.notna()
     seen = set(text[~mine].dropna())
     answer = text[mine].isin(seen).map({True: UNCHANGED, False: CHANGED})
-    return part.assign(y=part["y"].where(~new, carried).astype(float), answer=answer), int(new.sum())
+    return part.assign(y=part["y"].where(~new, elsewhere).astype(float), answer=answer), int(new.sum())
 
 
-def unchanged_groups(rows: pd.DataFrame, a: str, b: str, prints: Mapping[str, str]) -> set[object]:
-    """Groups (or items) to which both systems gave the same answer."""
-    inputs = "group" if "group" in rows else "item"
-    text = rows["item"].astype(str).map(prints)
-    sides = [text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, inputs]) for name in (a, b)]
-    first, second = (side[~side.index.duplicated()].dropna() for side in sides)
+def unchanged_inputs(build: Build) -> set[object]:
+    """Inputs to which both systems gave the same answer."""
+    rows, sides = build.pair.frame, []
+    text = rows["item"].astype(str).map(build.prints)
+    for name in (build.name, build.other):
+        side = text[rows["system"] == name].set_axis(rows.loc[rows["system"] == name, build.inputs])
+        sides.append(side[~side.index.duplicated()].dropna())
+    first, second = sides
     both = first.index.intersection(second.index)
     return set(both[(first[both] == second[both]).to_numpy()])
 

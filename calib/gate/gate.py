@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,27 +16,35 @@ from calib.analysis.means.frames import difference_of, mean_of
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.result import Interval
-from calib.gate.baseline import Baseline, Ledger, digest_of
+from calib.gate.baseline import (
+    ERROR,
+    Baseline,
+    Ledger,
+    Line,
+    build_of,
+    digest_of,
+    lines_of_gate,
+    pairs_of_gate,
+    with_baseline,
+)
 from calib.gate.evidence import (
     CHANGED,
     UNCHANGED,
-    AskedOfGate,
     Build,
-    Found,
+    Evidence,
+    GateOptions,
     alike_throughout,
     difference_at_any_look,
     differences_of,
     largest_share,
     mean_at_any_look,
-    order_of,
     settled,
     share_reach,
     text_prints,
-    unchanged_groups,
+    unchanged_inputs,
     with_carried,
 )
-from calib.gate.options import ERROR, Line, build_of, lines_of_gate, pairs_of_gate, read_baseline, with_baseline
-from calib.gate.outcomes import LOOKS, GateCheck, error_of
+from calib.gate.outcomes import LOOKS, error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
@@ -109,18 +117,10 @@ def gate(
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
 
-    Returns
-    -------
-    Verdict
-        With `outcome`, `checks`, `next_steps`, `markdown()`, `write(path)`, `raise_for_outcome()`.
-
     Raises
     ------
-    ArgumentError
-        If neither or both of `above` and `baseline` come, `margin` is missing, or several judges are in the scores.
     TableError
-        If the system is unknown, nothing matches, or the baseline was judged otherwise or has fewer than 80 % of the
-        inputs in common.
+        If the baseline was judged otherwise or has fewer than 80 % of the inputs in common.
 
     Notes
     -----
@@ -141,7 +141,9 @@ def gate(
     ('inconclusive', 3)
     """
     as_typed(gate, locals())
-    held = baseline if isinstance(baseline, Baseline) else read_baseline(baseline)
+    held = baseline if isinstance(baseline, Baseline) else None
+    if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
+        held = Baseline.read(baseline)  # a file, and no system's name
     files = given(scores, gold, cast(Columns, columns), needs=("judge", "label"))
     judged, people, other = with_baseline(files.scores, files.gold, held, baseline)
     lines = lines_of_gate(judged, above, margin, other)
@@ -149,66 +151,56 @@ def gate(
     prints = ({} if items is None else text_prints(items)) | ({} if held is None else dict(held.prints))
     book = None if ledger is None else Ledger.read(ledger)
     pairs = pairs_of_gate(judged, people, list(lines))
-    builds = [
-        Build(pair, name, other, prints, groups, order_of(people, pair), named="system" in judged.frame)
-        for pair in pairs
-    ]
+    named = "system" in judged.frame
+    builds = [Build(pair, people, name, other, prints, groups, named=named) for pair in pairs]
     counts = {build.criterion: build.n_gold for build in builds}
     again = book is not None and book.looked(name, counts)
-    asked = AskedOfGate(
+    options = GateOptions(
         error=error_of(error),
         looks="any" if again else check.choice(looks, "looks", LOOKS),
         min_gold=check.whole(min_gold, "min_gold", least=2),
-        max_unread=_share(max_unread),
+        max_unread=float(max_unread),
     )
-    found = [_evidence(build, lines[build.criterion], asked) for build in builds]
-    checks = Results.of(settled(builds, found, asked.error))
+    if not 0 <= max_unread <= 1:
+        raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
+    evidence = [_evidence(build, lines[build.criterion], options) for build in builds]
+    checks = Results.of(settled(builds, evidence, options.error))
     of_gold = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
+    guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=)"
     verdict = Verdict(
-        outcome=_overall(checks),
+        outcome=stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome,
         system=name,
         checks=checks,
         asked={
             "above": above, "baseline": other, "baseline_id": None if held is None else held.id, "margin": margin,
-            "error": asked.error, "looks": asked.looks, "min_gold": min_gold, "max_unread": max_unread,
+            "error": options.error, "looks": options.looks, "min_gold": min_gold, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "gold": of_gold},
-        notes=(*_guessed(files.guessed), *(_LOOKED_BEFORE,) * again),
+        notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again),
     )  # fmt: skip
     if book is not None:
         book.append(verdict.record() | {"time": datetime.now(UTC).isoformat(timespec="seconds")})
     return verdict
 
 
-def _share(max_unread: float) -> float:
-    if not 0 <= max_unread <= 1:
-        raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
-    return float(max_unread)
-
-
 # --- evidence ---------------------------------------------------------------------------------------------------
 
 
-def _evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
+def _evidence(build: Build, line: float, options: GateOptions) -> Evidence:
     """What the tables say of one check; what is not fit to decide says why."""
-    _refuse_line(build, line)
-    found = _mean_evidence(build, line, asked) if build.other is None else _difference_evidence(build, line, asked)
-    said = (*build.pair.warnings, *found.check.warnings)
-    found = found._replace(check=replace(found.check, warnings=said))
-    return found._replace(blocked=blocked) if (blocked := _unread(build, asked.max_unread)) else found
-
-
-def _refuse_line(build: Build, line: float) -> None:
-    """A line that no result can pass is no gate."""
-    if "bounds" not in build.ends:
-        return
-    low, high = build.ends["bounds"]
-    if build.other is None and not low <= line < high:
-        rule = f"must lie on people's scale and below its top ({low:g} to {high:g})"
-        raise ArgumentError("above", rule, f"got {line:g}", about=build.criterion)
-    if build.other is not None and -line >= high - low:
-        raise ArgumentError("margin", f"must be less than the scale is long ({high - low:g})", f"got {-line:g}")
+    if "bounds" in build.ends:  # a line that no result can pass is no gate
+        low, high = build.ends["bounds"]
+        if build.other is None and not low <= line < high:
+            rule = f"must lie on people's scale and below its top ({low:g} to {high:g})"
+            raise ArgumentError("above", rule, f"got {line:g}", about=build.criterion)
+        if build.other is not None and -line >= high - low:
+            raise ArgumentError("margin", f"must be less than the scale is long ({high - low:g})", f"got {-line:g}")
+    of_kind = _mean_evidence if build.other is None else _difference_evidence
+    evidence = of_kind(build, line, options)
+    warnings = (*build.pair.warnings, *evidence.check.warnings)
+    blocked = _unread(build, options.max_unread) or evidence.blocked
+    return evidence._replace(check=replace(evidence.check, warnings=warnings), blocked=blocked)
 
 
 def _unread(build: Build, most: float) -> str:
@@ -224,43 +216,35 @@ def _unread(build: Build, most: float) -> str:
     return ""
 
 
-def _mean_evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
+def _mean_evidence(build: Build, line: float, options: GateOptions) -> Evidence:
     frame = build.pair.frame
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, n_carried = with_carried(frame, mine, {} if asked.looks == "any" else build.prints)
+    rows, n_carried = with_carried(frame, mine, {} if options.looks == "any" else build.prints)
     read = rows[rows["x"].notna()]
-    labelled = read["y"].notna()
-    n_gold = int(labelled.sum())
+    n_gold = int(read["y"].notna().sum())
     if not len(read):
-        return Found(build.check(line, asked), f"none of {len(rows)} replies could be read")
-    if n_gold < asked.min_gold:
-        few = f"needs {asked.min_gold} labels, has {n_gold}"
-        ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
-        return Found(build.check(line, asked, n_gold=n_gold), few, ends=ends)
+        return Evidence(build.check(line, options), f"none of {len(rows)} replies could be read")
+    if n_gold < options.min_gold:
+        few = f"needs {options.min_gold} labels, has {n_gold}"
+        return Evidence(build.check(line, options, n_gold=n_gold), few, scale=build.scale)
     strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None
+    fields: dict[str, Any] = {"n_gold": n_gold, "evidence": "own and carried labels" if n_carried else "own labels"}
+    if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
+        counts = read.groupby("answer")["y"].agg(["count", "size"])
+        bare = counts[counts["count"] < counts["size"].clip(upper=2)]
+        if len(bare):
+            kind, (n, size) = bare.index[0], bare.iloc[0]
+            few = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
+            return Evidence(build.check(line, options, **fields), few)
+    if options.looks == "any":
+        fields |= mean_at_any_look(build, read, line, options)
+    else:
+        fields |= _fields_of(mean_of(read, (build.groups, strata, None), build.label, options.of_mean(line)))
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
-    ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
-    about = {"n_gold": n_gold, "evidence": "own and carried labels" if n_carried else "own labels"}
-    if strata and (short := _bare_stratum(read)):
-        return Found(build.check(line, asked, **about), short)
-    if asked.looks == "any":
-        known = mean_at_any_look(build, read, line, asked)
-        return Found(build.check(line, asked, **about | known), "", y, f, ends)
-    result = mean_of(read, (build.groups, strata, None), build.label, asked.options(line))
-    return Found(build.check(line, asked, **about | _known_of(result)), "", y, f, ends)
+    return Evidence(build.check(line, options, **fields), "", y, f, build.scale)
 
 
-def _bare_stratum(read: pd.DataFrame) -> str:
-    """Outputs that changed and have hardly a label: the others' say nothing of them."""
-    counts = read.groupby("answer")["y"].agg(["count", "size"])
-    for kind in (CHANGED, UNCHANGED):
-        n, size = (int(counts.loc[kind, name]) for name in ("count", "size"))
-        if n < min(2, size):
-            return f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
-    return ""
-
-
-def _known_of(result: stats.MeanEstimate) -> dict[str, Any]:
+def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
     """Of an estimate what a check holds; its two-sided p-value as one against 'not below the line'."""
     half = result.p_value / 2
     below = half if result.estimate < result.null else 1 - half
@@ -268,80 +252,57 @@ def _known_of(result: stats.MeanEstimate) -> dict[str, Any]:
             "p_below": float(below), "warnings": result.warnings}  # fmt: skip
 
 
-def _difference_evidence(build: Build, line: float, asked: AskedOfGate) -> Found:
+def _difference_evidence(build: Build, line: float, options: GateOptions) -> Evidence:
     assert build.other is not None
-    frame, inputs = build.pair.frame, "group" if "group" in build.pair.frame else "item"
+    frame, inputs, scale = build.pair.frame, build.inputs, build.scale
     sides = [set(build.rows(name)[inputs].dropna()) for name in (build.name, build.other)]
     common = sides[0] & sides[1]
     if not common or len(common) < _IN_COMMON * max(map(len, sides)):
-        told = f"{len(common)} of {max(map(len, sides))}"
-        raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {told}.")
-    same = unchanged_groups(frame, build.name, build.other, build.prints) & common
-    said: tuple[str, ...] = ()
-    if not same and (text := alike_throughout(*differences_of(frame, build, inputs), build.rows(build.name))):
-        same, said = common, (text,)
+        shared = f"{len(common)} of {max(map(len, sides))}"
+        raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
+    same = unchanged_inputs(build) & common
+    warnings: tuple[str, ...] = ()
+    if not same and (text := alike_throughout(*differences_of(build, frame), build.rows(build.name))):
+        same, warnings = common, (text,)
     share = 1 - len(same) / len(common)
-    ends = {name: value for name, value in build.ends.items() if name != "same_scale"}
-    if "bounds" in ends:
-        width = ends["bounds"][1] - ends["bounds"][0]
-        ends["bounds"] = (-width, width)
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
-    y, f = differences_of(changed.frame, build, inputs)
-    known: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": said}
-    known |= {"n": len(common), "n_gold": int(np.isfinite(y).sum())}
+    y, f = differences_of(build, changed.frame)
+    fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
+    fields |= {"n": len(common), "n_gold": int(np.isfinite(y).sum())}
     if not share:
-        zero = {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(line > 0)}
-        return Found(build.check(line, asked, **known | zero))
+        fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(line > 0)}
+        return Evidence(build.check(line, options, **fields))
     labelled = [int(build.rows(name).loc[lambda t: ~t[inputs].isin(same), "y"].notna().sum()) for name in
                 (build.name, build.other)]  # fmt: skip
-    if min(labelled) < asked.min_gold:
-        return _by_scale_alone(build, line, asked, known, share, ends, labelled)
-    if asked.looks == "any":
-        known |= difference_at_any_look(build, changed.frame, inputs, line, share, asked, ends)
-        return Found(build.check(line, asked, **known), "", y, f, ends, share)
-    known |= _of_changed(build, changed, line, asked, share, len(common))
-    return Found(build.check(line, asked, **known), "", y, f, ends, share)
+    if min(labelled) < options.min_gold:
+        whose = "of each build" + " on outputs that changed" * (share < 1)
+        few = f"needs {options.min_gold} labels {whose}, has {labelled[0]} and {labelled[1]}"
+        if "bounds" in scale and share < 1:  # the scale's ends say how much the few that changed can be
+            most = largest_share(share, len(common), options.confidence) * scale["bounds"][1]
+            if -most > line:
+                fields |= {"estimate": 0.0, "interval": Interval(-most, most), "p_below": 1.0}
+                return Evidence(build.check(line, options, **fields))
+        return Evidence(build.check(line, options, **fields), few, scale=scale, share=share)
+    if options.looks == "any":
+        fields |= difference_at_any_look(build, changed.frame, line, share, options)
+    else:
+        fields |= _of_changed(build, changed, line, options, share, len(common))
+    return Evidence(build.check(line, options, **fields), "", y, f, scale, share)
 
 
-def _of_changed(build: Build, changed: Pair, line: float, asked: AskedOfGate, share: float, n: int) -> dict[str, Any]:
+def _of_changed(build: Build, changed: Pair, line: float, options: GateOptions, share: float, n: int) -> dict[str, Any]:
     """The difference on what changed times its share, whose own error adds as squares do."""
     assert build.other is not None
-    _, first = difference_of(changed, build.name, build.other, asked.options(line / share))
-    spread = share_reach(share, n, asked.confidence) * abs(first.estimate)
+    _, first = difference_of(changed, build.name, build.other, options.of_mean(line / share))
+    spread = share_reach(share, n, options.confidence) * abs(first.estimate)
     reach = [share * abs(end - first.estimate) for end in first.interval]
     wide = [float(np.hypot(one, spread)) for one in reach]
     estimate = share * first.estimate
     side = int(line > estimate)
     nearer = (line - estimate) * (reach[side] / wide[side] if wide[side] > 0 else 1.0)
-    _, tested = difference_of(changed, build.name, build.other, asked.options((estimate + nearer) / share))
-    known = _known_of(tested) | {"estimate": estimate, "std_error": share * first.std_error}
-    return known | {"interval": Interval(estimate - wide[0], estimate + wide[1])}
-
-
-def _by_scale_alone(
-    build: Build, line: float, asked: AskedOfGate, known: dict[str, Any], share: float, ends: Mapping[str, Any],
-    labelled: Sequence[int],
-) -> Found:  # fmt: skip
-    """Few outputs changed and hardly one has a label: the scale's ends say how much that can be."""
-    few = f"needs {asked.min_gold} labels of each build on outputs that changed, has {labelled[0]} and {labelled[1]}"
-    if share == 1:
-        few = f"needs {asked.min_gold} labels of each build, has {labelled[0]} and {labelled[1]}"
-    if "bounds" in ends and share < 1:
-        n = known["n"]
-        most = largest_share(share, n, asked.confidence) * ends["bounds"][1]
-        if -most > line:
-            wide = {"estimate": 0.0, "std_error": np.nan, "interval": Interval(-most, most), "p_below": 1.0}
-            return Found(build.check(line, asked, **known | wide))
-    return Found(build.check(line, asked, **known), few, ends=ends, share=share)
-
-
-def _overall(checks: Results[GateCheck]) -> str:
-    return stats.GateOutcomes(tuple(one.outcome for one in checks), np.array([])).outcome
-
-
-def _guessed(scale: str) -> tuple[str, ...]:
-    """A gate is not to hang on a guess."""
-    return (f"scale_guessed: the scale, {scale}, was guessed from the scores: say it (scale=)",) * bool(scale)
+    _, tested = difference_of(changed, build.name, build.other, options.of_mean((estimate + nearer) / share))
+    interval = Interval(estimate - wide[0], estimate + wide[1])
+    return _fields_of(tested) | {"estimate": estimate, "std_error": share * first.std_error, "interval": interval}
 
 
 # --- before there are labels ------------------------------------------------------------------------------------
@@ -384,15 +345,6 @@ def gate_plan(
         What the columns of files of your own are, as for `calib.look`; without a pilot `scale` is people's scale,
         "1|2|3|4|5" if nothing is said.
 
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than 10 labels, or neither a pilot nor `n_items`.
-
     Examples
     --------
     >>> plan = gate_plan(above=3.7, labels=40, n_items=100, sd=0.99).one()
@@ -402,29 +354,27 @@ def gate_plan(
     as_typed(gate_plan, locals())
     if (above is None) == (margin is None):
         raise ArgumentError("above", "or {0} must be given, and one of them", mentions=("margin",))
-    asked = {"n_labels": labels, "error": error, "power": power, "difference": margin is not None}
+    sign = 1 if margin is None else -1
+    options: dict[str, Any] = {"n_labels": labels, "error": error, "power": power, "difference": margin is not None}
     line = above if margin is None else margin
     if scores is None:
         if n_items is None:
             raise ArgumentError("n_items", "must be given without a pilot")
         ends = ends_of(pd.DataFrame({"scale": [columns.get("scale", "1|2|3|4|5")]}), {})
-        named: dict[str, Any] = dict(line) if isinstance(line, Mapping) else {"": line}
-        known = {"n_items": n_items, "rho": 0.5 if rho is None else rho, "sd": sd} | ends
-        plans = [({"criterion": name} if name else {}, _planned(value, known, asked)) for name, value in named.items()]
-        return Results.of(plans)
+        lines: dict[str, Any] = dict(line) if isinstance(line, Mapping) else {"": line}
+        options |= {"n_items": n_items, "rho": 0.5 if rho is None else rho, "sd": sd} | ends
+        return Results.of(
+            ({"criterion": name} if name else {}, stats.gate_plan(sign * float(value), **options))
+            for name, value in lines.items()
+        )
     files = given(scores, gold, columns)
     answers = []
     for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold")):
         value = line.get(str(pair.label["criterion"])) if isinstance(line, Mapping) else line
         if value is not None:
-            known = _of_pilot(pair, n_items, rho, sd, difference=margin is not None)
-            answers.append((pair.label, _planned(value, known, asked)))
+            pilot = _of_pilot(pair, n_items, rho, sd, difference=margin is not None)
+            answers.append((pair.label, stats.gate_plan(sign * float(value), **pilot, **options)))
     return Results.of(answers)
-
-
-def _planned(line: float, known: Mapping[str, Any], asked: Mapping[str, Any]) -> stats.GatePlan:
-    side = -float(line) if asked["difference"] else float(line)
-    return stats.gate_plan(side, **known, **asked)
 
 
 def _of_pilot(
@@ -436,6 +386,6 @@ def _of_pilot(
     y, f = both["y"].to_numpy(float), both["x"].to_numpy(float)
     spread = float(np.std(y, ddof=1)) * (np.sqrt(2) if difference else 1) if len(y) > 1 else None
     varies = len(y) > 2 and np.ptp(y) > 0 and np.ptp(f) > 0
-    found = float(np.corrcoef(y, f)[0, 1]) if varies else 0.5
+    correlation = float(np.corrcoef(y, f)[0, 1]) if varies else 0.5
     items = int((pair.frame["_merge"] != "right_only").sum()) if n_items is None else n_items
-    return {"n_items": items, "rho": found if rho is None else rho, "sd": spread if sd is None else sd, **ends}
+    return {"n_items": items, "rho": correlation if rho is None else rho, "sd": spread if sd is None else sd, **ends}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PROPERTY = "calib_gate"  # of a report: how workers hand verdicts over, and what JUnit shows
 _FIRST = pytest.StashKey[dict[str, list[Any]]]()  # verdicts by test: a re-run is no second trial
-_TOLD = pytest.StashKey[dict[str, dict[str, Any]]]()
+_GATHERED = pytest.StashKey[dict[str, dict[str, Any]]]()
 _MARKS = {"pass": {"green": True}, "fail": {"red": True}, "inconclusive": {"yellow": True}}
 
 
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
     """`calib.gate` that fails the test unless the build passes; a re-run of the test has the first verdict."""
     config, node = request.config, request.node
-    known = config.stash.setdefault(_FIRST, {}).setdefault(node.nodeid, [])
+    verdicts = config.stash.setdefault(_FIRST, {}).setdefault(node.nodeid, [])
     place = iter(range(1 << 30))
 
     def gate(*tables: Any, **options: Any) -> Verdict:
@@ -37,61 +37,56 @@ def calib_gate(request: pytest.FixtureRequest) -> Callable[..., Verdict]:
         import calib
 
         at = next(place)
-        if at == len(known):
-            known.append(calib.gate(*tables, **options))
+        if at == len(verdicts):
+            verdicts.append(calib.gate(*tables, **options))
         else:
             again = "the verdict of the first run, since a re-run is no second trial"
             node.add_report_section("call", "calib gate", again)
-        verdict: Verdict = known[at]
+        verdict: Verdict = verdicts[at]
         record = json.dumps({"place": at, "text": str(verdict), "record": verdict.record(), "md": verdict.markdown()})
         node.user_properties.append((_PROPERTY, record))
-        _raise_for(verdict, config)
+        wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
+        if wanted not in ("fail", "skip"):
+            raise pytest.UsageError(f"calib_inconclusive must be fail or skip, but is {wanted!r}.")
+        if verdict.outcome == "inconclusive" and wanted == "skip":
+            pytest.skip(f"calib gate {verdict}")
+        verdict.raise_for_outcome()
         return verdict
 
     return gate
 
 
-def _raise_for(verdict: Verdict, config: pytest.Config) -> None:
-    __tracebackhide__ = True
-    wanted = config.getoption("--calib-inconclusive") or config.getini("calib_inconclusive")
-    if wanted not in ("fail", "skip"):
-        raise pytest.UsageError(f"calib_inconclusive must be fail or skip, but is {wanted!r}.")
-    if verdict.outcome == "inconclusive" and wanted == "skip":
-        pytest.skip(f"calib gate {verdict}")
-    verdict.raise_for_outcome()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Where verdicts are gathered: in the one process that reports."""
     if not hasattr(config, "workerinput"):
-        gathered = config.stash[_TOLD] = {}
+        gathered = config.stash[_GATHERED] = {}
         config.pluginmanager.register(_Gatherer(gathered), "calib-gates")
 
 
 class _Gatherer:
     """Takes verdicts out of the reports, each once, whichever process made them."""
 
-    def __init__(self, told: dict[str, dict[str, Any]]) -> None:
-        self.told = told
+    def __init__(self, verdicts: dict[str, dict[str, Any]]) -> None:
+        self.verdicts = verdicts
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The first verdict of each gate stays."""
         for name, value in report.user_properties:
             if name == _PROPERTY:
                 record = json.loads(str(value))
-                self.told.setdefault(f"{report.nodeid}#{record['place']}", record)
+                self.verdicts.setdefault(f"{report.nodeid}#{record['place']}", record)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """A section with all verdicts, and the same in the summary of a job."""
-    told = config.stash.get(_TOLD, {})
-    if not told:
+    verdicts = config.stash.get(_GATHERED, {})
+    if not verdicts:
         return
     terminalreporter.section("calib gates")
-    for place, record in told.items():
+    for place, record in verdicts.items():
         terminalreporter.write_line(place.rpartition("#")[0])
         for line in record["text"].splitlines():
             terminalreporter.write_line(f"  {line}", **_MARKS.get(line.split()[0].rstrip(":"), {}))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with open(summary, "a", encoding="utf-8") as file:  # noqa: PTH123 - nothing more is imported
-            file.write("\n".join(record["md"] for record in told.values()))
+            file.write("\n".join(record["md"] for record in verdicts.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ import numpy as np
 from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.result import bracket, short
-from calib.core.topic import above
 from calib.gate.baseline import plain_json
 from calib.gate.display import gate_assumptions
 from calib.table.files import whole_or_not
@@ -28,7 +27,11 @@ if TYPE_CHECKING:
 
     from calib.gate.outcomes import GateCheck
 
-EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+_EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+_MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
+_HEADS = ("check", "outcome", "estimate", "interval", "line", "labels", "what would decide")
+_KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
+_MOST = 10  # annotations of a kind that a step of GitHub's shows
 
 
 class GateFailed(AssertionError):  # noqa: N818 - it is a test's outcome, and no error
@@ -79,12 +82,21 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """What `calib gate` leaves with: 0 pass, 1 fail, 3 inconclusive."""
-        return EXIT_CODES[self.outcome]
+        return _EXIT_CODES[self.outcome]
 
     @property
     def next_steps(self) -> tuple[str, ...]:
         """What would decide each open check: how many labels, and the call that draws them."""
-        return tuple(above("gate.verdict", "next_steps")(self))
+        steps = []
+        for label, one in _pairs(self):
+            if one.outcome != "inconclusive" or np.isnan(one.labels_to_decide):
+                continue
+            criterion, needed = str(label["criterion"]), int(one.labels_to_decide)
+            rows = f'scores[(scores["system"] == {self.system!r}) & (scores["criterion"] == {criterion!r})]'
+            both = " of inputs that both builds answered" * (one.estimand != "human mean")
+            draw = f"calib.choose_items({rows}, {max(1, needed - one.n_gold)})"
+            steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_gold}): {draw}")
+        return tuple(steps)
 
     def to_frame(self) -> pd.DataFrame:
         """The checks as a DataFrame."""
@@ -92,21 +104,36 @@ class Verdict:
 
     def markdown(self) -> str:
         """A table of the checks for a job's summary, with what they assume."""
-        return str(above("gate.verdict", "as_markdown")(self))
+        rows = [_HEADS, ["---"] * len(_HEADS), *(_cells(*pair) for pair in _pairs(self))]
+        table = "\n".join(
+            f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
+        )
+        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the line"
+        head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
+        steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
+        cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
+        notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
+        assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(self.checks))
+        signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
+        gold = f"labels `{self.digests['gold'][:19]}`, scores `{self.digests['scores'][:19]}`"
+        return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, gold))) + "\n"
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values, as JSON and the ledger have it."""
-        return dict(above("gate.verdict", "as_record")(self))
+        checks: list[dict[str, Any]] = [
+            {**{str(name): value for name, value in label.items() if isinstance(value, str | int | float)},
+             **{str(name): value for name, value in one.to_frame().iloc[0].items()}, "reason": one.reason,
+             "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
+            for label, one in _pairs(self)
+        ]  # fmt: skip
+        whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
+        whole |= {"system": self.system, "outcome": self.outcome}
+        whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(self.asked), **self.digests}
+        return dict(plain_json(whole | {"checks": checks, "notes": list(self.notes)}))
 
     def write(self, path: str | Path) -> Path:
-        """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt.
-
-        Raises
-        ------
-        ArgumentError
-            If the ending is another.
-        """
-        return Path(above("gate.verdict", "written_verdict")(self, Path(path)))
+        """Write it: JUnit as .xml, the table as .md, all values as .json, a line a check as .txt."""
+        return written_verdict(self, Path(path))
 
     def raise_for_outcome(self) -> None:
         """Raise `GateFailed`, or `GateInconclusive`, which is one, unless it passed."""
@@ -114,43 +141,26 @@ class Verdict:
             raise (GateFailed if self.outcome == "fail" else GateInconclusive)(str(self))
 
     def __str__(self) -> str:
-        return str(above("gate.verdict", "as_text")(self))
+        width = max(len(one.outcome) for one in self.checks)
+        lines = [f"{one.outcome:<{width}}  {_line(label, one)}" for label, one in _pairs(self)]
+        return "\n".join(visible(line) for line in (f"{self.outcome}: {self.system}", *lines))
 
     def __repr__(self) -> str:
         return f"<{self.outcome}: {self.system}>\n{self}"
 
     def _repr_html_(self) -> str:
-        return str(above("gate.verdict", "as_html")(self))
-
-
-# --- A verdict in the forms that a build takes ------------------------------------------------------------------------
-
-
-_MOST = 10  # annotations of a kind that a step of GitHub's shows
-_KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
-_MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
-_HEADS = ("check", "outcome", "estimate", "interval", "line", "labels", "what would decide")
-
-
-def next_steps(verdict: Verdict) -> Iterator[str]:
-    """For each open check how many labels would do, and the call that draws them."""
-    for label, one in _pairs(verdict):
-        if one.outcome != "inconclusive" or np.isnan(one.labels_to_decide):
-            continue
-        more = max(1, int(one.labels_to_decide) - one.n_gold)
-        rows = (
-            f'scores[(scores["system"] == {verdict.system!r}) & (scores["criterion"] == {str(label["criterion"])!r})]'
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in _cells(*pair)) + "</tr>"
+            for pair in _pairs(self)
         )
-        both = " of inputs that both builds answered" * (one.estimand != "human mean")
-        needed = f"about {int(one.labels_to_decide)} labels{both} (has {one.n_gold})"
-        yield f"{label['criterion']}: {needed}: calib.choose_items({rows}, {more})"
+        title = html.escape(visible(f"{_MARKS[self.outcome]}: {self.system}"))
+        steps = "".join(f"<li>{html.escape(visible(step))}</li>" for step in self.next_steps)
+        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{rows}</table>{f'<ul>{steps}</ul>' if steps else ''}"
 
 
-def as_text(verdict: Verdict) -> str:
-    """A line for the outcome, and one for each check."""
-    width = max(len(one.outcome) for one in verdict.checks)
-    lines = [f"{one.outcome:<{width}}  {_line(label, one)}" for label, one in _pairs(verdict)]
-    return "\n".join(visible(line) for line in (f"{verdict.outcome}: {verdict.system}", *lines))
+def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
+    return list(zip(verdict.checks.labels, verdict.checks, strict=True))
 
 
 def _line(label: dict[str, Any], one: GateCheck) -> str:
@@ -158,52 +168,16 @@ def _line(label: dict[str, Any], one: GateCheck) -> str:
     return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
-def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
-    return list(zip(verdict.checks.labels, verdict.checks, strict=True))
-
-
-# --- Markdown and HTML ------------------------------------------------------------------------------------------
-
-
 def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
-    known = not np.isnan(one.estimate)
+    estimated = not np.isnan(one.estimate)
     needed = "" if np.isnan(one.labels_to_decide) else f"about {int(one.labels_to_decide)} labels"
     decide = "; ".join(filter(None, (one.reason, needed)))
-    interval = bracket(one.interval, one.confidence_level) if known else ""
-    estimate = short(one.estimate) if known else ""
+    interval = bracket(one.interval, one.confidence_level) if estimated else ""
+    estimate = short(one.estimate) if estimated else ""
     return [str(label["criterion"]), _MARKS[one.outcome], estimate, interval, short(one.line), str(one.n_gold), decide]
 
 
-def as_markdown(verdict: Verdict) -> str:
-    """The table of a job's summary, and what it rests on."""
-    rows = [_HEADS, ["---"] * len(_HEADS), *(_cells(*pair) for pair in _pairs(verdict))]
-    table = "\n".join(
-        f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
-    )
-    asked = f"not worse than {verdict.asked['baseline']}" if verdict.asked["baseline"] else "above the line"
-    head = f"### {_MARKS[verdict.outcome]}: {markdown_text(verdict.system)} ({markdown_text(asked)})"
-    steps = "\n".join(f"- to decide {markdown_text(step)}" for step in next_steps(verdict))
-    signed = "\n".join(f"- `{one.signature}`" for one in verdict.checks)
-    said = [*verdict.notes, *dict.fromkeys(text for one in verdict.checks for text in one.warnings)]
-    notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in said)
-    assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(verdict.checks))
-    gold = f"labels `{verdict.digests['gold'][:19]}`, scores `{verdict.digests['scores'][:19]}`"
-    return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, gold))) + "\n"
-
-
-def as_html(verdict: Verdict) -> str:
-    """The table for a notebook."""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADS)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in _cells(*pair)) + "</tr>"
-        for pair in _pairs(verdict)
-    )
-    title = html.escape(visible(f"{_MARKS[verdict.outcome]}: {verdict.system}"))
-    steps = "".join(f"<li>{html.escape(visible(step))}</li>" for step in next_steps(verdict))
-    return f"<p><b>{title}</b></p><table><tr>{head}</tr>{rows}</table>{f'<ul>{steps}</ul>' if steps else ''}"
-
-
-# --- a build's own forms ----------------------------------------------------------------------------------------
+# --- the forms that a build takes -------------------------------------------------------------------------------
 
 
 def github_annotations(verdict: Verdict, title: str = "calib gate") -> list[str]:
@@ -211,67 +185,40 @@ def github_annotations(verdict: Verdict, title: str = "calib gate") -> list[str]
     lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
     for label, one in _pairs(verdict):
         kind = _KINDS[one.outcome]
-        name = _property(f"{title}: {label['criterion']}")
+        name = _data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
         lines[kind].append(f"::{kind} title={name}::{_data(f'{one.outcome}: {_line(label, one)}')}")
-    return [line for found in lines.values() for line in found[:_MOST]]
+    return [line for of_kind in lines.values() for line in of_kind[:_MOST]]
 
 
 def _data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
 def tell_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
     """Append to the job's summary and outputs, where it has such; the annotations come back."""
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(as_markdown(verdict) + "\n")
-    if outputs := os.environ.get("GITHUB_OUTPUT"):
-        with Path(outputs).open("a", encoding="utf-8") as file:
-            file.write(f"outcome={verdict.outcome}\n")
-            file.write(f"json={json_path}\n" if json_path is not None else "")
-    return github_annotations(verdict) if os.environ.get("GITHUB_ACTIONS") == "true" else []
+    outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
+    return _to_github(verdict.markdown() + "\n", outputs, github_annotations(verdict))
 
 
 def tell_github_unmeasured(system: str, message: str) -> list[str]:
     """The same of a gate that could not be measured."""
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n")
-    if outputs := os.environ.get("GITHUB_OUTPUT"):
-        with Path(outputs).open("a", encoding="utf-8") as file:
-            file.write("outcome=not measured\n")
-    told = f"::error title=calib gate not measured::{_data(message)}"
-    return [told] if os.environ.get("GITHUB_ACTIONS") == "true" else []
+    summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
+    return _to_github(summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_data(message)}"])
 
 
-def as_record(verdict: Verdict) -> dict[str, Any]:
-    """All values, plain."""
-    checks: list[dict[str, Any]] = [
-        {**{str(name): value for name, value in label.items() if isinstance(value, str | int | float)},
-         **{str(name): value for name, value in one.to_frame().iloc[0].items()}, "reason": one.reason,
-         "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
-        for label, one in _pairs(verdict)
-    ]  # fmt: skip
-    whole: dict[str, Any] = {
-        "schema": "calib/verdict/v1",
-        "calib": __version__,
-        "system": verdict.system,
-        "outcome": verdict.outcome,
-    }
-    whole |= {"attempt": os.environ.get("GITHUB_RUN_ATTEMPT", ""), "asked": dict(verdict.asked), **verdict.digests}
-    found: dict[str, Any] = plain_json(whole | {"checks": checks, "notes": list(verdict.notes)})
-    return found
+def _to_github(summary: str, outputs: str, annotations: list[str]) -> list[str]:
+    for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
+        if path := os.environ.get(variable):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(text)
+    return annotations if os.environ.get("GITHUB_ACTIONS") == "true" else []
 
 
 def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     """One suite with a case for each check; one that is inconclusive fails, or is `skipped`."""
     outcomes = [one.outcome for one in verdict.checks]
     open_, failed = outcomes.count("inconclusive"), outcomes.count("fail")
-    counts: dict[str, Any] = {
+    counts = {
         "tests": len(outcomes),
         "failures": failed + open_ * (not skipped),
         "errors": 0,
@@ -279,18 +226,13 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     }
     suite = ET.Element("testsuite", {"name": "calib.gate", **{name: str(value) for name, value in counts.items()}})
     for label, one in _pairs(verdict):
-        names = {
-            "classname": _xml_text(f"calib.gate.{verdict.system}"),
-            "name": _xml_text(label["criterion"]),
-            "time": "0",
-        }
-        case = ET.SubElement(suite, "testcase", names)
-        held = ET.SubElement(case, "properties")
+        case = _case(suite, verdict.system, label["criterion"])
+        properties = ET.SubElement(case, "properties")
         for name, value in one.to_frame().iloc[0].items():
-            ET.SubElement(held, "property", {"name": str(name), "value": _xml_text(value)})
+            ET.SubElement(properties, "property", {"name": str(name), "value": _xml_text(value)})
         if one.outcome == "fail" or (one.outcome == "inconclusive" and not skipped):
-            told = {"type": one.outcome, "message": _xml_text(_line(label, one))}
-            ET.SubElement(case, "failure", told).text = _xml_text(one)
+            failure = {"type": one.outcome, "message": _xml_text(_line(label, one))}
+            ET.SubElement(case, "failure", failure).text = _xml_text(one)
         elif one.outcome == "inconclusive":
             ET.SubElement(case, "skipped", {"message": _xml_text(_line(label, one))})
     return _document(suite)
@@ -298,13 +240,16 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
 
 def unmeasured_junit(system: str, message: str) -> str:
     """The suite of a gate that could not be measured."""
-    suite = ET.Element(
-        "testsuite", {"name": "calib.gate", "tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
-    )
-    names = {"classname": _xml_text(f"calib.gate.{system}"), "name": "measured", "time": "0"}
-    case = ET.SubElement(suite, "testcase", names)
+    counts = {"name": "calib.gate", "tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
+    suite = ET.Element("testsuite", counts)
+    case = _case(suite, system, "measured")
     ET.SubElement(case, "error", {"type": "not measured", "message": _xml_text(message)})
     return _document(suite)
+
+
+def _case(suite: ET.Element, system: str, name: object) -> ET.Element:
+    names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
+    return ET.SubElement(suite, "testcase", names)
 
 
 def _document(suite: ET.Element) -> str:
@@ -321,11 +266,11 @@ def _xml_text(value: object) -> str:
 
 def written_verdict(verdict: Verdict, path: Path, *, skipped: bool = False) -> Path:
     """The verdict in the form that the path's ending names."""
-    forms = {
+    forms: dict[str, Callable[[], str]] = {
         ".xml": lambda: as_junit(verdict, skipped=skipped),
-        ".md": lambda: as_markdown(verdict),
-        ".json": lambda: json.dumps(as_record(verdict), indent=1, allow_nan=False) + "\n",
-        ".txt": lambda: as_text(verdict) + "\n",
+        ".md": verdict.markdown,
+        ".json": lambda: json.dumps(verdict.record(), indent=1, allow_nan=False) + "\n",
+        ".txt": lambda: f"{verdict}\n",
     }
     if path.suffix not in forms:
         raise ArgumentError("path", f"must end in {', '.join(forms)}", f"got {str(path)!r}")

@@ -97,19 +97,22 @@ from calib.analysis.draws.spearman_brown import (
 )
 from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
-from calib.analysis.means.contrast import (
-    DifferenceEstimate as DifferenceEstimate,
-    ppi_difference as ppi_difference,
-    ppi_ratio as ppi_ratio,
-)
+from calib.analysis.means.contrast import DifferenceEstimate as DifferenceEstimate, ppi_difference as ppi_difference
 from calib.analysis.means.gold import Design as Design
-from calib.analysis.means.logistic import ppi_logistic as ppi_logistic
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean
 from calib.analysis.means.moments import Moments as Moments
-from calib.analysis.means.proportion import ppi_proportion as ppi_proportion, ppi_win_rate as ppi_win_rate
+from calib.analysis.means.proportion import (
+    ppi_proportion as ppi_proportion,
+    ppi_ratio as ppi_ratio,
+    ppi_win_rate as ppi_win_rate,
+)
 from calib.analysis.means.quantile import QuantileEstimate as QuantileEstimate, ppi_quantile as ppi_quantile
-from calib.analysis.means.regression import RegressionEstimate as RegressionEstimate, ppi_ols as ppi_ols
-from calib.analysis.means.rogan_gladen import RoganGladen as RoganGladen, rogan_gladen as rogan_gladen
+from calib.analysis.means.rates import RoganGladen as RoganGladen, rogan_gladen as rogan_gladen
+from calib.analysis.means.regression import (
+    RegressionEstimate as RegressionEstimate,
+    ppi_logistic as ppi_logistic,
+    ppi_ols as ppi_ols,
+)
 from calib.analysis.means.sequence import (
     ConfidenceSequence as ConfidenceSequence,
     confidence_sequence as confidence_sequence,
@@ -152,5 +155,10 @@ from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as
 from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
-from calib.gate.outcomes import GateCheck as GateCheck, GateOutcomes as GateOutcomes, gate_outcomes as gate_outcomes
-from calib.gate.plan import GatePlan as GatePlan, gate_plan as gate_plan
+from calib.gate.outcomes import (
+    GateCheck as GateCheck,
+    GateOutcomes as GateOutcomes,
+    GatePlan as GatePlan,
+    gate_outcomes as gate_outcomes,
+    gate_plan as gate_plan,
+)

@@ -146,7 +146,7 @@ ORDER = {
     "calib.cli": 15,
     "calib.gate.plugin": 15,
 }
-ARRAYS_OF_THE_GATE = ("calib.gate.outcomes", "calib.gate.plan")
+ARRAYS_OF_THE_GATE = ("calib.gate.outcomes",)
 
 
 def kind(name: str) -> str:

@@ -105,15 +105,10 @@ def ppi_bootstrap(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
 
-    Returns
-    -------
-    BootstrapEstimate
-
     Raises
     ------
     ValueError
-        If shapes differ, a value is missing, there are fewer than 10 labels, or the statistic is not defined on
-        the data or on half of the resamples.
+        If there are fewer than 10 labels, or the statistic is not defined on the data or on half of the resamples.
 
     Notes
     -----
@@ -145,16 +140,25 @@ def ppi_bootstrap(
     n, rest = len(sample.y), len(sample.rest)
     value = _vectorised(statistic)
     draw = np.random.default_rng(rng)
-    label, own, judge = (float(value(*part)) for part in sample.parts())
+    label, own = (float(value(scores, *sample.x)) for scores in (sample.y, sample.f))
+    judge = float(value(sample.rest, *sample.x_rest))
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
-    labels, judged = _resampled(value, sample, count, draw)
+    labels, judged = np.empty(count), np.empty(count)
+    size = max(1, _BATCH // n)
+    for start in progress(range(0, count, size), "resamples"):
+        stop = min(start + size, count)
+        labels[start:stop], judged[start:stop] = sample.resampled(value, draw.integers(0, n, (stop - start, n)))
     kept = np.isfinite(labels + judged)
     missing = count - int(kept.sum())
     if missing > count / 2:
-        given = f"is not on {missing} of {count}"
-        raise ArgumentError("statistic", "must be defined on most resamples", given)
+        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
     labels, judged = labels[kept], judged[kept]
+    undefined = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
+    cautions = [undefined] if missing else []
+    if (values := len(np.unique(labels))) < min(_LUMPS, len(labels) / 10):
+        text = f"the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
+        cautions.append(f"lumpy: {text}")
     spread = float(judged.var(ddof=1))
     lam = float(np.cov(labels, judged)[0, 1] / ((1 + n / rest) * spread)) if spread > 0 else 0.0
     far = judge + np.sqrt(spread * n / rest) * draw.standard_normal(len(labels))
@@ -173,7 +177,7 @@ def ppi_bootstrap(
         n_resamples=count,
         n_undefined=missing,
         statistic=getattr(statistic, "__name__", "statistic"),
-        warnings=_resampling_doubts(missing, labels),
+        warnings=tuple(cautions),
     )
 
 
@@ -193,14 +197,6 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     return float(np.sqrt((n - 1) / n * np.sum((v := labels - lam * (judged - judge)) ** 2 - v.mean() ** 2)))
 
 
-def _resampling_doubts(missing: int, labels: Floats) -> tuple[str, ...]:
-    """Undefined resamples, and a statistic that jumps between a few values: it has no interval to speak of."""
-    count, values = missing + len(labels), len(np.unique(labels))
-    left = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
-    lumpy = f"lumpy: the resamples have {values} values only, so the interval means little (quantiles: `ppi_quantile`)"
-    return (left,) * (missing > 0) + (lumpy,) * (values < min(_LUMPS, len(labels) / 10))
-
-
 def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
     if np.ptp(drawn) <= 1e-12 * np.abs(drawn).max():
         return Interval(np.nan, np.nan)  # what does not vary says nothing about its spread
@@ -213,18 +209,12 @@ class _Sample(NamedTuple):
     y: Floats
     f: Floats
     rest: NDArray[Any]
-    x: NDArray[Any] | None
-    x_rest: NDArray[Any] | None
-
-    def parts(self) -> tuple[tuple[NDArray[Any], ...], ...]:
-        """Arguments of the statistic: labels, the judge on the same items, the judge on the rest."""
-        if self.x is None or self.x_rest is None:
-            return (self.y,), (self.f,), (self.rest,)
-        return (self.y, self.x), (self.f, self.x), (self.rest, self.x_rest)
+    x: tuple[NDArray[Any], ...]  # what else the statistic takes of each gold item, and of the rest
+    x_rest: tuple[NDArray[Any], ...]
 
     def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
         """The statistic of chosen items, by people and by the judge."""
-        x = () if self.x is None else (self.x[chosen],)
+        x = tuple(part[chosen] for part in self.x)
         with np.errstate(invalid="ignore", divide="ignore"):
             return value(self.y.take(chosen), *x), value(self.f.take(chosen), *x)
 
@@ -240,18 +230,20 @@ def _sample_of(
     if (x is None) != (x_unlabeled is None):
         rule = "must be given exactly when {0} is"
         raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
-    given, given_rest = (None if part is None else np.asarray(part) for part in (x, x_unlabeled))
-    check.same_length(y=data.y, X=given)
-    check.same_length(f_unlabeled=data.loose(), X_unlabeled=given_rest)
-    return _Sample(data.y, data.f, data.loose(), given, given_rest)
+    if x is None or x_unlabeled is None:
+        return _Sample(data.y, data.f, data.loose(), (), ())
+    own, beside = np.asarray(x), np.asarray(x_unlabeled)
+    check.same_length(y=data.y, X=own)
+    check.same_length(f_unlabeled=data.loose(), X_unlabeled=beside)
+    return _Sample(data.y, data.f, data.loose(), (own,), (beside,))
 
 
 def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     """The statistic of the last axis of its first argument, whether or not it knows of axes."""
     try:
-        known = "axis" in inspect.signature(statistic).parameters
+        takes_axis = "axis" in inspect.signature(statistic).parameters
     except (TypeError, ValueError):  # some compiled functions do not say
-        known = False
+        takes_axis = False
 
     def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
         numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
@@ -265,17 +257,4 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
             return statistic(scores, *others)
         return np.array([float(statistic(*row)) for row in zip(scores, *others, strict=True)])
 
-    return by_axis if known else by_row
-
-
-def _resampled(
-    value: Callable[..., Any], sample: _Sample, count: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    n = len(sample.y)
-    labels, judged = np.empty(count), np.empty(count)
-    size = max(1, _BATCH // n)
-    for start in progress(range(0, count, size), "resamples"):
-        stop = min(start + size, count)
-        chosen = rng.integers(0, n, (stop - start, n))
-        labels[start:stop], judged[start:stop] = sample.resampled(value, chosen)
-    return labels, judged
+    return by_axis if takes_axis else by_row

@@ -1,29 +1,33 @@
-"""Two systems compared: the difference and the ratio of their mean human scores, paired where both have a label."""
+"""Two systems compared: the difference of their mean human scores, paired where both have a label."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.gold import Asked, Design, Drawn, design_of, gold_of
+from calib.analysis.means.gold import Design, Drawn, Gold, MeanOptions, design_of, gold_of
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimated, ppi_mean
-from calib.analysis.means.methods import METHODS, estimator_of
-from calib.analysis.means.moments import Moments
-from calib.analysis.means.unpaired import difference_of, sides_of
+from calib.analysis.means.mean import MeanEstimate, estimated
+from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
+from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.laws import ALTERNATIVES, interval_of, p_value_of
+from calib.core.check import ArgumentError, Floats
+from calib.core.laws import interval_of, p_value_of
+from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
-_DOUBLINGS = 40
 _NO_INTERVAL = Interval(np.nan, np.nan)
-_ASKED = (Asked.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+# as `options_of` takes them, of each system
+_COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
+_COMMON |= {"alternative": "two-sided", "min_gold": 10}
+_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+_LEAST = -300.0  # log of a tail below which none is told apart
+_PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,7 @@ def ppi_difference(
     bounds: tuple[float, float] | None = None,
     step: float | None = None,
     null: float = 0.0,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> DifferenceEstimate:
     r"""Mean human score of A less that of B, paired on the inputs on which both have a label.
 
@@ -117,15 +121,6 @@ def ppi_difference(
         `conservative`, `same_scale`, `confidence_level`. With groups, strata or weights, and by "ppi", "ppi++" and
         "regression", only pairs count.
 
-    Returns
-    -------
-    DifferenceEstimate
-
-    Raises
-    ------
-    ValueError
-        As `ppi_mean`, or if a label has no judge score beside it.
-
     References
     ----------
     Zou and Donner (2008), Statistics in Medicine 27:1693-1702, for distances that add; Zou (2007), Psychological
@@ -154,249 +149,238 @@ def ppi_difference(
     ends = bounds_of(bounds, step)
     for name in ("y_a", "y_b"):
         on_scale(arrays[name], ends, name)
-    scale = Scale(ends, step, null)
-    alone = np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
-    if not alone.any() or f_unlabeled is not None or _only_pairs(options):
-        return _paired(arrays, f_unlabeled, scale, options)
-    either, least = _unpaired(arrays, scale, options), options.get("min_gold", 10)
-    if either.n_paired < least:
-        return either
-    pairs = _paired(arrays, None, scale, options)
-    return pairs if _width(pairs) < _width(either) else either
-
-
-class Scale(NamedTuple):
-    """Of one score, and the difference to test."""
-
-    bounds: tuple[float, float] | None
-    step: float | None
-    null: float
-
-
-def _width(result: MeanEstimate) -> float:
-    return result.interval.high - result.interval.low
-
-
-def _only_pairs(options: Asked) -> bool:
-    """Whether labels of one system alone have no place: with a design, and with what was published for pairs."""
     estimator = estimator_of(options.get("estimator", "auto"), options.get("method"))
-    design = _design_in(options)
+    drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
+    design = design_of(options.get("design"), cast(Drawn, drawn))
+    level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
+    common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
+    common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
+    both, alone = [*arrays.values()], np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
-    return estimator not in {"auto", "classical"} or any(column is not None for column in columns)
-
-
-def _design_in(options: Asked) -> Design:
-    """The design among the options, of which what `ppi_mean` does not take is refused."""
-    drawn = {name: value for name, value in options.items() if name not in _ASKED}
-    return design_of(options.get("design"), cast(Drawn, drawn))
+    # labels of one system alone have no place with a design, and with what was published for pairs
+    if estimator not in {"auto", "classical"} or any(column is not None for column in columns):
+        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
+    if f_unlabeled is None:
+        answered = ~np.isnan(arrays["f_a"] + arrays["f_b"])
+        both = [values[answered] for values in both]
+    if not alone.any() or f_unlabeled is not None:
+        return _paired(both, f_unlabeled, design, common, int(alone.sum()))
+    either = _unpaired(arrays, design, common)
+    if either.n_paired < common["min_gold"]:
+        return either
+    pairs = _paired(both, None, design, common, int(alone.sum()))
+    width, of_either = (result.interval.high - result.interval.low for result in (pairs, either))
+    return pairs if width < of_either else either
 
 
 def _paired(
-    arrays: Mapping[str, Floats], f_unlabeled: ArrayLike | Moments | None, scale: Scale, options: Asked
+    arrays: Sequence[Floats], rest: ArrayLike | Moments | None, design: Design, common: Mapping[str, Any], n_alone: int
 ) -> DifferenceEstimate:
-    """`ppi_mean` of the differences, on inputs that both answered."""
-    y_a, y_b, f_a, f_b = arrays.values()
-    if f_unlabeled is None and not _only_pairs(options):
-        answered = ~np.isnan(f_a + f_b)
-        y_a, y_b, f_a, f_b = (values[answered] for values in (y_a, y_b, f_a, f_b))
-    design, asked = _design_in(options), _asked_of_each(scale, options) | {"null": scale.null}
-    if scale.bounds is not None:
-        width = scale.bounds[1] - scale.bounds[0]
-        asked["bounds"] = -width, width
-    data = gold_of(y_a - y_b, f_a - f_b, f_unlabeled, design)
+    """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
+    y_a, y_b, f_a, f_b = arrays
+    bounds, ends = common["bounds"], None
+    data = gold_of(y_a - y_b, f_a - f_b, rest, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
-    found = replace(options_of(data, binary=False, **asked), ends=_one_extreme(a, b, scale.bounds))
-    result = estimated(data, found, cautions_of(design) + cautions_on(data, found))
+    if bounds is not None:
+        low, high = bounds
+        bounds = low - high, high - low
+        # where a difference can lie of which one score is at an end of its scale and the other as it is on average
+        ends = min(low - b, a - high), max(high - b, a - low)
+    options = replace(options_of(data, binary=False, **{**common, "bounds": bounds}), ends=ends)
+    result = estimated(data, options, cautions_of(design) + cautions_on(data, options))
     cells = {cell.name: getattr(result, cell.name) for cell in fields(MeanEstimate)}
     cells["estimand"] = f"{result.estimand} difference"
-    if result.n_gold and (left := int((np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])).sum())):
-        cells["warnings"] += (f"pairs_alone: {left} labels of one system alone were left out",)
+    if result.n_gold and n_alone:
+        cells["warnings"] += (f"pairs_alone: {n_alone} labels of one system alone were left out",)
     return DifferenceEstimate(**cells, n_paired=result.n_gold, n_a_only=0, n_b_only=0)
 
 
-def _one_extreme(a: float, b: float, bounds: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Where a difference can lie of which one score is at an end of its scale and the other as it is on average."""
-    if bounds is None:
-        return None
-    low, high = bounds
-    return min(low - b, a - high), max(high - b, a - low)
+# --- labels that need not be of the same inputs -----------------------------------------------------------------------
 
 
-def _unpaired(arrays: Mapping[str, Floats], scale: Scale, options: Asked) -> DifferenceEstimate:
-    """Each system's own mean, and both put together."""
-    y_a, y_b, f_a, f_b = arrays.values()
-    asked = _asked_of_each(scale, options)
-    _refuse_few_of_one(arrays, asked)
-    folds = _design_in(options).calibrated_folds
-    pair = sides_of((y_a, y_b), (f_a, f_b), asked, folds)
-    found, asked_of = difference_of(*pair), pair[0].options
-    known = all(side.known for side in pair)
-    tail = (1 - asked_of.confidence) / 2
-    alone = found.law if found.alone is None else found.alone
-    theirs = float(alone.high(tail) - alone.low(tail))
-    ratio = float(found.law.high(tail) - found.law.low(tail)) / theirs if theirs > 0 else np.nan
-    n = int((pair[0].labelled | pair[1].labelled).sum())
-    paired = int((pair[0].labelled & pair[1].labelled).sum())
-    return DifferenceEstimate(
-        estimate=found.point,
-        std_error=found.error,
-        interval=interval_of(found.law, asked_of.confidence, asked_of.alternative) if known else _NO_INTERVAL,
-        confidence_level=asked_of.confidence,
-        alternative=asked_of.alternative,
-        estimator=max((side.name for side in pair), key=lambda name: METHODS[name].judged),
-        estimand="human mean difference",
-        target="benchmark" if asked_of.finite else "population",
-        df=np.nan,
-        null=scale.null,
-        p_value=p_value_of(found.law, scale.null, asked_of.alternative) if known else np.nan,
-        lam=found.lam,
-        width_ratio=ratio,
-        effective_n=n / ratio**2 if ratio else np.inf,
-        labels_saved=n / ratio**2 - n if ratio else np.inf,
-        n_gold=n,
-        n=int((pair[0].answered | pair[1].answered).sum()),
-        n_groups=n,
-        design="systems",
-        calibrated_folds=pair[0].data.calibrated_folds,
-        warnings=cautions_of(_design_in(options)) + found.warnings,
-        n_paired=paired,
-        n_a_only=int(pair[0].labelled.sum()) - paired,
-        n_b_only=int(pair[1].labelled.sum()) - paired,
-    )
-
-
-def _asked_of_each(scale: Scale, options: Asked) -> dict[str, Any]:
-    """What is asked for the mean of each system, as `options_of` wants it."""
-    return {
-        "bounds": scale.bounds,
-        "step": scale.step,
-        "same_scale": options.get("same_scale"),
-        "conservative": options.get("conservative", False),
-        "target": options.get("target", "population"),
-        "estimator": estimator_of(options.get("estimator", "auto"), options.get("method")),
-        "alternative": options.get("alternative", "two-sided"),
-        "null": None,
-        "min_gold": options.get("min_gold", 10),
-        "confidence": check.probability(options.get("confidence_level", 0.95), "confidence_level"),
-    }
-
-
-def _refuse_few_of_one(arrays: Mapping[str, Floats], asked: Mapping[str, Any]) -> None:
-    needs = METHODS[asked["estimator"]].needs
-    least = max(check.whole(asked["min_gold"], "min_gold", least=2) if needs.min_gold else 2, 2)
+def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
+    """Each system's own mean, and both put together with what the same inputs have in common."""
+    needs = METHODS[common["estimator"]].needs
+    least = max(check.whole(common["min_gold"], "min_gold", least=2) if needs.min_gold else 2, 2)
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
             rule = f"must have {least} gold labels at least" + " ({0} lowers that)" * (least > 2)
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_gold",) * (least > 2))
-
-
-def ppi_ratio(
-    y_top: ArrayLike,
-    y_bottom: ArrayLike,
-    f_top: ArrayLike,
-    f_bottom: ArrayLike,
-    *,
-    groups: Labels | None = None,
-    alternative: str = "two-sided",
-    null: float = 1.0,
-    min_gold: int = 10,
-    confidence_level: float = 0.95,
-) -> MeanEstimate:
-    r"""Mean human score of A over that of B, paired on what both answered.
-
-    All :math:`\theta` for which `ppi_mean` of :math:`y_{top} - \theta y_{bottom}` does not reject a mean of 0
-    (Fieller's interval, with the judge's weight tuned anew for each). It holds with few labels, where a
-    standard error of the ratio (the delta method) is too short; and it has no end where the labels cannot tell
-    the lower mean from 0, because no interval that holds has one.
-
-    Parameters
-    ----------
-    y_top, y_bottom : array_like, shape (n,)
-        Human labels on the same n inputs, NaN where unlabelled; a pair counts as gold where both have a label.
-    f_top, f_bottom : array_like, shape (n,)
-        Judge scores of the same.
-    groups : sequence, shape (n,), optional
-    alternative, min_gold, confidence_level
-        As for `ppi_mean`.
-    null : float, default 1.0
-        `p_value` is for this ratio.
-
-    Returns
-    -------
-    MeanEstimate
-        `std_error` is that of the delta method.
-
-    Raises
-    ------
-    ValueError
-        As `ppi_mean`; or if the lower mean is 0.
-
-    References
-    ----------
-    Fieller (1954), Journal of the Royal Statistical Society B 16:175-185.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> y_a, y_b = rng.integers(2, 6, 200).astype(float), rng.integers(1, 5, 200).astype(float)
-    >>> f_a, f_b = y_a + rng.normal(size=200), y_b + rng.normal(size=200)
-    >>> y_a[40:] = y_b[40:] = float("nan")
-    >>> result = ppi_ratio(y_a, y_b, f_a, f_b)
-    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
-    (1.43, [1.257, 1.641])
-    """
-    side = check.choice(alternative, "alternative", ALTERNATIVES)
-    confidence = check.probability(confidence_level, "confidence_level")
-    columns = {"y_top": y_top, "y_bottom": y_bottom, "f_top": f_top, "f_bottom": f_bottom}
-    arrays = {name: check.array(value, name, ndim=1) for name, value in columns.items()}
-    check.same_length(**arrays, groups=groups)
-    y_a, y_b, f_a, f_b = arrays.values()
-
-    def at(theta: float, side: str = "two-sided") -> MeanEstimate:
-        y, f = y_a - theta * y_b, f_a - theta * f_b
-        return ppi_mean(y, f, groups=groups, null=0, alternative=side, min_gold=min_gold)
-
-    both = ~np.isnan(y_a + y_b)
-    bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
-    if bottom == 0:
-        raise ArgumentError("y_bottom", "must have a mean that is not 0 to divide by")
-    estimate = float(np.mean(y_a[both]) / np.mean(y_b[both]))
-    for _ in range(_DOUBLINGS):  # towards the ratio at which the difference is 0
-        move = at(estimate).estimate / bottom
-        estimate += move
-        if abs(move) <= 1e-12 * (1 + abs(estimate)):
-            break
-    here = at(estimate)
-    error = here.std_error / abs(bottom)
-    tail = (1 - confidence) if side == "two-sided" else 2 * (1 - confidence)
-    low, high = (_crossing(lambda theta: at(theta).p_value - tail, estimate, sign * error) for sign in (-1, 1))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        low, high = -np.inf, np.inf  # a set with a hole, of which only the whole line is an interval
-    # where the lower mean is negative, a larger ratio is a smaller difference
-    p_side = side if bottom > 0 or side == "two-sided" else {"greater": "less", "less": "greater"}[side]
-    text = "unbounded: the labels do not tell the lower mean from 0, so the ratio has no interval"
-    return replace(
-        here,
-        estimate=estimate,
-        std_error=error,
-        interval=Interval(low if side != "less" else -np.inf, high if side != "greater" else np.inf),
-        confidence_level=confidence,
-        alternative=side,
-        estimand="human ratio of means",
-        null=float(null),
-        p_value=at(null, p_side).p_value,
-        warnings=here.warnings if np.isfinite(low) else (*here.warnings, text),
+    folds = Design(calibrated_folds=design.calibrated_folds)
+    pair = [_side(arrays, which, None, folds, common) for which in "ab"]
+    if pair[0].options.binary != pair[1].options.binary:  # as yes or no only if both are
+        pair = [_side(arrays, which, False, folds, common) for which in "ab"]
+    first, second = pair
+    (a, b), r, options = (side.mean for side in pair), _correlation(first, second), first.options
+    length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
+    law = alone = Apart(a, b, r, length)
+    if METHODS[first.name].alone not in ("", first.name) and first.data.n_rest + second.data.n_rest > 0:
+        silent = [side.silent() for side in pair]
+        alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
+    tail = (1 - options.confidence) / 2
+    theirs = float(alone.high(tail) - alone.low(tail))
+    ratio = float(law.high(tail) - law.low(tail)) / theirs if theirs > 0 else np.nan
+    has_interval = first.has_interval and second.has_interval
+    n = int((first.labelled | second.labelled).sum())
+    paired = int((first.labelled & second.labelled).sum())
+    cautions = dict.fromkeys([*first.cautions("first"), *second.cautions("second")])
+    return DifferenceEstimate(
+        estimate=a.point - b.point,
+        std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
+        interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
+        confidence_level=options.confidence,
+        alternative=options.alternative,
+        estimator=max((side.name for side in pair), key=lambda name: METHODS[name].judged),
+        estimand="human mean difference",
+        target="benchmark" if options.finite else "population",
+        df=np.nan,
+        null=common["null"],
+        p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
+        lam=(a.lam + b.lam) / 2,
+        width_ratio=ratio,
+        effective_n=n / ratio**2 if ratio else np.inf,
+        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        n_gold=n,
+        n=int((first.answered | second.answered).sum()),
+        n_groups=n,
+        design="systems",
+        calibrated_folds=first.data.calibrated_folds,
+        warnings=cautions_of(design) + tuple(cautions),
+        n_paired=paired,
+        n_a_only=int(first.labelled.sum()) - paired,
+        n_b_only=int(second.labelled.sum()) - paired,
     )
 
 
-def _crossing(kept: Callable[[float], float], start: float, step: float) -> float:
-    """Where `kept` falls through 0 on the way from `start`, or infinity."""
-    if not step or not np.isfinite(step):
-        return np.nan
-    inner, outer = start, start + step
-    for _ in range(_DOUBLINGS):
-        if kept(outer) < 0:
-            return float(optimize.brentq(kept, inner, outer, xtol=1e-10 * abs(step), rtol=1e-12))
-        inner, outer, step = outer, outer + 2 * step, 2 * step
-    return float(np.copysign(np.inf, step))
+class Side(NamedTuple):
+    """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
+
+    data: Gold
+    options: Options
+    mean: MeanLaw
+    labelled: NDArray[np.bool_]
+    answered: NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        """The estimator that was used."""
+        return self.mean.estimator or self.options.estimator
+
+    @property
+    def has_interval(self) -> bool:
+        return self.mean.has_interval(complete=self.options.finite and not self.data.n_rest)
+
+    def silent(self) -> Side:
+        """The same labels without the judge, by the same kind of interval."""
+        data = with_silent_judge(self.data)
+        alone = METHODS[METHODS[self.name].alone]
+        return self._replace(data=data, mean=alone.law(data, self.options)._replace(lam=0.0))
+
+    def cautions(self, which: str) -> tuple[str, ...]:
+        """Each with which of the two systems it is of."""
+        split = (text.partition(": ") for text in cautions_on(self.data, self.options))
+        return tuple(f"{name}: of the {which} system, {text}" for name, _, text in split)
+
+
+def _side(
+    arrays: Mapping[str, Floats], which: str, binary: bool | None, design: Design, common: Mapping[str, Any]
+) -> Side:
+    """The mean of one system; inputs that it did not answer have no judge score."""
+    y, f = arrays[f"y_{which}"], arrays[f"f_{which}"]
+    answered, labelled = ~np.isnan(f), ~np.isnan(y)
+    rule = "must have a score wherever {0} has a label"
+    refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
+    data = gold_of(y[answered], f[answered], None, design)
+    options = options_of(data, binary=binary, **{**common, "null": None})
+    return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The law of a - b from those of each, whose distances add as standard errors do (Zou and Donner)."""
+
+    a: MeanLaw
+    b: MeanLaw
+    r: float
+    length: float  # of the scale
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -self.length, self.length
+
+    def low(self, tail: float) -> float:
+        reach = self._distance(_down(self.a, tail), _up(self.b, tail))
+        return max(self.a.point - self.b.point - reach, -self.length)
+
+    def high(self, tail: float) -> float:
+        reach = self._distance(_up(self.a, tail), _down(self.b, tail))
+        return min(self.a.point - self.b.point + reach, self.length)
+
+    def tails(self, null: float) -> tuple[float, float]:
+        return _tail(lambda tail: self.low(tail) - null), _tail(lambda tail: null - self.high(tail))
+
+    def _distance(self, one: float, other: float) -> float:
+        return float(np.sqrt(max(one**2 + other**2 - 2 * self.r * one * other, 0.0)))
+
+
+def _down(mean: MeanLaw, tail: float) -> float:
+    return max(mean.point - float(mean.law.low(tail)), 0.0)  # near a half both ends may be on one side of the point
+
+
+def _up(mean: MeanLaw, tail: float) -> float:
+    return max(float(mean.law.high(tail)) - mean.point, 0.0)
+
+
+def _tail(beyond: Callable[[float], float]) -> float:
+    """The tail (up to a half) whose end is the value, which it is not `beyond`; on the log scale."""
+    if beyond(0.5) <= 0:
+        return 0.5
+    near, far = float(np.log(0.5)), -4.0
+    while beyond(float(np.exp(far))) > 0:
+        if far < _LEAST:
+            return float(np.exp(far))
+        near, far = far, 2 * far
+    return float(np.exp(optimize.brentq(lambda log: beyond(float(np.exp(log))), far, near, xtol=1e-10)))
+
+
+# --- what both means have in common -----------------------------------------------------------------------------------
+
+
+def _correlation(first: Side, second: Side) -> float:
+    """Of the two means' errors: the judge's scores of the same inputs, and labels of both on one input."""
+    (u, v), paired = (_errors(side) for side in (first, second)), first.labelled & second.labelled
+    pairs = int(paired.sum())
+    trust = pairs / (pairs + _PAIRS)
+    if not first.options.finite:
+        size = np.sqrt(float(matrix_product(u, u)) * float(matrix_product(v, v)))
+        return float(np.clip(np.sum(np.where(paired, trust, 1.0) * u * v) / size, -0.99, 0.99)) if size > 0 else 0.0
+    # for exactly these items: labels are drawn from them, and the judge's mean over them is known
+    n, m = (float(side.labelled.sum()) for side in (first, second))
+    all_n, all_m = (float(side.answered.sum()) for side in (first, second))
+    common = first.answered & second.answered
+    size = np.sqrt(np.mean(u[first.labelled] ** 2) * np.mean(v[second.labelled] ** 2))
+    room = np.sqrt(max(1 / n - 1 / all_n, 0.0) * max(1 / m - 1 / all_m, 0.0))
+    if not (paired.any() and size > 0 and room > 0):
+        return 0.0
+    alike = trust * float(np.mean(u[paired] * v[paired])) / size
+    share = (paired.sum() / (n * m) - common.sum() / (all_n * all_m)) / room
+    return float(np.clip(alike * share, -0.99, 0.99))
+
+
+def _errors(side: Side) -> Floats:
+    """What each input adds to the error of a system's mean; of exactly these items, how far its label is off."""
+    data, n, finite = side.data, len(side.data.y), side.options.finite
+    lam, f, rest = side.mean.lam, data.f, np.asarray(data.loose(), dtype=float)
+    if np.isnan(lam):  # for yes or no the slope is the difference of both rates
+        low, high = side.options.bounds or (0.0, 1.0)
+        f, rest = (np.where(part >= low + CUT * (high - low), high, low) for part in (f, rest))
+        off, spread = centred(f), float(np.var(np.concatenate([f, rest])))
+        slope = float(matrix_product(off, data.y)) / (float(matrix_product(off, off)) + spread) if spread else 0.0
+        lam = slope * data.n_rest / data.n
+    slope = lam * data.n / max(data.n_rest, 1) if finite else lam
+    errors = np.zeros(len(side.labelled))
+    errors[side.labelled] = (centred(data.y) - slope * centred(f)) / n
+    if data.n_rest and not finite:
+        errors[side.answered & ~side.labelled] = lam * centred(rest) / data.n_rest
+    return errors

@@ -33,31 +33,30 @@ _READ_BY = ("criterion", "rater", "prompt", "method", "temperature", "against", 
 
 
 def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEstimate]) -> list[str]:
-    """A sentence for each, which can be pasted into a report."""
-    names = [name for name in telling(labels) if name in _JUDGES]
-    judges = [" ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label) for label in labels]
-    return list(map(_mean_sentence, labels, results, judges))
+    """A sentence for each, which can be pasted into a report.
 
-
-def _mean_sentence(label: Mapping[str, Any], result: MeanEstimate, judge: str) -> str:
-    """What of, the interval, what it rests on, and what the judge was good for; of several judges, which."""
-    what = _quantity(label, result)
-    labels = f"{result.n_gold} human labels" if result.n_gold else "no human label"
-    judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
-    if isinstance(result, DifferenceEstimate) and result.n_gold:
-        labels, judged = (
-            result.labels_in_words,
-            f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs",
-        )
-    scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
-    gain = 1 - result.width_ratio
-    told = result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005  # NaN is not
-    wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
-    p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
-    p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
-    scale = f"; scale {label['scale']}" if "scale" in label else ""
-    left = _left_out(label) if result.uses_judge else ""
-    return f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {labels}{scores}{wide * told}{left}{scale}."
+    What of, the interval, what it rests on, and what the judge was good for; of several judges, which.
+    """
+    names, sentences = [name for name in telling(labels) if name in _JUDGES], []
+    for label, result in zip(labels, results, strict=True):
+        judge = " ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label)
+        people = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+        judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
+        if isinstance(result, DifferenceEstimate) and result.n_gold:
+            people = result.labels_in_words
+            judged = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
+        scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
+        gain = 1 - result.width_ratio
+        wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
+        if not (result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005):  # NaN is not
+            wide = ""
+        p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
+        p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
+        scale = f"; scale {label['scale']}" if "scale" in label else ""
+        left = _left_out(label) if result.uses_judge else ""
+        of = f"{_quantity(label, result)} is {short(result.estimate)}, {result.bracket}{p}"
+        sentences.append(f"{of}, from {people}{scores}{wide}{left}{scale}.")
+    return sentences
 
 
 def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:
@@ -81,24 +80,20 @@ def _left_out(label: Mapping[str, Any]) -> str:
         (unread, "item", "items", "whose judge score is missing"),
         (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
     ]
-    told = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
+    texts = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
     one = sum(n for n, *_ in parts) == 1
-    return f"; {' and '.join(told)} {'was' if one else 'were'} left out" if told else ""
+    return f"; {' and '.join(texts)} {'was' if one else 'were'} left out" if texts else ""
 
 
 def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
     """Of each thing the one that is for the report: people with the judge, else people, else the judge alone."""
-    told = [{name: label[name] for name in label if name[:2] != "n_"} for label in results.labels]
-    best: dict[str, int] = {}
-    for place, result in enumerate(results):
-        key = str(told[place])
-        if key not in best or _rank(result) > _rank(results[best[key]]):
-            best[key] = place
-    return results.of((results.labels[place], results[place]) for place in best.values())
-
-
-def _rank(result: MeanEstimate) -> tuple[bool, bool]:
-    return result.estimator != "judge_only", result.uses_judge
+    best: dict[str, tuple[tuple[bool, bool], int]] = {}
+    for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
+        thing = str({name: label[name] for name in label if name[:2] != "n_"})
+        rank = (result.estimator != "judge_only", result.uses_judge)
+        if thing not in best or rank > best[thing][0]:
+            best[thing] = rank, place
+    return results.of((results.labels[place], results[place]) for _, place in best.values())
 
 
 def _is_adjusted(label: Mapping[str, Any]) -> bool:
@@ -111,8 +106,8 @@ def where_it_lies(label: Mapping[str, Any], result: MeanEstimate) -> tuple[str, 
 
     Of several differences nothing is decided that the p-value does not decide after it was adjusted for their number.
     """
-    asked = not math.isnan(result.null) or "difference" in result.estimand
-    if not asked or result.estimator == "judge_only":
+    compared = not math.isnan(result.null) or "difference" in result.estimand
+    if not compared or result.estimator == "judge_only":
         return None
     value = 0.0 if math.isnan(result.null) else result.null
     low, high = result.interval
@@ -128,32 +123,27 @@ def where_it_lies(label: Mapping[str, Any], result: MeanEstimate) -> tuple[str, 
 def mean_fact(results: Results[MeanEstimate]) -> str:
     """The mean, or the lowest and the highest of several; of differences, how many are not 0."""
     main = main_means(results)
-    names = _named(main.labels)
-    known = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
-    if not known or len({result.estimand for result in main}) > 1:
+    bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in main.labels]
+    # a judge is called one, or it would read as a system
+    names = told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
+    estimated = [i for i, result in enumerate(main) if not math.isnan(result.estimate)]
+    if not estimated or len({result.estimand for result in main}) > 1:
         return ""
-    low, high = (choose(known, key=lambda i: main[i].estimate) for choose in (min, max))
-    if "difference" in main[0].estimand and len(known) > 1:
-        apart = [i for i in known if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
+    low, high = (choose(estimated, key=lambda i: main[i].estimate) for choose in (min, max))
+    if "difference" in main[0].estimand and len(estimated) > 1:
+        apart = [i for i in estimated if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
         adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
-        told = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
-        return f"{len(apart) or 'none'} of {len(known)} differences told apart from 0{adjusted}{told}"
+        which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
+        return f"{len(apart) or 'none'} of {len(estimated)} differences told apart from 0{adjusted}{which}"
     if low == high:
         one, where = main[low], where_it_lies(main.labels[low], main[low])
         return f"{one.estimand} {short(one.estimate)}, {one.bracket}{f': {where[1]}' if where else ''}"
-    ends = " to ".join(f"{_bare_interval(main[i])} ({visible(names[i], 30)})" for i in (low, high))
-    return f"{main[low].estimand} from {ends}"
-
-
-def _named(labels: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What tells each from the others; a judge is called one, or it would read as a system."""
-    bare = [{name: label[name] for name in label if name != "p_adjusted"} for label in labels]
-    return told_apart([label | ({"rater": f"judge {label['rater']}"} if "rater" in label else {}) for label in bare])
-
-
-def _bare_interval(result: MeanEstimate) -> str:
-    low, high = result.interval
-    return f"{result.estimate:.3g}" + (f" [{low:.3g}, {high:.3g}]" if math.isfinite(low + high) else "")
+    ends = []
+    for i in (low, high):
+        bottom, top = main[i].interval
+        bracket = f" [{bottom:.3g}, {top:.3g}]" if math.isfinite(bottom + top) else ""
+        ends.append(f"{main[i].estimate:.3g}{bracket} ({visible(names[i], 30)})")
+    return f"{main[low].estimand} from {' to '.join(ends)}"
 
 
 def assumed(results: Sequence[MeanEstimate]) -> list[str]:
@@ -172,9 +162,6 @@ def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.rename(columns={"n_gold": "n_labelled"}) if "n_paired" in frame else frame
     words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
     return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
-
-
-# --- means ------------------------------------------------------------------------------------------------------------
 
 
 _ALONE = "judge alone (not an interval for the human mean)"
@@ -205,11 +192,6 @@ def interval(
         What the mean is known to be, by row: by what names the row (a system, say), or by a
         tuple of all that does. Drawn as a line through the row.
 
-    Raises
-    ------
-    ValueError
-        If `truth` knows none of the rows.
-
     Examples
     --------
     >>> from calib.stats import ppi_mean
@@ -224,12 +206,25 @@ def interval(
     """
     pairs = figure.checked_pairs(results, MeanEstimate)
     facts, means = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, means, _series(pairs, telling(facts) or ["criterion"]))
+    names = telling(facts) or ["criterion"]
+    # a series is of a method, and of the number of it where a row has several; rows of one estimator may differ in how
+    # the labels alone were read
+    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
+    rows = figure.rows_of(ax, facts, means, [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)])
     styles = _series_styles(rows.marks)
     figure.draw_series(rows, styles)
     handles = figure.style_handles([*styles.values()])
     if truth is not None:
-        handles.append(_truth(rows.ax, rows.heights, truth, 0.3 * len(styles) + 0.1))
+        values = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
+        at = {height: values.get(place, values.get(place[-1])) for place, height in rows.heights.items()}
+        drawn = {height: float(value) for height, value in at.items() if value is not None}
+        if not drawn:
+            there = ", ".join(repr(place[-1]) for place in list(rows.heights)[:5])
+            raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(values)[:5]}")
+        half = 0.3 * len(styles) + 0.1
+        for height, value in drawn.items():
+            rows.ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
+        handles.append(figure.handle("truth", color="black", marker="|", linestyle="", markersize=9))
     estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
     shared = title_of(facts, [*rows.names, "p_adjusted"], "gold by ")
@@ -254,13 +249,6 @@ def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) 
     return drawn
 
 
-def _series(pairs: Sequence[tuple[dict[str, Any], MeanEstimate]], names: Sequence[str]) -> list[str]:
-    """Which series each result is of: its method, and the number of it where a row has several of one method."""
-    # rows of one estimator may differ in how the labels alone were read
-    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
-    return [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
-
-
 def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
     styles: dict[str, figure.Style] = {}
     order = {words: place for place, words in enumerate(_LOOKS)}
@@ -270,22 +258,10 @@ def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
         look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
         results = [m.result for m in marks if m.series == mark.series]
         labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
-        said = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
-        said = f"{_ALONE}: {scores} scores" if alone else said
-        styles[mark.series] = figure.Style(said, *look, alone)
+        text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
+        text = f"{_ALONE}: {scores} scores" if alone else text
+        styles[mark.series] = figure.Style(text, *look, alone)
     return styles
-
-
-def _truth(ax: Axes, rows: dict[tuple[str, ...], float], truth: Mapping[Any, float], half: float) -> Any:
-    known = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
-    found = {height: known.get(place, known.get(place[-1])) for place, height in rows.items()}
-    drawn = {height: float(value) for height, value in found.items() if value is not None}
-    if not drawn:
-        there = ", ".join(repr(place[-1]) for place in list(rows)[:5])
-        raise ArgumentError("truth", f"must know some of the rows (such as {there})", f"has {list(known)[:5]}")
-    for height, value in drawn.items():
-        ax.vlines(value, height - half, height + half, colors="black", linewidth=1.4, zorder=4)
-    return figure.handle("truth", color="black", marker="|", linestyle="", markersize=9)
 
 
 def mean_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

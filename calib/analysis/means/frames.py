@@ -104,13 +104,6 @@ def interval(
         Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
         judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
 
-    Raises
-    ------
-    TableError
-        If nothing matches, a column is not there, or `gold` has several raters.
-    ValueError
-        If a result has fewer than `min_gold` gold labels.
-
     Examples
     --------
     >>> import calib
@@ -138,26 +131,22 @@ def interval(
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
     for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
-        said = pair.warnings + (lacking_raters(judged) if pool else ())
+        warnings = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
         _need_gold(judged, estimator, by, pair.label, min_gold)
-        strangers = pair.frame[pair.frame["_merge"] == "right_only"]
+        unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
         for label, part in parts_of(judged, by):
             whole = pair.label | label
             read = part[part["x"].notna()]
             result = mean_of(read, (groups, strata, weights), whole, options)
-            counts = {"n_unmatched": _number_of(strangers, label), "n_unread": items_in(part) - items_in(read)}
-            answers.append((whole | counts, with_warnings(result, said)))
+            # of this part where labels without a judge score say that they are, else all
+            of_part = [unmatched[name] == value for name, value in label.items()
+                       if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
+            n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
+            counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
+            answers.append((whole | counts, with_warnings(result, warnings)))
     return _answered(answers, files)
-
-
-def _number_of(strangers: pd.DataFrame, label: dict[str, Any]) -> int:
-    """Labels of items that the judge did not score: of this part where they say that they are, else all."""
-    for name, value in label.items():
-        if name in strangers and strangers[name].notna().all():
-            return int((strangers[name] == value).sum())
-    return len(strangers)
 
 
 def _answered(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
@@ -192,20 +181,20 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
-        given, whose = f"has fewer of {', '.join(short)}", words(label)
-        raise ArgumentError("gold", rule, given, mentions=("min_gold",) * (least > 2), about=whose)
+        came = f"has fewer of {', '.join(short)}"
+        raise ArgumentError("gold", rule, came, mentions=("min_gold",) * (least > 2), about=words(label))
 
 
 def mean_of(
-    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], asked: dict[str, Any]
+    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], options: dict[str, Any]
 ) -> stats.MeanEstimate:
     """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
     repeated = group is not None and len(set(group)) < items_in(part)
-    drawn, said = _drawn_by(part, strata)
+    drawn, warnings = _drawn_by(part, strata)
     if groups is None and "group" in part and part["group"].notna().all() and part["group"].nunique() < items_in(part):
-        said.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
+        warnings.append("repeated_groups: items that share a `group` were taken as independent, as was asked for")
     design = drawn | ({"groups": group} if repeated and "strata" not in drawn else {})
     if weights is not None:
         design |= {"weights": pd.to_numeric(whole_column(part, weights, "weights"))}
@@ -213,39 +202,33 @@ def mean_of(
         without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
         if without:
             names = ", ".join(map(repr, without[:5]))
-            said.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+            warnings.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
     folds, doubts = folds_of(part, group)
-    said += doubts
-    if unsaid := _unsaid(part):
-        said.append(f"cannot_say: people looked at {unsaid} of these items and could not say; they count as unlabelled")
-    if repeated and "strata" in drawn and asked["estimator"] == "auto":
-        said.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
+    warnings += doubts
+    if "n_cannot_say" in part and (n := int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())):
+        warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
+    if repeated and "strata" in drawn and options["estimator"] == "auto":
+        warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
     with in_the_names_of(label, **NAMES):
         ends = ends_of(part, label, apart=True)
-        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **asked)
-    return with_warnings(result, said)
+        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **options)
+    return with_warnings(result, warnings)
 
 
 def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
     """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
     if "stands" not in part:
         return {"y": part["y"], "f": part["x"], **design}
-    given = part["y"].notna().to_numpy()
-    stands, squares, low, high = (part.loc[~given, name].astype(float).to_numpy() for name in STANDS)
+    labelled = part["y"].notna().to_numpy()
+    stands, squares, low, high = (part.loc[~labelled, name].astype(float).to_numpy() for name in STANDS)
     f = part["x"].astype(float).to_numpy()
-    n, mean, single = np.nan_to_num(stands, nan=1.0), f[~given], np.isnan(stands)
+    n, mean, single = np.nan_to_num(stands, nan=1.0), f[~labelled], np.isnan(stands)
     sets = Moments(n, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
     columns = {name: np.asarray(values) for name, values in design.items()}
-    beside = {f"{name}_unlabeled": values[~given] for name, values in columns.items() if name != "inclusion"}
-    gold = {name: values[given] for name, values in columns.items()}
-    return {"y": part["y"][given], "f": f[given], "f_unlabeled": sets if beside else sets.whole(), **gold, **beside}
-
-
-def _unsaid(part: pd.DataFrame) -> int:
-    """How many items people could not judge."""
-    if "n_cannot_say" not in part:
-        return 0
-    return int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())
+    beside = {f"{name}_unlabeled": values[~labelled] for name, values in columns.items() if name != "inclusion"}
+    own = {name: values[labelled] for name, values in columns.items()}
+    rest = sets if beside else sets.whole()
+    return {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": rest, **own, **beside}
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
@@ -261,16 +244,16 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
     if len(designs) > 1:
         raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
     chosen = chosen_in(part)
-    said = []
-    if strangers := int((labelled & ~chosen).sum()):
-        said.append(f"gold_not_drawn: {strangers} labels are of items that `choose_items` did not draw")
+    warnings = []
+    if other := int((labelled & ~chosen).sum()):
+        warnings.append(f"gold_not_drawn: {other} labels are of items that `choose_items` did not draw")
     if blank := int((chosen & ~labelled).sum()):
-        said.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+        warnings.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     parts = part["stratum"].astype(float).astype(int).to_numpy()
     several = len(set(parts)) > 1
     if designs == ["active"] or (designs == ["groups"] and several):
-        return {"inclusion": part["inclusion"].astype(float)}, said
-    return ({"strata": parts} if several else {}), said
+        return {"inclusion": part["inclusion"].astype(float)}, warnings
+    return ({"strata": parts} if several else {}), warnings
 
 
 def difference(
@@ -320,11 +303,6 @@ def difference(
         that the judge did not score) and `n_unread` (items whose judge score is missing), which are left out; against
         several systems also `p_adjusted` (within criterion and rater). Intervals are not adjusted.
 
-    Raises
-    ------
-    TableError
-        If a system is unknown, or the columns are not there.
-
     References
     ----------
     Holm (1979), Scandinavian Journal of Statistics 6:65-70.
@@ -347,52 +325,51 @@ def difference(
     as_typed(difference, locals())
     files = given(scores, gold, columns)
     judged, people = _judges(files, pool)
+    systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
-        raise ArgumentError("a", "must name a system", _known_systems(judged))
-    others, adjust = _others(judged, a, b), check.choice(adjust, "adjust", ("holm", "bh"))
+        names = ", ".join(map(repr, sorted(map(str, systems))))
+        raise ArgumentError("a", "must name a system", f"there are {names}" if systems else "")
+    if b is None:
+        others = [name for name in systems if name != a] or [a]
+    else:
+        others = [b] if isinstance(b, str | int) else list(b)
+        if not others:
+            raise TableArgumentError("b", "must name a system")
+        if a in others:
+            raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
+    adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator, method)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     options |= {"confidence_level": confidence_level}
     answers = []
     for pair in gold_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
-        found = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
-        p = adjusted(np.array([result.p_value for _, result in found]), adjust)
-        for (label, result), value in zip(found, p, strict=True):
+        pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
+        p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
+        for (label, result), value in zip(pairs, p, strict=True):
             answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
     return _answered(answers, files)
 
 
-def _known_systems(scores: Checked) -> str:
-    known = sorted(map(str, scores.frame["system"].dropna().unique())) if "system" in scores.frame else []
-    return f"there are {', '.join(map(repr, known))}" if known else ""
-
-
-def _others(scores: Checked, a: str, b: str | Sequence[str] | None) -> list[str]:
-    if b is None:
-        known = scores.frame["system"].dropna().unique().tolist() if "system" in scores.frame else []
-        return [name for name in known if name != a] or [a]
-    others = [b] if isinstance(b, str | int) else list(b)
-    if a in others or not others:
-        if not others:
-            raise TableArgumentError("b", "must name a system")
-        raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
-    return others
-
-
 def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """What the difference of two systems is about, and the difference."""
-    said = list(pair.warnings)
-    sides = [_system(pair.frame, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
-    if "group" not in pair.frame:
-        said.append(f"nothing_paired: no column `group` says what both answered, so labels of {a} and {b} stand alone")
+    rows, warnings = pair.frame, list(pair.warnings)
+    sides = [_system(rows, name).add_suffix(end) for name, end in ((a, "_a"), (b, "_b"))]
+    if "group" not in rows:
+        text = f"no column `group` says what both answered, so labels of {a} and {b} stand alone"
+        warnings.append(f"nothing_paired: {text}")
     inputs = sides[0].join(sides[1], how="outer")
-    both = pair.frame[pair.frame["system"].isin((a, b)) & pair.frame["x"].notna()]
+    those, unscored = rows["system"].isin((a, b)), rows["_merge"] == "right_only"
+    both = rows[those & rows["x"].notna()]
     folds, doubts = folds_of(both, labels_in(both, "group"))
-    said += doubts
+    warnings += doubts
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
-    one = int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in pair.frame else 0
-    label = pair.label | {"system": f"{a} - {b}", "n_unmatched": one} | _lost(pair, (a, b))
+    counts = {
+        "n_unmatched": int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in rows else 0,
+        "n_unscored": int((unscored & (those | rows["system"].isna())).sum()),
+        "n_unread": int((~unscored & those & rows["x"].isna()).sum()),
+    }
+    label = pair.label | {"system": f"{a} - {b}"} | counts
     least = options["min_gold"]
     if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
@@ -400,21 +377,9 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
         raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
     with in_the_names_of(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
-        ends = ends_of(pair.frame, label, apart=True)
+        ends = ends_of(rows, label, apart=True)
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, calibrated_folds=folds, **ends, **options)
-    return label, with_warnings(result, said)
-
-
-def _lost(pair: Pair, systems: tuple[str, str]) -> dict[str, int]:
-    """Labels of items that the judge did not score, and items whose score is missing, of two systems."""
-    rows = pair.frame
-    those = rows["system"].isin(systems) if "system" in rows else pd.Series(False, index=rows.index)
-    strange = rows["_merge"] == "right_only"
-    nobodys = rows["system"].isna() if "system" in rows else ~those
-    return {
-        "n_unscored": int((strange & (those | nobodys)).sum()),
-        "n_unread": int((~strange & those & rows["x"].isna()).sum()),
-    }
+    return label, with_warnings(result, warnings)
 
 
 def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -443,16 +408,16 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _in_memory(
-    scores: Any, gold: Any, said: Mapping[str, Any], columns: Sequence[str | None], groups: str
+    scores: Any, gold: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
 ) -> tuple[Any, bool]:
     """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
 
-    And whether `groups` repeat, as far as that is to be known. `columns` are those that results are made by; `said` is
-    what was said of files of one's own, which do not come in parts.
+    And whether `groups` repeat, as far as that is to be known. `columns` are those that results are made by;
+    `described` are those of files of one's own, which do not come in parts.
     """
     if not is_partitioned(scores):
         return scores, True
-    for word in said:
+    for word in described:
         raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
     refuse_partitions(gold, "gold")
     beside = opened(gold, "gold")

@@ -87,7 +87,7 @@ class Drawn(TypedDict, total=False):
     method: str
 
 
-class Asked(Drawn, total=False):
+class MeanOptions(Drawn, total=False):
     """Options of `ppi_mean` that the means made of it hand on."""
 
     design: Design | None
@@ -197,11 +197,11 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
         refuse_where(~((chance > 0) & (chance <= 1)), chance, "inclusion", "must be above 0 and at most 1")
     if f_unlabeled is None:
         blank = np.isnan(labels)
-        given = ~blank
+        labelled = ~blank
         (rest, loose), sets = _moments_and_scores(scores[blank], "f"), None
-        labels, scores = labels[given], scores[given]
-        chance = None if chance is None else chance[given]
-        columns = _columns(design, lambda values: (values[given], values[blank]))
+        labels, scores = labels[labelled], scores[labelled]
+        chance = None if chance is None else chance[labelled]
+        columns = _columns(design, lambda values: (values[labelled], values[blank]))
     else:
         rule = "must have a label everywhere when {0} is given"
         refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
@@ -230,13 +230,20 @@ def _refuse_halves(design: Design, *, together: bool) -> None:
 def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None, Moments | None]:
     """Moments of the items without a label, their scores if they came one by one, and their sets if they came so."""
     if design.folds is not None:
-        f_unlabeled = _over_folds(f_unlabeled, design.folds)
-    given = [twin for twin in (f"{name}_unlabeled" for name in _TWINS) if getattr(design, twin) is not None]
+        values = check.array(f_unlabeled, "f_unlabeled", ndim=2)
+        check.codes(design.folds, "folds")
+        # column k belongs to fold k in sorted order, and weighs as the gold items that its judge did not learn from
+        sizes = np.bincount(np.unique(np.asarray(design.folds), return_inverse=True)[1])
+        if values.shape[1] != len(sizes):
+            rule = f"must have a column for each fold ({len(sizes)})"
+            raise ArgumentError("f_unlabeled", rule, f"has {values.shape[1]}")
+        f_unlabeled = np.asarray(matrix_product(values, sizes / sizes.sum()))
+    twins = [twin for twin in (f"{name}_unlabeled" for name in _TWINS) if getattr(design, twin) is not None]
     rest, loose = _moments_and_scores(f_unlabeled, "f_unlabeled")
     sets = rest if np.ndim(rest.n) else None
-    if sets is not None and not given:
+    if sets is not None and not twins:
         raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
-    for twin in given:
+    for twin in twins:
         if loose is None and sets is None:
             rule, came = "must come with an array {0}, or with moments of a set for each", "that came as moments of one"
             raise ArgumentError(twin, rule, came, mentions=("f_unlabeled",))
@@ -255,8 +262,17 @@ def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -
     group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
     if group is not None and len(group) == int(group.max(initial=-1)) + 1:
         group = None  # each has one item only: then the items are the groups
+    weights = []
+    for name in ("weights", "weights_unlabeled"):
+        if getattr(design, name) is not None:
+            part = check.array(getattr(design, name), name, ndim=1)
+            refuse_where(~(part >= 0), part, name, "must be 0 or more")
+            if len(part) and not part.any():
+                raise ArgumentError(name, "must have one above 0", "all are 0")
+            weights.append(part)
+    weight = np.concatenate(weights) if weights else None
     sides: dict[str, Any] = {}
-    for name, column in (("group", group), ("stratum", stratum), ("weight", _weights(design))):
+    for name, column in (("group", group), ("stratum", stratum), ("weight", weight)):
         if column is not None:
             sides[name], sides[f"{name}_rest"] = split(column)
     return sides
@@ -272,27 +288,3 @@ def _numbered(design: Design, name: str) -> Codes | None:
         return codes
     check.codes(rest, f"{name}_unlabeled")
     return check.codes([*gold, *rest], name)
-
-
-def _weights(design: Design) -> Floats | None:
-    parts = []
-    for name in ("weights", "weights_unlabeled"):
-        if getattr(design, name) is not None:
-            part = check.array(getattr(design, name), name, ndim=1)
-            refuse_where(~(part >= 0), part, name, "must be 0 or more")
-            if len(part) and not part.any():
-                raise ArgumentError(name, "must have one above 0", "all are 0")
-            parts.append(part)
-    return np.concatenate(parts) if parts else None
-
-
-def _over_folds(f_unlabeled: Any, folds: Labels) -> Floats:
-    """The rest as the judges of all folds see it, each weighed by the gold items that it did not learn from."""
-    values = check.array(f_unlabeled, "f_unlabeled", ndim=2)
-    check.codes(folds, "folds")
-    # column k belongs to fold k in sorted order
-    fold = np.unique(np.asarray(folds), return_inverse=True)[1]
-    sizes = np.bincount(fold)
-    if values.shape[1] != len(sizes):
-        raise ArgumentError("f_unlabeled", f"must have a column for each fold ({len(sizes)})", f"has {values.shape[1]}")
-    return np.asarray(matrix_product(values, sizes / sizes.sum()))

@@ -45,10 +45,12 @@ def options_of(
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
+    low, high = ends or (0.0, 1.0)
     return Options(
         bounds=ends,
         same_scale=inside if same_scale is None else same_scale,
-        binary=two_rates and _says_yes_or_no(data, ends),
+        # a judge that gives probabilities between yes and no has no two rates
+        binary=two_rates and bool(np.isin(data.f, (low, high)).all()) and data.rest.only(low, high),
         conservative=conservative,
         finite=finite,
         estimator=estimator,
@@ -87,12 +89,6 @@ def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
     return bool(bounds[0] <= low and high <= bounds[1])
 
 
-def _says_yes_or_no(data: Gold, ends: tuple[float, float] | None) -> bool:
-    """Whether the judge gives no probabilities between yes and no."""
-    low, high = ends or (0.0, 1.0)
-    return bool(np.isin(data.f, (low, high)).all()) and data.rest.only(low, high)
-
-
 def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:
     low, high = bounds or (0.0, 1.0)
     two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
@@ -114,9 +110,9 @@ def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> N
     if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
     if needs.min_gold and n < least and not (finite and not data.n_rest):
-        given = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
-        given += "or set {0} and read the result with care"
-        raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
+        came = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
+        came += "or set {0} and read the result with care"
+        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
     if n < needs.labels:
         rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
         raise ArgumentError("y", rule, f"got {n}")
@@ -125,12 +121,12 @@ def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> N
 def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     """Refuse by name what does not go together."""
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
-    given = [name for name, column in columns.items() if column is not None]
-    if "strata" in given and len(given) > 1:
-        other = next(name for name in given if name != "strata")
+    names = [name for name, column in columns.items() if column is not None]
+    if "strata" in names and len(names) > 1:
+        other = next(name for name in names if name != "strata")
         raise ArgumentError("strata", "cannot be combined with {0}", mentions=(other,))
     needs = METHODS[estimator].needs
-    refused = [name for name in [*given, *["target='benchmark'"] * finite] if name not in needs.takes]
+    refused = [name for name in [*names, *["target='benchmark'"] * finite] if name not in needs.takes]
     if refused:
         raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])
     if finite and data.drawn == "weighted":
@@ -154,11 +150,14 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
 def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
     text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
-    told = (text,) if design.tuned_on_gold else ()
+    tuned = (text,) if design.tuned_on_gold else ()
     sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
     if len(sides) < 2 or not (common := sides[0] & sides[1]):
-        return told
-    return (*told, f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common))}")
+        return tuned
+    return (
+        *tuned,
+        f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common))}",
+    )
 
 
 def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
@@ -166,20 +165,20 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
     y, n, method, bounds = data.y, len(data.y), METHODS[options.estimator], options.bounds
     if not method.needs.labels or not n:
         return ()
-    told = []
+    cautions = []
     weight = data.label_weight
     if (worth := round(kish(weight), 1)) < 10:
         number = f"{n} labels" if worth == n else f"{n} labels that weigh as {worth:g}"
-        told.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
+        cautions.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
-        told.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
+        cautions.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
     elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
         text = "of the labels are at one end of the scale, where few labels may miss rare others"
-        told.append(f"edge: {share:.0%} {text}")
+        cautions.append(f"edge: {share:.0%} {text}")
     if data.group is not None and 1 < data.n_groups < 10:
-        told.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
-    return tuple(told) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
+        cautions.append(f"few_groups: {data.n_groups} labelled groups; intervals from fewer than 10 are a little short")
+    return tuple(cautions) + (_judge_cautions(data, options) if method.judged and data.n_rest else ())
 
 
 def break_even(n: int, rest: int) -> float:
@@ -191,26 +190,28 @@ def break_even(n: int, rest: int) -> float:
 
 
 def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
-    n, told = len(data.y), []
+    n, cautions = len(data.y), []
     low, high = options.bounds or (0.0, 1.0)
     cut = options.yes_or_no and _judge_within(data, (low, high))
-    said = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
-    if np.array_equal(data.y, said):
-        told.append(f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does")
+    judged = np.where(data.f >= low + CUT * (high - low), high, low) if cut else data.f
+    if np.array_equal(data.y, judged):
+        cautions.append(
+            f"no_disagreement: the judge agrees with all {n} labels, which does not show that it always does"
+        )
     dy, df = centred(data.y), centred(data.f)
     cross, square_y, square_f = (matrix_product(*pair) for pair in ((dy, df), (dy, dy), (df, df)))
     r = float(cross / np.sqrt(square_y * square_f)) if np.ptp(data.y) and np.ptp(data.f) else 0.0
     # scores by maps that have not seen the label correlate less with it than the judge does; `no_gain` sees the width
-    known = n > 2 and np.ptp(data.y) > 0 and not data.calibrated_folds
-    if known and abs(r) < (least := break_even(n, data.n_rest)):
+    comparable = n > 2 and np.ptp(data.y) > 0 and not data.calibrated_folds
+    if comparable and abs(r) < (least := break_even(n, data.n_rest)):
         text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
-        told.append(f"weak_judge: {text}")
+        cautions.append(f"weak_judge: {text}")
     if data.drawn == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
-            told.append(
+            cautions.append(
                 f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
                 f"{abs(apart) / error:.1f} standard errors: is the gold set a random sample?"
             )
-    return tuple(told)
+    return tuple(cautions)

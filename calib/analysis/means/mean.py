@@ -126,9 +126,20 @@ class MeanEstimate(Estimated):
         return tuple(filter(None, (drawn, judged, meant, alone)))
 
     def _rows(self) -> list[dict[str, Any]]:
-        asked = () if np.isnan(self.null) else ("null", "p_value")
-        found = ("estimator", "estimand", "estimate", "std_error", "interval", *asked, "lam", "n_gold", "n", "n_groups")
-        return [self._row(*found, "df", "width_ratio", "effective_n", "labels_saved", "warnings")]
+        tested = () if np.isnan(self.null) else ("null", "p_value")
+        names = (
+            "estimator",
+            "estimand",
+            "estimate",
+            "std_error",
+            "interval",
+            *tested,
+            "lam",
+            "n_gold",
+            "n",
+            "n_groups",
+        )
+        return [self._row(*names, "df", "width_ratio", "effective_n", "labels_saved", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
@@ -180,15 +191,6 @@ def mean_interval(
         Items of one group are not independent.
     estimator : {"auto", "classical"}
         "classical" is the t interval, whatever the scale.
-
-    Returns
-    -------
-    MeanEstimate
-
-    Raises
-    ------
-    ValueError
-        If fewer than two labels (or groups) are there, or the lengths differ.
 
     References
     ----------
@@ -324,15 +326,10 @@ def ppi_mean(
     **drawn
         The fields of `Design` one by one, such as `groups=`, and `method=`, as `estimator` was called.
 
-    Returns
-    -------
-    MeanEstimate
-
     Raises
     ------
     ValueError
-        If a judge score is missing, labels are too few or off the scale, lengths differ, or an estimator
-        does not go with a design.
+        If labels are too few or off the scale, or an estimator does not go with a design.
 
     References
     ----------
@@ -363,29 +360,37 @@ def ppi_mean(
 
 def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
     """From the gold and the rest to the estimate."""
-    found = METHODS[options.estimator].law(data, options)
-    name, people = found.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
-    known = found.has_interval(complete=options.finite and not data.n_rest)
+    mean = METHODS[options.estimator].law(data, options)
+    name, people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
+    has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
     tail = (1 - options.confidence) / 2
-    ends = Interval(float(found.law.low(tail)), float(found.law.high(tail)))
-    ratio = _width_ratio(data, options, name, ends)
+    ends = Interval(float(mean.law.low(tail)), float(mean.law.high(tail)))
+    alone = METHODS[name].alone
+    ratio = 1.0 if alone else np.nan
+    if alone not in ("", name) and data.n_rest:  # the labels alone, by the same kind of interval and at the same level
+        law = METHODS[alone].law(with_silent_judge(data), options).law
+        theirs = float(law.high(tail) - law.low(tail))
+        ratio = (ends.high - ends.low) / theirs if theirs > 0 else np.nan
+    if ratio > 1 and not any(text.startswith("weak_judge") for text in warnings):
+        text = f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)"
+        warnings = (*warnings, text)
     n = len(data.y) if people else 0
-    ask = known and not np.isnan(options.null)
+    tested = has_interval and not np.isnan(options.null)
     if options.alternative != "two-sided":
-        ends = interval_of(found.law, options.confidence, options.alternative)
+        ends = interval_of(mean.law, options.confidence, options.alternative)
     return MeanEstimate(
-        estimate=found.point,
-        std_error=found.error,
-        interval=ends if known else Interval(np.nan, np.nan),
+        estimate=mean.point,
+        std_error=mean.error,
+        interval=ends if has_interval else Interval(np.nan, np.nan),
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=name,
         estimand=f"{'human' if people else 'judge'} mean",
         target="benchmark" if options.finite else "population",
-        df=found.df,
+        df=mean.df,
         null=options.null,
-        p_value=p_value_of(found.law, options.null, options.alternative) if ask else np.nan,
-        lam=found.lam,
+        p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
+        lam=mean.lam,
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
         labels_saved=n / ratio**2 - n if ratio else np.inf,
@@ -394,25 +399,5 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         n_groups=data.n_groups if people else 0,
         design=data.drawn,
         calibrated_folds=data.calibrated_folds,
-        warnings=warnings + _no_gain(ratio, warnings),
+        warnings=warnings,
     )
-
-
-def _no_gain(ratio: float, told: tuple[str, ...]) -> tuple[str, ...]:
-    """Where the judge makes the interval longer, and no other caution says so."""
-    if not ratio > 1 or any(text.startswith("weak_judge") for text in told):
-        return ()
-    return (f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)",)
-
-
-def _width_ratio(data: Gold, options: Options, name: str, ends: Interval) -> float:
-    """Width over that of the labels alone, by the same kind of interval and at the same level."""
-    alone = METHODS[name].alone
-    if not alone:
-        return np.nan
-    if alone == name or not data.n_rest:
-        return 1.0
-    tail = (1 - options.confidence) / 2
-    law = METHODS[alone].law(with_silent_judge(data), options).law
-    theirs = float(law.high(tail) - law.low(tail))
-    return (ends.high - ends.low) / theirs if theirs > 0 else np.nan

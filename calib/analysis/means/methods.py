@@ -37,7 +37,7 @@ class Options:
     ends: tuple[float, float] | None = None  # where a label that was not seen may lie, if not anywhere on the scale
 
 
-class Found(NamedTuple):
+class MeanLaw(NamedTuple):
     """A point with its standard error, and the law that its interval is read from."""
 
     point: float
@@ -64,7 +64,7 @@ class Needs(NamedTuple):
 class Method(NamedTuple):
     """One way to make an interval; `alone` is the same kind from the labels alone, its measure."""
 
-    law: Callable[[Gold, Options], Found]
+    law: Callable[[Gold, Options], MeanLaw]
     needs: Needs
     words: str
     alone: str = "classical"
@@ -90,7 +90,7 @@ class Estimated(Result):
 # --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
-def _by_kind(data: Gold, options: Options) -> Found:
+def _by_kind(data: Gold, options: Options) -> MeanLaw:
     bounded, judged = options.bounds is not None, data.n_rest > 0
     name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -106,7 +106,7 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     return kind if judged else METHODS[kind].alone
 
 
-def _by_slope(data: Gold, options: Options) -> Found:
+def _by_slope(data: Gold, options: Options) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
     rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
     if data.drawn == "strata":
@@ -114,19 +114,25 @@ def _by_slope(data: Gold, options: Options) -> Found:
     elif data.drawn == "items":
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
-        parts = clustered(_sample(data), rule, finite=options.finite)
+        n, rest = len(data.y), data.rest_sets()
+        group = np.arange(n) if data.group is None else data.group
+        weight = np.ones(n) if data.weight is None else data.weight
+        weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
+        share = np.concatenate([weight, weight_rest])
+        sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
+        parts = clustered(sample, rule, finite=options.finite)
     two = options.yes_or_no and data.drawn == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
-def _by_rates(data: Gold, options: Options) -> Found:
+def _by_rates(data: Gold, options: Options) -> MeanLaw:
     """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
     assert options.bounds is not None
     low, high = options.bounds
     cut = low + CUT * (high - low)
-    yes, said = data.y == high, data.f >= cut
+    yes, judged_yes = data.y == high, data.f >= cut
     rest_yes = data.rest_above(low, high, cut)
-    k1, n1, k0, n0 = (int(part.sum()) for part in (yes & said, said, yes & ~said, ~said))
+    k1, n1, k0, n0 = (int(part.sum()) for part in (yes & judged_yes, judged_yes, yes & ~judged_yes, ~judged_yes))
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
     def ends(tail: float) -> tuple[float, float]:
@@ -135,7 +141,7 @@ def _by_rates(data: Gold, options: Options) -> Found:
 
     point = float(post_stratified(*counts, options.confidence, finite=options.finite)[0])
     error = (high - low) * float(posterior_error(*counts, finite=options.finite))
-    return Found(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
+    return MeanLaw(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
 
 
 def _of_items(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
@@ -169,21 +175,12 @@ def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
     return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
-def _sample(data: Gold) -> Sample:
-    n, rest = len(data.y), data.rest_sets()
-    group = np.arange(n) if data.group is None else data.group
-    weight = np.ones(n) if data.weight is None else data.weight
-    weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
-    share = np.concatenate([weight, weight_rest])
-    return Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
-
-
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> Found:
+def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
     point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
-        return Found(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
-    return Found(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
+        return MeanLaw(float(point), float(error), float(law.df[0]), float(lam), Student(point, error, law.df[0]))
+    return MeanLaw(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
 def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
@@ -196,26 +193,33 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 # --- as published -----------------------------------------------------------------------------------------------
 
 
-def _by_labels(data: Gold, options: Options) -> Found:
+def _by_labels(data: Gold, options: Options) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.drawn in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
     return _by_rectified(data, 0.0)
 
 
-def _by_rectified(data: Gold, lam: Floats | float) -> Found:
+def _by_rectified(data: Gold, lam: Floats | float) -> MeanLaw:
     """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
-    each = np.broadcast_to(lam, len(data.y))
-    point, variance, df = _independent(data, each) if data.group is None else _summed(data, each)
+    each, n = np.broadcast_to(lam, len(data.y)), len(data.y)
+    mean_lam, rectified = float(each.mean()), data.y - each * (data.f - float(data.rest.mean))
+    if data.group is None:
+        gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
+        judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
+        parts = [(gold, n - 1), (judge, data.n_rest - 1)]
+    else:
+        parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
+    point, (variance, df) = float(rectified.mean()), _satterthwaite(parts)
     law = Student(point, np.sqrt(variance), df)
-    return Found(point, float(law.error), df, float(np.mean(lam)), law)
+    return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: Gold, _: Options) -> Found:
+def _by_regression(data: Gold, _: Options) -> MeanLaw:
     return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
 
 
-def _by_judge(data: Gold, _: Options) -> Found:
+def _by_judge(data: Gold, _: Options) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
@@ -226,7 +230,7 @@ def _by_judge(data: Gold, _: Options) -> Found:
     if not (n := int(everywhere.n)):
         raise ArgumentError("f", "must have a score at least", "has none")
     law = Student(float(everywhere.mean), np.sqrt(float(everywhere.variance) / n), n - 1)
-    return Found(law.point, float(law.error), float(law.df), 1.0, law)
+    return MeanLaw(law.point, float(law.error), float(law.df), 1.0, law)
 
 
 def with_silent_judge(data: Gold) -> Gold:
@@ -244,17 +248,15 @@ def with_silent_judge(data: Gold) -> Gold:
 def _lam_without_each(data: Gold) -> Floats:
     """PPI++'s lambda for each gold item, tuned on the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        slope = _slope_without_item(data) if data.group is None else _slope_without_group(data)
+        if data.group is None:  # covariance without each item, over the variance of all judge scores, as in PPI++
+            n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
+            gap = float(data.f.mean() - data.rest.mean)
+            squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
+            covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
+            slope = covariance / ((1 + n / rest) * (squares / (n + rest - 1)))
+        else:
+            slope = _slope_without_group(data)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
-
-
-def _slope_without_item(data: Gold) -> Floats:
-    """Covariance without each item, over the variance of all judge scores, as in PPI++."""
-    n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
-    gap = float(data.f.mean() - data.rest.mean)
-    squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
-    covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
-    return np.asarray(covariance / ((1 + n / rest) * (squares / (n + rest - 1))))
 
 
 def _slope_without_group(data: Gold) -> Floats:
@@ -280,28 +282,17 @@ def _slope_without_group(data: Gold) -> Floats:
     return np.asarray((cross / square)[group])
 
 
-def _independent(data: Gold, lam: Floats) -> tuple[float, float, float]:
-    """Point, variance and degrees of freedom of independent items."""
-    n, mean_lam = len(data.y), float(lam.mean())
-    rectified = data.y - lam * (data.f - float(data.rest.mean))
-    gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
-    judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
-    return float(rectified.mean()), *_satterthwaite(((gold, n - 1), (judge, data.n_rest - 1)))
-
-
-def _summed(data: Gold, lam: Floats) -> tuple[float, float, float]:
-    """The same with the errors of a group summed before they are squared."""
+def _parts_of_groups(data: Gold, errors: Floats, lam: float) -> list[tuple[float, int]]:
+    """Variances and degrees of freedom of groups with labels and without, whose errors are summed before the square."""
     group, group_rest, groups = _group_codes(data)
-    rectified = data.y - lam * (data.f - float(data.rest.mean))
-    error = _by_group(group, centred(rectified) / len(rectified), groups)
-    if lam.any() and data.n_rest:
-        error += _by_group(group_rest, float(lam.mean()) * _rest_errors(data), groups)
+    error = _by_group(group, errors, groups)
+    if lam and data.n_rest:
+        error += _by_group(group_rest, lam * _rest_errors(data), groups)
     gold, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
     rest &= ~gold
     if rest.sum() == 1:
         gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    parts = [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
-    return float(rectified.mean()), *_satterthwaite(parts)
+    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
 
 
 def _rest_errors(data: Gold) -> Floats:
@@ -364,10 +355,10 @@ ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")
 
 
-def estimator_of(estimator: str, was_method: str | None, known: Sequence[str] = ESTIMATORS) -> str:
+def estimator_of(estimator: str, was_method: str | None, choices: Sequence[str] = ESTIMATORS) -> str:
     """The way that was asked for, by the argument's name or by the one that it had."""
     name = check.was_called(was_method, estimator, name="estimator", default="auto")
     if name in PEERS:
-        given = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
-        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, known))}", given)
-    return check.choice(name, "estimator", known)
+        came = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
+        raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, choices))}", came)
+    return check.choice(name, "estimator", choices)

@@ -63,17 +63,20 @@ class Moments:
             Arrays of scores; with `n_systems`, pairs of scores and of the numbers
             (0 .. n_systems - 1) of the systems that they belong to.
         n_systems : int, optional
-
-        Raises
-        ------
-        ValueError
-            If a score is missing or infinite, or a system's number is out of range.
         """
         if n_systems is None:
             return reduce(Moments.merge, (moments_of(chunk, "chunks") for chunk in chunks), _nothing(()))
         count = check.whole(n_systems, "n_systems", least=1)
-        parts = (_by_system(scores, systems, count) for scores, systems in chunks)
-        return reduce(Moments.merge, parts, _nothing((count,)))
+        every = _nothing((count,))
+        for scores, systems in chunks:
+            values, codes = check.array(scores, "chunks", ndim=1), system_codes(systems, count)
+            refuse_missing(values, "chunks")
+            check.same_length(scores=values, systems=codes)
+            n = np.bincount(codes, minlength=count)
+            mean = np.bincount(codes, values, count) / np.maximum(n, 1)
+            squares = np.bincount(codes, (values - mean[codes]) ** 2, count)
+            every = every.merge(Moments(n, mean, squares, *_ends_within(codes, values, values, count)))
+        return every
 
     @classmethod
     def one_by_one(cls, scores: ArrayLike) -> Moments:
@@ -113,9 +116,7 @@ class Moments:
         place = system_codes(codes, count)
         n = np.bincount(place, self.n, count).astype(np.asarray(self.n).dtype)
         mean = np.bincount(place, self.n * self.mean, count) / np.maximum(n, 1)
-        low, high = np.full(count, np.inf), np.full(count, -np.inf)
-        np.minimum.at(low, place, self.low)
-        np.maximum.at(high, place, self.high)
+        low, high = _ends_within(place, self.low, self.high, count)
         # where all are equal the mean's rounding is no spread
         mean = np.where((low == high) & (n > 0), low, mean)
         squares = np.bincount(place, self.squares + self.n * (self.mean - mean[place]) ** 2, count)
@@ -196,17 +197,12 @@ def refuse_where(bad: NDArray[np.bool_], values: Floats, name: str, rule: str, m
         raise ArgumentError(name, rule, f"got {came} at {place}", mentions=mentions)
 
 
-def _by_system(scores: ArrayLike, systems: ArrayLike, count: int) -> Moments:
-    values, codes = check.array(scores, "chunks", ndim=1), system_codes(systems, count)
-    refuse_missing(values, "chunks")
-    check.same_length(scores=values, systems=codes)
-    n = np.bincount(codes, minlength=count)
-    mean = np.bincount(codes, values, count) / np.maximum(n, 1)
-    squares = np.bincount(codes, (values - mean[codes]) ** 2, count)
+def _ends_within(codes: Codes, lows: Floats, highs: Floats, count: int) -> tuple[Floats, Floats]:
+    """The lowest and the highest value of each set that `codes` number."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(low, codes, values)
-    np.maximum.at(high, codes, values)
-    return Moments(n, mean, squares, low, high)
+    np.minimum.at(low, codes, lows)
+    np.maximum.at(high, codes, highs)
+    return low, high
 
 
 def system_codes(systems: ArrayLike, count: int) -> Codes:

@@ -1,18 +1,24 @@
-"""Shares of items above a threshold, and win rates: means of yes and no."""
+"""Shares of items above a threshold, win rates, and the ratio of two means."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy import optimize
 
-from calib.analysis.means.gold import Asked
+from calib.analysis.means.gold import MeanOptions
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
-from calib.core.check import ArgumentError
+from calib.core.check import ArgumentError, Labels
+from calib.core.laws import ALTERNATIVES
+from calib.core.result import Interval
+
+_DOUBLINGS = 40
 
 
 def ppi_proportion(
@@ -24,7 +30,7 @@ def ppi_proportion(
     judge_above: float | None = None,
     conservative: bool = False,
     null: float | None = None,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> MeanEstimate:
     """Share of items that people score `above` or higher.
 
@@ -44,10 +50,6 @@ def ppi_proportion(
     conservative, null, **options
         As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
 
-    Returns
-    -------
-    MeanEstimate
-
     Examples
     --------
     >>> y, f = [5, 4, 2, 4, 3, 5, 1, 4, 4, 5, 2, 4], [4.8, 4.1, 2.6, 4.4, 3.2, 4.9, 1.9, 4.2, 3.8, 4.7, 2.2, 4.3]
@@ -57,10 +59,20 @@ def ppi_proportion(
     """
     cut = above if judge_above is None else judge_above
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    rest: ArrayLike | Moments | None = f_unlabeled
+    if isinstance(f_unlabeled, Moments):
+        if not f_unlabeled.binary:
+            rule = f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
+            raise ArgumentError("f_unlabeled", rule)
+    elif f_unlabeled is not None:
+        values = flat(f_unlabeled, "f_unlabeled")
+        if not np.isfinite(values.sum()):  # a missing score would pass for a no
+            refuse_missing(np.asarray(values, dtype=float), "f_unlabeled")
+        rest = np.asarray(values >= cut)
     result = ppi_mean(
         np.where(np.isnan(labels), np.nan, labels >= above),
         np.where(np.isnan(scores), np.nan, scores >= cut),
-        None if f_unlabeled is None else _said(f_unlabeled, cut),
+        rest,
         bounds=(0, 1),
         step=1,
         conservative=conservative,
@@ -70,18 +82,6 @@ def ppi_proportion(
     return replace(result, estimand=f"{result.estimand.split()[0]} share of scores from {above:g} up")
 
 
-def _said(scores: ArrayLike | Moments, cut: float) -> NDArray[np.bool_] | Moments:
-    if isinstance(scores, Moments):
-        if not scores.binary:
-            rule = f"must be moments of 0 and 1 for a share: cut the scores at {cut:g} first"
-            raise ArgumentError("f_unlabeled", rule)
-        return scores
-    values = flat(scores, "f_unlabeled")
-    if not np.isfinite(values.sum()):  # a missing score would pass for a no
-        refuse_missing(np.asarray(values, dtype=float), "f_unlabeled")
-    return np.asarray(values >= cut)
-
-
 def ppi_win_rate(
     y: ArrayLike,
     f: ArrayLike,
@@ -89,7 +89,7 @@ def ppi_win_rate(
     *,
     ties: bool = True,
     null: float = 0.5,
-    **options: Unpack[Asked],
+    **options: Unpack[MeanOptions],
 ) -> MeanEstimate:
     """How often people prefer A to B: 1 for A, 0 for B, a tie counts one half.
 
@@ -106,15 +106,6 @@ def ppi_win_rate(
         `p_value` is for this win rate.
     **options
         As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
-
-    Returns
-    -------
-    MeanEstimate
-
-    Raises
-    ------
-    ValueError
-        If a label is none of these, a verdict is not within [0, 1], and as `ppi_mean`.
 
     Examples
     --------
@@ -134,3 +125,109 @@ def ppi_win_rate(
             raise ArgumentError(name, "must be within [0, 1]", f"goes from {part.low:g} to {part.high:g}")
     result = ppi_mean(labels, scores, f_unlabeled, bounds=(0, 1), step=0.5 if ties else 1, null=null, **options)
     return replace(result, estimand=f"{result.estimand.split()[0]} win rate")
+
+
+def ppi_ratio(
+    y_top: ArrayLike,
+    y_bottom: ArrayLike,
+    f_top: ArrayLike,
+    f_bottom: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    alternative: str = "two-sided",
+    null: float = 1.0,
+    min_gold: int = 10,
+    confidence_level: float = 0.95,
+) -> MeanEstimate:
+    r"""Mean human score of A over that of B, paired on what both answered.
+
+    All :math:`\theta` for which `ppi_mean` of :math:`y_{top} - \theta y_{bottom}` does not reject a mean of 0
+    (Fieller's interval, with the judge's weight tuned anew for each). It holds with few labels, where a
+    standard error of the ratio (the delta method) is too short; and it has no end where the labels cannot tell
+    the lower mean from 0, because no interval that holds has one.
+
+    Parameters
+    ----------
+    y_top, y_bottom : array_like, shape (n,)
+        Human labels on the same n inputs, NaN where unlabelled; a pair counts as gold where both have a label.
+    f_top, f_bottom : array_like, shape (n,)
+        Judge scores of the same.
+    groups : sequence, shape (n,), optional
+    alternative, min_gold, confidence_level
+        As for `ppi_mean`.
+    null : float, default 1.0
+        `p_value` is for this ratio.
+
+    Returns
+    -------
+    MeanEstimate
+        `std_error` is that of the delta method.
+
+    References
+    ----------
+    Fieller (1954), Journal of the Royal Statistical Society B 16:175-185.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y_a, y_b = rng.integers(2, 6, 200).astype(float), rng.integers(1, 5, 200).astype(float)
+    >>> f_a, f_b = y_a + rng.normal(size=200), y_b + rng.normal(size=200)
+    >>> y_a[40:] = y_b[40:] = float("nan")
+    >>> result = ppi_ratio(y_a, y_b, f_a, f_b)
+    >>> round(result.estimate, 3), [round(end, 3) for end in result.interval]
+    (1.43, [1.257, 1.641])
+    """
+    side = check.choice(alternative, "alternative", ALTERNATIVES)
+    confidence = check.probability(confidence_level, "confidence_level")
+    columns = {"y_top": y_top, "y_bottom": y_bottom, "f_top": f_top, "f_bottom": f_bottom}
+    arrays = {name: check.array(value, name, ndim=1) for name, value in columns.items()}
+    check.same_length(**arrays, groups=groups)
+    y_a, y_b, f_a, f_b = arrays.values()
+
+    def at(theta: float, side: str = "two-sided") -> MeanEstimate:
+        y, f = y_a - theta * y_b, f_a - theta * f_b
+        return ppi_mean(y, f, groups=groups, null=0, alternative=side, min_gold=min_gold)
+
+    both = ~np.isnan(y_a + y_b)
+    bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
+    if bottom == 0:
+        raise ArgumentError("y_bottom", "must have a mean that is not 0 to divide by")
+    estimate = float(np.mean(y_a[both]) / np.mean(y_b[both]))
+    for _ in range(_DOUBLINGS):  # towards the ratio at which the difference is 0
+        move = at(estimate).estimate / bottom
+        estimate += move
+        if abs(move) <= 1e-12 * (1 + abs(estimate)):
+            break
+    here = at(estimate)
+    error = here.std_error / abs(bottom)
+    tail = (1 - confidence) if side == "two-sided" else 2 * (1 - confidence)
+    low, high = (_crossing(lambda theta: at(theta).p_value - tail, estimate, sign * error) for sign in (-1, 1))
+    if not (np.isfinite(low) and np.isfinite(high)):
+        low, high = -np.inf, np.inf  # a set with a hole, of which only the whole line is an interval
+    # where the lower mean is negative, a larger ratio is a smaller difference
+    p_side = side if bottom > 0 or side == "two-sided" else {"greater": "less", "less": "greater"}[side]
+    text = "unbounded: the labels do not tell the lower mean from 0, so the ratio has no interval"
+    return replace(
+        here,
+        estimate=estimate,
+        std_error=error,
+        interval=Interval(low if side != "less" else -np.inf, high if side != "greater" else np.inf),
+        confidence_level=confidence,
+        alternative=side,
+        estimand="human ratio of means",
+        null=float(null),
+        p_value=at(null, p_side).p_value,
+        warnings=here.warnings if np.isfinite(low) else (*here.warnings, text),
+    )
+
+
+def _crossing(kept: Callable[[float], float], start: float, step: float) -> float:
+    """Where `kept` falls through 0 on the way from `start`, or infinity."""
+    if not step or not np.isfinite(step):
+        return np.nan
+    inner, outer = start, start + step
+    for _ in range(_DOUBLINGS):
+        if kept(outer) < 0:
+            return float(optimize.brentq(kept, inner, outer, xtol=1e-10 * abs(step), rtol=1e-12))
+        inner, outer, step = outer, outer + 2 * step, 2 * step
+    return float(np.copysign(np.inf, step))

@@ -107,15 +107,6 @@ def ppi_quantile(
     conservative, alternative, min_gold, confidence_level, method
         As for `ppi_mean`.
 
-    Returns
-    -------
-    QuantileEstimate
-
-    Raises
-    ------
-    ValueError
-        If a judge score is missing, lengths differ, labels are too few or off the scale.
-
     References
     ----------
     Angelopoulos et al. (2023), Science 382:669-674, for the corrected distribution function; Woodruff (1952),
@@ -137,12 +128,16 @@ def ppi_quantile(
     estimator_of(estimator, method, ("auto",))
     n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
     if n < least:
-        given = f"got {n}: label more, or set {{0}}"
-        raise ArgumentError("y", f"must have {least} gold labels at least", given, mentions=("min_gold",))
+        came = f"got {n}: label more, or set {{0}}"
+        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
     # without a judge each item is one of which it says yes: the labels alone
     judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
     ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
-    values = _scale_values(data.y, ends, step)
+    values = np.unique(data.y)  # of an ordinal scale, or none
+    if ends is not None and step is not None:
+        values = np.arange(ends[0], ends[1] + step / 2, step)
+    elif 2 * len(values) >= n:
+        values = np.empty(0)
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
     shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
     reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
@@ -169,14 +164,6 @@ def ppi_quantile(
     )
 
 
-def _scale_values(y: Floats, bounds: tuple[float, float] | None, step: float | None) -> Floats:
-    """The values of an ordinal scale, or nothing."""
-    if bounds is not None and step is not None:
-        return np.arange(bounds[0], bounds[1] + step / 2, step)
-    seen = np.unique(y)
-    return seen if 2 * len(seen) < len(y) else np.empty(0)
-
-
 class _Ladder(NamedTuple):
     """Sorted scores, by which items up to a score are counted."""
 
@@ -190,8 +177,8 @@ def _share_up_to(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool)
     """Share of human scores up to g, with its interval."""
     n, rest = len(ladder.y), len(ladder.rest)
     up = partial(np.searchsorted, v=g, side="right")
-    said, agreed, rest_said = up(ladder.f), up(ladder.both), up(ladder.rest)
-    counts = agreed, said, up(ladder.y) - agreed, n - said, rest_said, rest - rest_said
+    judged, agreed, judged_rest = up(ladder.f), up(ladder.both), up(ladder.rest)
+    counts = agreed, judged, up(ladder.y) - agreed, n - judged, judged_rest, rest - judged_rest
     return post_stratified(*counts, 1 - 2 * tail, conservative=conservative)[:3]
 
 

@@ -1,13 +1,15 @@
-"""Least squares coefficients for human labels, from a few of them and many judge scores."""
+"""Regression coefficients for human labels, from a few of them and many judge scores: least squares and logistic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from calib.analysis.means.methods import Estimated, estimator_of
 from calib.analysis.means.moments import flat
@@ -19,6 +21,8 @@ from calib.core.result import Columns, Interval, bracket, short
 
 _ROWS = 1 << 14  # rows that fit the processor's cache with what is computed of them
 _NOTHING = 1e-20  # of a sum of squares, what rounding may leave
+_STEPS = 100
+_FLAT = 1e-7  # of the curvature at the start, what is taken for none
 _PRIOR = 1.0  # items' worth of belief that the judge's score says nothing beyond the covariates
 
 
@@ -125,15 +129,6 @@ def ppi_ols(
     method : str, optional
         What `estimator` was called.
 
-    Returns
-    -------
-    RegressionEstimate
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a value is missing, columns depend on each other or there are fewer than d + 3 labels.
-
     References
     ----------
     Angelopoulos, Duchi and Zrnic (2023), PPI++, arXiv:2311.01453 (`ppi_logistic`: sections 3 and 6); Chen and Chen
@@ -150,12 +145,229 @@ def ppi_ols(
     one = 2.963, 95 % CI [2.828, 3.098]; length = 0.5951, 95 % CI [0.4501, 0.74];
     from 50 human labels and 1000 judge scores (OLS)
     """
-    data = regressors_of(X, y, f, X_unlabeled, f_unlabeled, names)
+    data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
     estimator = estimator_of(estimator, method, ("auto",))
-    return regression_of(data, _fit_double_sampling(data, lam), estimator, "OLS", alternative, confidence_level)
+    # regression under double sampling, on covariates and the judge; or with a fixed weight of the judge
+    x, labels, scores, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
+    rest = (data.x_rest, data.f_rest)
+    judged, variance, spread = _judge_fit([(x, scores), rest] if lam is None else [rest])
+    inverse = np.linalg.inv(matrix_product(x.T, x))
+    hat = matrix_product(x, inverse)
+    own = matrix_product(hat.T, scores)
+    beyond = scores - matrix_product(x, own)  # of the judge, on the gold items
+    square = float(matrix_product(beyond, beyond))
+    base = square + _PRIOR * spread
+    # else the covariates say all that the judge does
+    helps = lam is None and base > _NOTHING * float(matrix_product(scores, scores))
+    slope = float(matrix_product(beyond, labels)) / base if helps else lam or 0.0
+    shrink = 1 / base if helps else 0.0
+    gap = judged - own
+    corrected = labels - slope * scores
+    theta = matrix_product(hat.T, corrected)
+    error = corrected - matrix_product(x, theta)
+    p = d + square * shrink
+    left = float(matrix_product(error, error))
+    usual = left / (n - p) * (np.diag(inverse) + gap**2 * square * shrink**2)
+    leverage = np.sum(hat * x, axis=1) + beyond**2 * shrink
+    pull = hat + np.outer(beyond * shrink, gap)
+    robust = (n - 1) / n * np.sum((pull * _left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
+    varies = left > _NOTHING * float(matrix_product(labels, labels))  # else nothing is left to tell the spread
+    weight = slope * data.rest / (n + data.rest) if lam is None else lam
+    fit = Fit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
+    return _regression(data, fit, estimator, "OLS", alternative, confidence_level)
 
 
-# --- what logistic regression shares ----------------------------------------------------------------------------
+def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[Floats, Floats, float]:
+    """Least squares of judge scores on covariates: coefficients, their variances, residual variance."""
+    d, n = parts[0][0].shape[1], sum(len(f) for _, f in parts)
+    gram, cross = np.zeros((d, d)), np.zeros(d)
+    for x, f in (block for part in parts for block in _row_blocks(*part)):
+        gram += matrix_product(x.T, x)
+        cross += matrix_product(x.T, f)
+    try:
+        inverse = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        raise ArgumentError("X_unlabeled", "must have columns that do not depend on each other", "they do") from None
+    theta = inverse @ cross
+    meat, squares = np.zeros((d, d)), 0.0
+    for x, f in (block for part in parts for block in _row_blocks(*part)):
+        error = f - matrix_product(x, theta)
+        pull = x * error[:, None]
+        meat += matrix_product(pull.T, pull)
+        squares += float(matrix_product(error, error))
+    # HC1: with a column of ones alone the usual variance of a mean
+    return theta, np.diag(inverse @ meat @ inverse) * n / (n - d), squares / (n - d)
+
+
+# --- yes or no: the corrected logistic loss ---------------------------------------------------------------------------
+
+
+def ppi_logistic(
+    X: ArrayLike,  # noqa: N803
+    y: ArrayLike,
+    f: ArrayLike,
+    X_unlabeled: ArrayLike,  # noqa: N803
+    f_unlabeled: ArrayLike,
+    *,
+    lam: float | None = None,
+    names: Sequence[str] | None = None,
+    estimator: str = "auto",
+    alternative: str = "two-sided",
+    confidence_level: float = 0.95,
+    method: str | None = None,
+) -> RegressionEstimate:
+    r"""Logistic regression of human yes or no on covariates, with the judge's help.
+
+    The coefficients minimise the corrected loss
+
+    .. math:: L_{gold}(\theta; y) - \lambda L_{gold}(\theta; f) + \lambda L_{rest}(\theta; f)
+
+    of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
+    coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
+    do not matter. The gold items' part of the variance has HC3's leverages, the quantiles are of t with
+    Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
+    those of the rarer outcome.
+
+    Parameters
+    ----------
+    X, X_unlabeled : array_like, shape (n, d) and (N, d)
+        Covariates; no intercept is added.
+    y : array_like, shape (n,)
+        Human labels, 0 or 1.
+    f, f_unlabeled : array_like, shape (n,) and (N,)
+        Judge's yes and no, or its probabilities of a yes.
+    lam : float, optional
+        A fixed weight of the judge, within [0, 1].
+    names, estimator, alternative, confidence_level, method
+        As for `ppi_ols`.
+
+    Raises
+    ------
+    ValueError
+        If the labels are separated by the covariates, so that no finite coefficients fit them best.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([np.ones(2000), rng.normal(size=2000)])
+    >>> chance = 1 / (1 + np.exp(-X @ [0.5, 1]))
+    >>> y = (rng.random(2000) < chance).astype(float)
+    >>> f = np.where(rng.random(2000) < 0.9, y, 1 - y)
+    >>> result = ppi_logistic(X[:200], y[:200], f[:200], X[200:], f[200:])
+    >>> result.estimate.round(2), round(result.lam, 2)
+    (array([0.67, 1.2 ]), 0.57)
+    """
+    data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
+    estimator = estimator_of(estimator, method, ("auto",))
+    for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
+        if values.min() < 0 or values.max() > 1:
+            raise ArgumentError(name, "must be within [0, 1]", f"goes from {values.min():g} to {values.max():g}")
+    if len(np.unique(data.y)) < 2:
+        raise ArgumentError("y", "must hold both outcomes", f"all {data.n} labels are {data.y[0]:g}")
+    if lam is not None and not 0 <= lam <= 1:
+        raise ArgumentError("lam", "must be within [0, 1]", f"got {lam!r}")
+    n, rest, d = data.n, data.rest, data.x.shape[1]
+    theta, weight = np.zeros(d), lam or 0.0
+    if lam is None:
+        theta = _first_guess(data)
+        weight = _tuned_lam(data, theta)
+    theta = _minimum(data, weight, theta)
+    mean, label, own, hessian = _gold_at(data, theta)
+    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    bread = np.linalg.inv((1 - weight) * hessian / n + weight * hessian_rest / rest)
+    leverage = mean * (1 - mean) * np.sum(matrix_product(data.x, np.linalg.inv(hessian)) * data.x, axis=1)
+    pull = label - weight * own
+    pull = _left_out_errors(pull - pull.mean(axis=0), leverage)
+    residual = np.sum(matrix_product(pull, bread) ** 2, axis=0) / n**2
+    judge = weight**2 * np.diag(bread @ _covariance(gradient, meat, rest) @ bread) / rest
+    # as many labels as both outcomes bring together: their harmonic mean, n / 2 where they are equally frequent
+    both = float(2 * data.y.sum() * (1 - data.y).sum() / len(data.y))
+    fit = Fit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
+    return _regression(data, fit, estimator, "logistic", alternative, confidence_level)
+
+
+def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = True) -> tuple[Floats, Floats, Floats]:
+    """Sums over items of x r, of x x' r^2 and of x x' w, with r the mean less the target."""
+    d = len(theta)
+    gradient, squares, hessian = np.zeros(d), np.zeros((d, d)), np.zeros((d, d))
+    for block, goal in _row_blocks(x, y):
+        mean = special.expit(matrix_product(block, theta))
+        error = mean - goal
+        gradient += matrix_product(block.T, error)
+        hessian += matrix_product((block * (mean * (1 - mean))[:, None]).T, block)
+        if meat:
+            pull = block * error[:, None]
+            squares += matrix_product(pull.T, pull)
+    return gradient, squares, hessian
+
+
+def _covariance(gradient: Floats, meat: Floats, n: int) -> Floats:
+    mean = gradient / n
+    return np.asarray((meat - n * np.outer(mean, mean)) / (n - 1))
+
+
+def _minimum(data: Regressors, lam: float, start: Floats) -> Floats:
+    """Newton's method on the corrected loss, with steps halved until the gradient shrinks."""
+    theta, (slope, curve) = start, _corrected_slope(data, lam, start)
+    flat_at = _FLAT * float(np.linalg.eigvalsh(curve)[0])
+    for _ in range(_STEPS):
+        if float(np.linalg.eigvalsh(curve)[0]) <= flat_at:
+            break  # all chances are near 0 and 1: the minimum is at infinity
+        step, size = np.linalg.solve(curve, slope), float(np.abs(slope).max())
+        new = _corrected_slope(data, lam, theta - step)
+        for _ in range(_STEPS):
+            if float(np.abs(new[0]).max()) < size or np.abs(step).max() < 1e-12:
+                break
+            step = step / 2
+            new = _corrected_slope(data, lam, theta - step)
+        theta, (slope, curve) = theta - step, new
+        if np.abs(step).max() < 1e-10 * (1 + np.abs(theta).max()):
+            return np.asarray(theta)
+    rule = "must not be separated by the columns of {0}"
+    raise ArgumentError("y", rule, "no finite coefficients fit it best", mentions=("X",))
+
+
+def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Floats, Floats]:
+    # r = mean - y - lam (mean - f) = (1 - lam) mean - (y - lam f)
+    slope, _, curve = _sums_of(data.x, data.y, theta, meat=False)
+    if not lam:
+        return slope / data.n, curve / data.n
+    own, *_ = _sums_of(data.x, data.f, theta, meat=False)
+    rest, _, curve_rest = _sums_of(data.x_rest, data.f_rest, theta, meat=False)
+    curve = (1 - lam) * curve / data.n + lam * curve_rest / data.rest
+    return (slope - lam * own) / data.n + lam * rest / data.rest, curve
+
+
+def _gold_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Each gold item's chance, its gradient with its label and with the judge's score, and their hessian."""
+    mean = special.expit(matrix_product(data.x, theta))
+    hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
+    return mean, data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], hessian
+
+
+def _first_guess(data: Regressors) -> Floats:
+    """Coefficients to tune lambda at: of the labels alone, or if these are separated, with what the judge adds."""
+    start = np.zeros(data.x.shape[1])
+    for lam in (0.0, 0.5):
+        with suppress(ValueError):
+            return _minimum(data, lam, start)
+    return _minimum(data, 1.0, start)
+
+
+def _tuned_lam(data: Regressors, theta: Floats) -> float:
+    n, rest = data.n, data.rest
+    _, label, own, hessian = _gold_at(data, theta)
+    gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
+    inverse = np.linalg.inv((hessian + hessian_rest) / (n + rest))
+    alone = np.diag(inverse @ np.cov(label.T).reshape(inverse.shape) @ inverse)
+    twice = matrix_product((label - label.mean(axis=0)).T, own - own.mean(axis=0))
+    cross = np.diag(inverse @ ((twice + twice.T) / n) @ inverse) / 2
+    every = _covariance(gradient + own.sum(axis=0), meat + matrix_product(own.T, own), n + rest)
+    judge, varies = np.diag(inverse @ every @ inverse), alone > 0
+    return float(np.clip(np.sum((cross / alone)[varies]) / ((1 + n / rest) * np.sum((judge / alone)[varies])), 0, 1))
+
+
+# --- what both share --------------------------------------------------------------------------------------------------
 
 
 class Regressors(NamedTuple):
@@ -187,10 +399,10 @@ class Fit(NamedTuple):
     lam: float
 
 
-def regressors_of(
-    given: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
+def _regressors(
+    x_gold: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
 ) -> Regressors:
-    x, labels, scores = check.array(given, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    x, labels, scores = check.array(x_gold, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
         x_rest = check.array(others, "X_unlabeled", ndim=2)
@@ -208,7 +420,7 @@ def regressors_of(
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
         raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
-    columns = getattr(given, "columns", None) if names is None else names
+    columns = getattr(x_gold, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
@@ -223,7 +435,7 @@ def _refuse_infinite(values: NDArray[Any], name: str) -> None:
             raise ArgumentError(name, "must be finite", f"has NaN or infinity at {row}")
 
 
-def regression_of(
+def _regression(
     data: Regressors, fit: Fit, estimator: str, model: str, alternative: str, confidence_level: float
 ) -> RegressionEstimate:
     confidence = check.probability(confidence_level, "confidence_level")
@@ -236,15 +448,23 @@ def regression_of(
     with np.errstate(invalid="ignore", divide="ignore"):
         above, below = law.tails(0.0)
     # labels without any error say nothing about their spread: no interval, rather than a point
-    known = fit.residual > 0
+    varies = fit.residual > 0
     p_value = {"two-sided": np.minimum(1, 2 * np.minimum(above, below)), "greater": above, "less": below}[side]
+    cautions = []
+    rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if model == "logistic" else data.n
+    if rarer < 10:
+        what = "labels of the rarer outcome" if model == "logistic" else "labels"
+        cautions.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
+    leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
+    if leverage.max() > 1 - 1e-9:
+        cautions.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
     return RegressionEstimate(
         names=data.names,
         estimate=fit.theta,
         std_error=np.sqrt(variance),
-        low=np.where(known, -np.inf if side == "less" else law.low(tail), np.nan),
-        high=np.where(known, np.inf if side == "greater" else law.high(tail), np.nan),
-        p_value=np.where(known, p_value, np.nan),
+        low=np.where(varies, -np.inf if side == "less" else law.low(tail), np.nan),
+        high=np.where(varies, np.inf if side == "greater" else law.high(tail), np.nan),
+        p_value=np.where(varies, p_value, np.nan),
         df=df,
         confidence_level=confidence,
         alternative=side,
@@ -253,86 +473,19 @@ def regression_of(
         lam=fit.lam,
         n_gold=data.n,
         n=data.n + data.rest,
-        warnings=_label_cautions(data, model),
+        warnings=tuple(cautions),
     )
 
 
-def _label_cautions(data: Regressors, model: str) -> tuple[str, ...]:
-    told = []
-    rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if model == "logistic" else data.n
-    if rarer < 10:
-        what = "labels of the rarer outcome" if model == "logistic" else "labels"
-        told.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
-    leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
-    if leverage.max() > 1 - 1e-9:
-        told.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
-    return tuple(told)
-
-
-def row_blocks(x: NDArray[Any], f: NDArray[Any]) -> Iterator[tuple[Floats, Floats]]:
+def _row_blocks(x: NDArray[Any], f: NDArray[Any]) -> Iterator[tuple[Floats, Floats]]:
     """Covariates and scores as floats, a block of rows after the other."""
     for start in range(0, len(f), _ROWS):
         stop = start + _ROWS
         yield np.asarray(x[start:stop], dtype=float), np.asarray(f[start:stop], dtype=float)
 
 
-def left_out_errors(error: Floats, leverage: Floats) -> Floats:
+def _left_out_errors(error: Floats, leverage: Floats) -> Floats:
     """Errors by fits without the item itself; of an item that alone fixes a coefficient there is none."""
     rest = 1 - leverage
     by = rest.reshape((-1,) + (1,) * (error.ndim - 1))
     return np.asarray(np.divide(error, by, out=np.zeros_like(error), where=by > 1e-9))
-
-
-# --- least squares with the judge's score as one more covariate ---------------------------------------------------
-
-
-def _judge_fit(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[Floats, Floats, float]:
-    """Least squares of judge scores on covariates: coefficients, their variances, residual variance."""
-    d, n = parts[0][0].shape[1], sum(len(f) for _, f in parts)
-    gram, cross = np.zeros((d, d)), np.zeros(d)
-    for x, f in (block for part in parts for block in row_blocks(*part)):
-        gram += matrix_product(x.T, x)
-        cross += matrix_product(x.T, f)
-    try:
-        inverse = np.linalg.inv(gram)
-    except np.linalg.LinAlgError:
-        raise ArgumentError("X_unlabeled", "must have columns that do not depend on each other", "they do") from None
-    theta = inverse @ cross
-    meat, squares = np.zeros((d, d)), 0.0
-    for x, f in (block for part in parts for block in row_blocks(*part)):
-        error = f - matrix_product(x, theta)
-        pull = x * error[:, None]
-        meat += matrix_product(pull.T, pull)
-        squares += float(matrix_product(error, error))
-    # HC1: with a column of ones alone the usual variance of a mean
-    return theta, np.diag(inverse @ meat @ inverse) * n / (n - d), squares / (n - d)
-
-
-def _fit_double_sampling(data: Regressors, fixed: float | None) -> Fit:
-    """Regression under double sampling, on covariates and the judge; or with a fixed weight of the judge."""
-    x, y, f, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
-    rest = (data.x_rest, data.f_rest)
-    judged, variance, spread = _judge_fit([(x, f), rest] if fixed is None else [rest])
-    inverse = np.linalg.inv(matrix_product(x.T, x))
-    hat = matrix_product(x, inverse)
-    own = matrix_product(hat.T, f)
-    beyond = f - matrix_product(x, own)  # of the judge, on the gold items
-    square = float(matrix_product(beyond, beyond))
-    base = square + _PRIOR * spread
-    # else the covariates say all that the judge does
-    helps = fixed is None and base > _NOTHING * float(matrix_product(f, f))
-    slope = float(matrix_product(beyond, y)) / base if helps else fixed or 0.0
-    shrink = 1 / base if helps else 0.0
-    gap = judged - own
-    corrected = y - slope * f
-    theta = matrix_product(hat.T, corrected)
-    error = corrected - matrix_product(x, theta)
-    p = d + square * shrink
-    left = float(matrix_product(error, error))
-    usual = left / (n - p) * (np.diag(inverse) + gap**2 * square * shrink**2)
-    leverage = np.sum(hat * x, axis=1) + beyond**2 * shrink
-    pull = hat + np.outer(beyond * shrink, gap)
-    robust = (n - 1) / n * np.sum((pull * left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
-    known = left > _NOTHING * float(matrix_product(y, y))  # else nothing is left to tell the spread
-    lam = slope * data.rest / (n + data.rest) if fixed is None else fixed
-    return Fit(theta + slope * judged, np.maximum(usual, robust) * known, slope**2 * variance, n - p, lam)

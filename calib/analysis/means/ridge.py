@@ -208,10 +208,10 @@ def ridge(
     pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
     # where the judge says the same of all labels, the slope would be the prior's alone
-    known = square > _NONE * n * pooled
+    varies = square > _NONE * n * pooled
     if strata and n.min() < _FEW:
-        base, lean, known = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, known.any())
-    b = np.divide(lean, base, out=np.zeros(sets), where=known & (N > 0))
+        base, lean, varies = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, varies.any())
+    b = np.divide(lean, base, out=np.zeros(sets), where=varies & (N > 0))
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
     error = _deviations(dy, b[code] * df)
     p = 1 + square * inverse
@@ -223,19 +223,13 @@ def ridge(
     left = N / (n + N) if finite else np.ones(sets)  # of the variance, for a target of which the labels are a part
     judge = np.zeros(sets) if finite else b**2 * pooled / (n + N)
     off = np.sqrt(left)[code] * error * np.abs(pull) / (1 - np.minimum(own, _MOST))
-    ends = misjudged(b, ff + gap, *_extremes(f, code, rest))
-    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
-    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
-
-
-def _extremes(f: Floats, code: Codes, rest: Moments) -> tuple[Floats, Floats]:
-    """The lowest and the highest score of the judge in each set."""
     low, high = (np.atleast_1d(np.array(end, dtype=float)) for end in (rest.low, rest.high))
-    empty = rest.n == 0
-    low[empty], high[empty] = np.inf, -np.inf
+    low[N == 0], high[N == 0] = np.inf, -np.inf
     np.fmin.at(low, code, f)
     np.fmax.at(high, code, f)
-    return low, high
+    ends = misjudged(b, ff + gap, low, high)
+    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
+    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
 # --- items that come in groups, or with weights -----------------------------------------------------------------------
@@ -262,89 +256,55 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     CR1 and of its form with leverages, since CR1 alone is short below 20 groups. Groups and labels count by Kish's
     effective number.
     """
-    sums, n = _sums(sample), kish(sample.weight)
-    g, k, moved = kish(sums.count), sums.n_others, sums.judged - sums.drift
-    square = float(matrix_product(moved, moved))
-    own = max(square / g, sums.spread / (n * g))  # of one group, at least
-    others = sums.others
-    base = square + others + rule.prior * own
-    inverse = 1 / base if base > 0 else 0.0
-    known = len(sample.rest.n) > 0 and bool(sums.each[1].any())
-    b = (float(matrix_product(sums.labels, moved)) + rule.slope * rule.prior * own) * inverse if known else 0.0
-    plain = sums.labels - b * sums.judged
-    error = plain * (1 + sums.apart * moved * inverse) + (0.0 if finite else b * sums.drift)
-    p, leverage = 1 + square * inverse, moved**2 * inverse
-    usual = float(matrix_product(error, error)) * g / (g - p)
-    robust = (g - 1) / g * float(np.sum((error / (1 - np.minimum(sums.count + leverage, 0.99))) ** 2))
-    left = k / (k + len(sums.count)) if finite else 1.0
-    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * others
-    seen = _seen_groups(sample, sums, b, plain, np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST)), left)
-    return Parts.of_one(sums.mean + b * sums.apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
-
-
-def _seen_groups(sample: Sample, sums: _Sums, b: float, plain: Floats, off: Floats, left: float) -> Seen:
-    """What groups show, each by the mean of its labels."""
-    count, sets = sums.count, np.zeros(len(sums.count), dtype=np.intp)
-    low, high = (np.append(sample.f, end) for end in (sample.rest.low, sample.rest.high))
-    ends = (np.array([float(v)]) for v in (b, sums.apart + sums.judge_mean, low.min(), high.max()))
-    part = np.array([np.sqrt(left * _alike(plain, sums.each[0] - b * sums.each[1]))])
-    low, high = misjudged(*ends)
-    return Seen(sums.labels / count, plain / count, off / count, count * len(count), sets, low, high, part)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sums:
-    """What each group adds to the errors of the means, for the groups with labels unless said otherwise."""
-
-    labels: Floats
-    judged: Floats
-    drift: Floats  # of the judge's mean over all items
-    others: float  # the sum of squares of the same of the groups without a label
-    n_others: int  # these groups
-    count: Floats  # share of each group among groups
-    each: tuple[Floats, Floats]  # weighted deviations of each label and of each judge score beside it
-    mean: float
-    judge_mean: float  # over the labelled items
-    apart: float  # the judge's mean over all items, less that over the labelled ones
-    spread: float  # variance of the judge's scores
-
-
-def _sums(sample: Sample) -> _Sums:
     beside = np.empty(0, dtype=np.intp) if sample.group_rest is None else sample.group_rest
     groups = int(max(sample.group.max(initial=-1), beside.max(initial=-1))) + 1
-    scores, n = np.append(sample.f, sample.rest.mean), np.append(np.ones(len(sample.f)), sample.rest.n)
-    w, v = sample.weight / sample.weight.sum(), sample.share / float(matrix_product(sample.share, n))
-    centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in ((v * n, scores), (w, sample.y), (w, sample.f)))
 
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
 
-    held = by_group(sample.group, w)
-    gold = held > 0
+    mine, rest = len(sample.f), sample.rest
+    scores, size = np.append(sample.f, rest.mean), np.append(np.ones(mine), rest.n)
+    w, v = sample.weight / sample.weight.sum(), sample.share / float(matrix_product(sample.share, size))
+    pairs = ((v * size, scores), (w, sample.y), (w, sample.f))
+    centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in pairs)
+    share = by_group(sample.group, w)
+    gold = share > 0
     # a group counts by what its labels weigh; for labels alone that weigh alike, as one (CR1 as it is known)
-    alone = not len(sample.rest.n) and not np.ptp(sample.weight)
-    count = np.full(int(gold.sum()), 1 / gold.sum()) if alone else held[gold]
-    off, said = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
-    moved = _deviations(scores, centre)
-    within = n * moved**2 + np.append(np.zeros(len(sample.f)), sample.rest.squares)  # squares of all items of a set
-    mine = len(sample.f)
-    drift = by_group(np.append(sample.group, beside), (v * n * moved)[: mine + len(beside)])
-    others, n_others = float(matrix_product(drift[~gold], drift[~gold])), int((~gold).sum())
+    alone = not len(rest.n) and not np.ptp(sample.weight)
+    count = np.full(int(gold.sum()), 1 / gold.sum()) if alone else share[gold]
+    # what each group with labels adds to the errors of both means of the labelled items, and of the judge's over all
+    off_y, off_f = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
+    labels, judged = by_group(sample.group, off_y)[gold], by_group(sample.group, off_f)[gold]
+    away = _deviations(scores, centre)
+    drift = by_group(np.append(sample.group, beside), (v * size * away)[: mine + len(beside)])
+    within = size * away**2 + np.append(np.zeros(mine), rest.squares)  # squares of all items of a set
+    # the k groups without a label, and the sum of squares of what they add to the judge's mean over all
+    others, k = float(matrix_product(drift[~gold], drift[~gold])), int((~gold).sum())
     if sample.group_rest is None:
-        others, n_others = float(matrix_product(v[mine:] ** 2, within[mine:])), int(sample.rest.n.sum())
-    return _Sums(
-        labels=by_group(sample.group, off)[gold],
-        judged=by_group(sample.group, said)[gold],
-        drift=drift[gold],
-        others=others,
-        n_others=n_others,
-        count=count,
-        each=(off, said),
-        mean=mean_y,
-        judge_mean=mean_f,
-        apart=centre - mean_f,
-        spread=float(matrix_product(v, within)),
-    )
+        others, k = float(matrix_product(v[mine:] ** 2, within[mine:])), int(rest.n.sum())
+    drift, apart = drift[gold], centre - mean_f
+    moved, n, g = judged - drift, kish(sample.weight), kish(count)
+    square = float(matrix_product(moved, moved))
+    own = max(square / g, float(matrix_product(v, within)) / (n * g))  # of one group, at least
+    base = square + others + rule.prior * own
+    inverse = 1 / base if base > 0 else 0.0
+    varies = len(rest.n) > 0 and bool(off_f.any())
+    b = (float(matrix_product(labels, moved)) + rule.slope * rule.prior * own) * inverse if varies else 0.0
+    plain = labels - b * judged
+    error = plain * (1 + apart * moved * inverse) + (0.0 if finite else b * drift)
+    p, leverage = 1 + square * inverse, moved**2 * inverse
+    usual = float(matrix_product(error, error)) * g / (g - p)
+    robust = (g - 1) / g * float(np.sum((error / (1 - np.minimum(count + leverage, 0.99))) ** 2))
+    left = k / (k + len(count)) if finite else 1.0
+    judge = 0.0 if finite or not k else b**2 * k / max(k - 1, 1) * others
+    # what groups show, each by the mean of its labels
+    off = np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST))
+    lowest, highest = np.append(sample.f, rest.low).min(), np.append(sample.f, rest.high).max()
+    low, high = misjudged(*(np.array([float(part)]) for part in (b, apart + mean_f, lowest, highest)))
+    part = np.array([np.sqrt(left * _alike(plain, off_y - b * off_f))])
+    code = np.zeros(len(count), dtype=np.intp)
+    seen = Seen(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
+    return Parts.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 
 # --- what both share --------------------------------------------------------------------------------------------------

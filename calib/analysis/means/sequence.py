@@ -151,16 +151,6 @@ def confidence_sequence(
     target_n : int, default 100
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    ConfidenceSequence
-
-    Raises
-    ------
-    ValueError
-        If fewer than ten labels are there, a value is missing, a label lies out of
-        bounds, or the pool has fewer than two items.
-
     Notes
     -----
     Looking after every tenth label up to 1,000, with bounds .3 to 4.3 % of the sequences ever missed the mean in 16
@@ -246,23 +236,18 @@ class Moving(NamedTuple):
 def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
     """Running sums of the corrected labels, each corrected with what the labels before it taught."""
     t, x = _counts(y), f - judge.mean
-    each = _learnt(y, x, judge.variance) if lam is None else np.full(y.shape, float(lam))
+    each = np.full(y.shape, float(lam or 0.0))
+    if lam is None and judge.variance:  # the slope of the labels on the judge before each label; 0 for the first
+        d = y - y[..., :1]
+        sums = [np.cumsum(v, axis=-1) for v in (x, d, x * x, x * d)]
+        cross, square = sums[3] - sums[0] * sums[1] / t, np.maximum(sums[2] - sums[0] ** 2 / t, 0.0)
+        slope = cross / (square + _SHRINK * judge.variance)
+        each[..., 1:] = np.clip(slope[..., :-1], 0.0, 1.0)
     z = y - each * x
     off = z - z[..., :1]  # from the first, so that what does not vary has a variance of exactly 0
     squares = np.maximum(np.cumsum(off**2, axis=-1) - np.cumsum(off, axis=-1) ** 2 / t, 0.0)
     mean = z[..., :1] + np.cumsum(off, axis=-1) / t
     return Moving(z, mean, squares, each, np.cumsum(each, axis=-1) / t)
-
-
-def _learnt(y: Floats, x: Floats, variance: float) -> Floats:
-    """Slope of the labels on the judge before each label; 0 for the first."""
-    t, d = _counts(y), y - y[..., :1]
-    sums = [np.cumsum(v, axis=-1) for v in (x, d, x * x, x * d)]
-    cross, square = sums[3] - sums[0] * sums[1] / t, np.maximum(sums[2] - sums[0] ** 2 / t, 0.0)
-    slope = cross / (square + _SHRINK * variance) if variance else np.zeros_like(cross)
-    before = np.zeros_like(slope)
-    before[..., 1:] = np.clip(slope[..., :-1], 0.0, 1.0)
-    return before
 
 
 def sequence(moving: Moving, judge: Judge, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
@@ -300,7 +285,9 @@ def betting(
     mean = np.clip(moving.mean, *bounds)
     stake, (lowest, highest) = stakes(moving, bounds, target_n, alpha), reached(moving, judge, bounds)
     error = moving.mean_lam * math.sqrt(judge.variance / judge.n)
-    share = _share_of_error(_LONGER * target_n / judge.n, alpha)
+    # the q of the pool's error that costs least where it has this share of the variance of the labels' mean
+    worth = 2 * math.log(2 / alpha) * (_LONGER * target_n / judge.n)
+    share = (math.sqrt(worth**2 + 4 * worth) - worth) / 2
     low = _lower_end(moving.z, lowest, stake, bounds, error, share, alpha)
     high = -_lower_end(-moving.z, -highest, stake, (-bounds[1], -bounds[0]), error, share, alpha)
     return mean, np.minimum(low, mean), np.maximum(high, mean)
@@ -351,12 +338,6 @@ def _first_below(held: Floats, grid: Floats, needed: float) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.clip(np.where(at > 0, (above - needed) / (above - below), 0.0), 0.0, 1.0)
     return np.asarray(grid[before] + part * (grid[1] - grid[0]))
-
-
-def _share_of_error(ratio: float, alpha: float) -> float:
-    """The q of the pool's error that costs least where its variance is this share of that of the labels' mean."""
-    worth = 2 * math.log(2 / alpha) * ratio
-    return (math.sqrt(worth**2 + 4 * worth) - worth) / 2
 
 
 def _counts(values: Floats) -> Floats:

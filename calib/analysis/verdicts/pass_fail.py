@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.means.proportion import ppi_proportion
-from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
+from calib.analysis.means.rates import rogan_gladen_from_rates
 from calib.analysis.verdicts.confusion import Figure, effective_size, figures_of, proportion
 from calib.analysis.verdicts.roc import Roc, chosen_cut, roc
 from calib.core import check

@@ -17,8 +17,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.means.rates import wilson
-from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
+from calib.analysis.means.rates import rogan_gladen_from_rates, wilson
 from calib.stats import mean_interval, ppi_mean
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ppi.json").read_text())

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.analysis.means.rogan_gladen import rogan_gladen_from_rates
+from calib.analysis.means.rates import rogan_gladen_from_rates
 from calib.stats import CalibWarning, rogan_gladen
 
 
