@@ -111,7 +111,12 @@ from calib.analysis.means.sequence import (
     ConfidenceSequence as ConfidenceSequence,
     confidence_sequence as confidence_sequence,
 )
-from calib.analysis.pairs.bradley_terry import BradleyTerry as BradleyTerry, bradley_terry as bradley_terry
+from calib.analysis.pairs.bradley_terry import (
+    BradleyTerry as BradleyTerry,
+    RankSets as RankSets,
+    bradley_terry as bradley_terry,
+    rank_sets as rank_sets,
+)
 from calib.analysis.pairs.length_controlled import (
     LengthControlled as LengthControlled,
     length_controlled as length_controlled,
@@ -126,7 +131,6 @@ from calib.analysis.pairs.position_bias import (
     position_bias as position_bias,
 )
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
-from calib.analysis.pairs.rank_sets import RankSets as RankSets, rank_sets as rank_sets
 from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (

@@ -184,11 +184,6 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     ----------
     show : {"scores", "entropy"}, default "scores"
 
-    Raises
-    ------
-    ValueError
-        If `show` is another word, or there is no entropy to show.
-
     Examples
     --------
     >>> from calib.stats import profile as profiled

@@ -36,11 +36,6 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     ndarray, shape (...)
         In score points; NaN where no mass was captured.
 
-    Raises
-    ------
-    ValueError
-        If `p` is negative somewhere or the shapes do not fit.
-
     References
     ----------
     Liu et al. (2023), G-Eval, equation 1. arXiv:2303.16634.
@@ -190,11 +185,6 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
     ndarray, shape (..., K)
         Summing to 1; NaN where no mass was captured. A level without mass stays without.
 
-    Raises
-    ------
-    ValueError
-        If `tau`, `p` or `pseudocount` is negative somewhere, or `source` is not above 0.
-
     Examples
     --------
     >>> temper([0.1, 0.3, 0.6], 0.5).round(4), temper([0.2, 0.4, 0.4], 0)
@@ -241,11 +231,6 @@ def expectation_bounds(
     -------
     low, high : ndarray, shape (...)
         In score points.
-
-    Raises
-    ------
-    ValueError
-        If `unseen` or `cap` is negative or the shapes do not fit.
 
     Examples
     --------
@@ -352,11 +337,6 @@ def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> F
     ndarray, shape (...)
         NaN where nothing was drawn.
 
-    Raises
-    ------
-    ValueError
-        If a count is negative or `correction` is another one.
-
     References
     ----------
     Miller (1955), Note on the bias of information estimates.
@@ -396,11 +376,6 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
     -------
     ndarray, shape (...) + shape of `n`
         NaN where fewer than n were drawn, without replacement.
-
-    Raises
-    ------
-    ValueError
-        If a count is negative or, without replacement, not whole, or a size is not whole.
 
     Examples
     --------

@@ -46,11 +46,6 @@ def temperature_curve(
     Results
         Of `calib.stats.temperature_curve`: their `forecasts`.
 
-    Raises
-    ------
-    TableError
-        If there are no token probabilities.
-
     Examples
     --------
     >>> import calib

@@ -271,16 +271,6 @@ def profile(
     top : int, default 20
         Items listed for each reason, at most; of equal ones those whose names come first.
 
-    Returns
-    -------
-    Profile
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, weights are negative, `scale` has fewer than two values, or `top` is not a whole
-        number.
-
     Examples
     --------
     >>> weights = [[0.0, 0.1, 0.9], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]

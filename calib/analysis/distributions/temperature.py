@@ -39,11 +39,6 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     ndarray, shape (...)
         NaN where there is no label or no mass.
 
-    Raises
-    ------
-    ValueError
-        If a label is not a level, the levels are not distinct, or there is only one.
-
     References
     ----------
     Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
@@ -122,11 +117,6 @@ def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] 
     -------
     Temperature
         Its `forecasts`.
-
-    Raises
-    ------
-    ValueError
-        If no item has mass, or a tau is negative.
 
     Examples
     --------

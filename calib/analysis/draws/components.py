@@ -343,16 +343,6 @@ def variance_components(
     method : str, optional
         The name of `estimator` in the release before.
 
-    Returns
-    -------
-    VarianceComponents
-
-    Raises
-    ------
-    ValueError
-        If fewer than two items have a score, or no item has two draws or chains; if a variance is
-        negative or shapes differ.
-
     Notes
     -----
     The interval leaves out items, or whole groups, one at a time: the jackknife of :math:`\log(1 + n_0 / r)`,

@@ -205,10 +205,6 @@ def convergence(
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
 
-    Returns
-    -------
-    Convergence
-
     Raises
     ------
     ValueError

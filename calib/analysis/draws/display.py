@@ -62,11 +62,6 @@ def convergence(
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
 
-    Raises
-    ------
-    ValueError
-        If `show` is another word, `cost` is not above 0, or there are no human scores to show.
-
     Examples
     --------
     >>> import numpy as np

@@ -161,11 +161,6 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
         Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are
         enough.
 
-    Raises
-    ------
-    TableError
-        If there are neither draws nor probabilities.
-
     Examples
     --------
     >>> import calib

@@ -23,15 +23,6 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     icc, n : array_like
         Reliability of a single draw, 0 to 1; draws. They broadcast together.
 
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `icc` is not from 0 to 1 or `n` is not above 0.
-
     References
     ----------
     Spearman (1910), British Journal of Psychology 3:271-295; Brown (1910), ibid. 296-322.
@@ -57,15 +48,6 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
     r, n : array_like
         Within-item over between-item variance of a single draw; draws. They broadcast together.
 
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or `n` is not above 0.
-
     References
     ----------
     Spearman (1904), American Journal of Psychology 15:72-101, for the correction that this inverts.
@@ -90,15 +72,6 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
     ----------
     r, n : array_like
         As for `attenuation`; `n` at least 1.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or `n` below 1.
 
     Examples
     --------

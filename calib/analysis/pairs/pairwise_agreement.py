@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.agreement.agreement import agreement
 from calib.analysis.pairs.position_bias import PairShare, few_groups, share_of, units_of, verdicts_of, win_shares
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Codes, Labels
 from calib.core.result import Interval, Result, bracket, short
 
 QUANTITIES = {
@@ -92,15 +92,15 @@ class PairwiseAgreement(Result):
         return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
 
     def __str__(self) -> str:
-        told = [self._told("agreement with ties", self.with_ties), self._told("without ties", self.without_ties)]
-        told.append(self._told("kappa", self.kappa))
-        told += [self._told("consistent over orders", self.consistency)] * bool(self.consistency.n)
-        return f"{'; '.join(told)}{self._bracketed_warnings}"
-
-    def _told(self, name: str, share: PairShare) -> str:
-        if not share.n:
-            return f"{name}: no such pair"
-        return f"{name} {short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
+        shares = {"agreement with ties": self.with_ties, "without ties": self.without_ties, "kappa": self.kappa}
+        shares |= {"consistent over orders": self.consistency} if self.consistency.n else {}
+        words = [
+            f"{name} {short(share.estimate)}, {bracket(share.interval, self.confidence_level)} (n {share.n})"
+            if share.n
+            else f"{name}: no such pair"
+            for name, share in shares.items()
+        ]
+        return f"{'; '.join(words)}{self._bracketed_warnings}"
 
 
 def pairwise_agreement(
@@ -132,15 +132,6 @@ def pairwise_agreement(
         What pairs share, such as the prompt.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    PairwiseAgreement
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, a value is not within 0 to 1, or no pair has both.
-
     References
     ----------
     Zheng et al. (2023), Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, NeurIPS.
@@ -154,46 +145,34 @@ def pairwise_agreement(
     x, y = win_shares(judge, "judge"), win_shares(people, "people")
     check.same_length(judge=x, people=y)
     level = check.probability(confidence_level, "confidence_level")
-    both_orders = _orders(orders, len(x))
+    by_order = np.full((len(x), 2), np.nan) if orders is None else check.array(orders, "orders", ndim=2)
+    if by_order.shape != (len(x), 2):
+        raise ArgumentError("orders", f"must have the shape ({len(x)}, 2)", f"got {by_order.shape}")
+    win_shares(by_order.ravel(), "orders")
     keep = np.isfinite(x) & np.isfinite(y)
     if not keep.any():
         raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("people",))
     unit = units_of(groups, keep, len(x))
-    x, y, first, second = verdicts_of(x[keep]), verdicts_of(y[keep]), *both_orders[keep].T
-    decided, asked = (x != 0.5) & (y != 0.5), np.isfinite(first) & np.isfinite(second)
+    x, y, first, second = verdicts_of(x[keep]), verdicts_of(y[keep]), *by_order[keep].T
+    decided, in_both = (x != 0.5) & (y != 0.5), np.isfinite(first) & np.isfinite(second)
     same = verdicts_of(first) == verdicts_of(second)
+    # of the three answers; NaN where neither of the two ever says anything else
+    kappa = agreement(x, y, groups=unit, method="kappa_nominal", confidence_level=level)
     return PairwiseAgreement(
         with_ties=share_of((x == y).astype(float), unit, level),
         without_ties=_share_where(decided, x == y, unit, level),
-        kappa=_kappa(x, y, unit, level),
-        consistency=_share_where(asked, same, unit, level),
+        kappa=PairShare(kappa.estimate, kappa.std_error, kappa.interval, len(x)),
+        consistency=_share_where(in_both, same, unit, level),
         confidence_level=level,
         n=len(x),
         n_ties=int(np.sum(x == 0.5)),
         n_ties_people=int(np.sum(y == 0.5)),
-        n_order_ties=int(np.sum((x == 0.5) & asked & ~same)),
+        n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)),
         n_missing=int(np.sum(~keep)),
         n_groups=0 if unit is None else int(unit.max()) + 1,
         warnings=few_groups(unit),
     )
 
 
-def _orders(orders: ArrayLike | None, n: int) -> Floats:
-    """Both orders as columns; nothing where they were not given."""
-    if orders is None:
-        return np.full((n, 2), np.nan)
-    out = check.array(orders, "orders", ndim=2)
-    if out.shape != (n, 2):
-        raise ArgumentError("orders", f"must have the shape ({n}, 2)", f"got {out.shape}")
-    win_shares(out.ravel(), "orders")
-    return out
-
-
-def _share_where(rows: Any, said: Any, unit: Codes | None, level: float) -> PairShare:
-    return share_of(said[rows].astype(float), None if unit is None else unit[rows], level)
-
-
-def _kappa(x: Floats, y: Floats, unit: Codes | None, level: float) -> PairShare:
-    """Of the three answers; NaN where neither of the two ever says anything else."""
-    found = agreement(x, y, groups=unit, method="kappa_nominal", confidence_level=level)
-    return PairShare(found.estimate, found.std_error, found.interval, len(x))
+def _share_where(rows: Any, same: Any, unit: Codes | None, level: float) -> PairShare:
+    return share_of(same[rows].astype(float), None if unit is None else unit[rows], level)

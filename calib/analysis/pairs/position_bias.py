@@ -214,15 +214,6 @@ def position_bias(
         What pairs share, such as the prompt.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    PositionBias
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, an outcome is not within 0 to 1, or no pair has both.
-
     References
     ----------
     Newcombe (1998), Improved confidence intervals for the difference between binomial proportions based on paired
@@ -248,6 +239,12 @@ def position_bias(
     a, b = a[keep], b[keep]
     moved = verdicts_of(a) - verdicts_of(b)
     consistent = share_of((moved == 0).astype(float), unit, level)
+    notes = few_groups(unit)
+    if consistent.n >= _ENOUGH and consistent.estimate < _LOW_CONSISTENCY:
+        notes += (
+            "turned: fewer than half of the pairs keep their verdict; if the outcomes of the second order are of what "
+            "was shown first there, not of A, turn them (1 - outcome)",
+        )
     return PositionBias(
         estimate=float(np.mean(a - b)),
         std_error=float(np.sqrt(mean_variance(a - b, unit))),
@@ -262,51 +259,36 @@ def position_bias(
         n_ties=int(np.sum((verdicts_of(a) == 0.5) & (moved == 0))),
         n_one_order=int(np.sum(~keep)),
         n_groups=0 if unit is None else int(unit.max()) + 1,
-        warnings=(*few_groups(unit), *_turned_warning(consistent)),
-    )
-
-
-def _turned_warning(consistent: PairShare) -> tuple[str, ...]:
-    if consistent.n < _ENOUGH or consistent.estimate >= _LOW_CONSISTENCY:
-        return ()
-    return (
-        "turned: fewer than half of the pairs keep their verdict; if the outcomes of the second order are of what was "
-        "shown first there, not of A, turn them (1 - outcome)",
+        warnings=notes,
     )
 
 
 def _sign_test(moved: Floats, unit: Codes | None) -> float:
     """Two-sided and exact: the sum of signs of each group has one sign or the other, as a coin falls."""
-    sums = np.abs(sums_by(unit, np.sign(moved))).astype(int)
-    found, sizes = abs(int(sums_by(unit, np.sign(moved)).sum())), np.unique(sums[sums > 0])
+    """Two-sided and exact: the sum of signs of each group has one sign or the other, as a coin falls."""
+    signs = sums_by(unit, np.sign(moved)).astype(int)
+    sums, net = np.abs(signs), abs(int(signs.sum()))
+    sizes, counts = np.unique(sums[sums > 0], return_counts=True)
     if not len(sizes):
         return 1.0
-    total, law = int(sums.sum()), np.ones(1)
-    for size in sizes:  # the law of (total + sum of signs) / 2, one size of groups after the other
-        count = int(np.sum(sums == size))
+    law = np.ones(1)  # of (total + sum of signs) / 2, one size of groups after the other
+    for size, count in zip(sizes, counts, strict=True):
         steps = np.zeros(count * size + 1)
         steps[::size] = stats.binom.pmf(np.arange(count + 1), count, 0.5)
         law = steps if len(law) == 1 else signal.convolve(law, steps)
-    return float(min(1.0, 2 * np.sum(law[(total + found) // 2 :])))
+    return float(min(1.0, 2 * np.sum(law[(int(sums.sum()) + net) // 2 :])))
 
 
 def _newcombe(a: Floats, b: Floats, unit: Codes | None, level: float) -> Interval:
     """Wilson's ends of both shares, put together by the correlation of the two."""
+    """Wilson's ends of both shares, put together by the correlation of the two over units."""
     (p, ends_a), (q, ends_b) = wilson_ends(a, unit, level), wilson_ends(b, unit, level)
-    phi, net = _correlation(a, b, unit), p - q
+    x, y = (sums_by(unit, values - values.mean()) for values in (a, b))
+    spread = float(np.sqrt(np.sum(x**2) * np.sum(y**2)))
+    phi, net = float(np.sum(x * y)) / spread if spread >= 1e-12 else 0.0, p - q
+    if phi > 0 and np.isin([a, b], (0.0, 0.5, 1.0)).all():  # of plain verdicts a little less, so that it is never 1
+        phi = max(phi - 1 / (2 * len(a) * a.std() * b.std()), 0.0)
     down_a, up_a, down_b, up_b = p - ends_a.low, ends_a.high - p, q - ends_b.low, ends_b.high - q
     below = np.sqrt(max(down_a**2 - 2 * phi * down_a * up_b + up_b**2, 0.0))
     above = np.sqrt(max(up_a**2 - 2 * phi * up_a * down_b + down_b**2, 0.0))
     return Interval(float(max(net - below, -1.0)), float(min(net + above, 1.0)))
-
-
-def _correlation(a: Floats, b: Floats, unit: Codes | None) -> float:
-    """Of the two shares over units; of plain verdicts a little less where it is above 0, so that it is never 1."""
-    x, y = (sums_by(unit, values - values.mean()) for values in (a, b))
-    spread = float(np.sqrt(np.sum(x**2) * np.sum(y**2)))
-    if spread < 1e-12:
-        return 0.0
-    phi = float(np.sum(x * y)) / spread
-    verdicts = bool(np.isin(np.concatenate([a, b]), (0.0, 0.5, 1.0)).all())
-    less = 1 / (2 * len(a) * a.std() * b.std()) if verdicts and phi > 0 else 0.0
-    return max(phi - less, 0.0) if phi > 0 else phi

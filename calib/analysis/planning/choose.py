@@ -119,16 +119,6 @@ def choose_items(
     method : str, optional
         What `design` was called.
 
-    Returns
-    -------
-    Choice
-
-    Raises
-    ------
-    ValueError
-        If n is more than there are items (or too few for the strata), a judge score is
-        missing, an entropy is negative, or an argument does not belong to the design.
-
     References
     ----------
     Neyman (1934); Wright (2012), The American Statistician 66:217, for whole numbers;

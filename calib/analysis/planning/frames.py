@@ -72,13 +72,6 @@ def choose_items(
     DataFrame
         The scores with columns `chosen`, `inclusion` (the probability), `stratum` and `design`.
 
-    Raises
-    ------
-    TableError
-        If the scores are of several judges or criteria, or a column is not there.
-    ValueError
-        If n is more than there are items (or are left), or a score is missing.
-
     Examples
     --------
     >>> import calib
@@ -181,15 +174,6 @@ def labels_needed(
     by : str, optional
         A column of the scores, such as "system".
 
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError, ValueError
-        As `interval` and `calib.stats.labels_needed`.
-
     Examples
     --------
     >>> import calib
@@ -226,10 +210,6 @@ def will_it_help(
     confidence_level : float
     **columns
         As for `choose_items`.
-
-    Returns
-    -------
-    Results
 
     Examples
     --------
@@ -287,11 +267,6 @@ def plan(
     -------
     Results
         Of `calib.stats.budget_plan`; `reached` says whether the target can be had, and `plan` what comes nearest.
-
-    Raises
-    ------
-    ValueError
-        If both or neither of `half_width` and `budget` are given, or a price is missing.
 
     Examples
     --------
@@ -418,15 +393,6 @@ def transport_test(
     base : str, optional
         The value at home; the others are held against it. Default: each against no error at all.
     confidence_level : float
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError
-        If the column or the base is not there.
 
     Examples
     --------

@@ -43,15 +43,6 @@ def judge_correlation(
     prompts, draws : array_like
         Prompts, and draws under each; ``inf`` for exact token probabilities.
 
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        If a component is negative, that of items is 0, or there is less than one prompt or draw.
-
     References
     ----------
     Brennan (2001), Generalizability Theory, for the decision study; Spearman (1904)
@@ -87,15 +78,6 @@ def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int 
         Correlation of judge and labels, such as `judge_correlation` gives.
     n_gold, n_items : int, optional
         Labels, and items with a judge score (labelled ones included).
-
-    Returns
-    -------
-    float or ndarray
-
-    Raises
-    ------
-    ValueError
-        If only one of `n_gold` and `n_items` is given, or fewer items than labels.
 
     Examples
     --------
@@ -193,15 +175,6 @@ def will_it_help(
     bounds, step, same_scale
         As for `ppi_mean`.
     confidence_level : float, default 0.95
-
-    Returns
-    -------
-    JudgeHelp
-
-    Raises
-    ------
-    ValueError
-        If fewer than four labels are there, or all are equal.
 
     References
     ----------

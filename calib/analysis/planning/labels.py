@@ -123,10 +123,6 @@ def labels_needed(
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
-    Returns
-    -------
-    LabelsNeeded
-
     Raises
     ------
     ValueError

@@ -101,15 +101,6 @@ def transport_test(
         Items of one group are not independent.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    Transport
-
-    Raises
-    ------
-    ValueError
-        If fewer than two labels (or groups) are there, or lengths differ.
-
     References
     ----------
     The transport audit of CJE (cimo-labs), and Welch (1947).

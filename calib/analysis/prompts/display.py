@@ -105,12 +105,6 @@ def d_study(
     most_prompts, most_draws : int, default 8
         Ends of the axes.
 
-    Raises
-    ------
-    ValueError
-        If `coefficient` is another word, an axis would end below 2, or each prompt was asked
-        once, so that nothing is known about draws.
-
     Examples
     --------
     >>> from calib.stats import g_study

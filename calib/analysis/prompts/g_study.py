@@ -197,11 +197,6 @@ class GStudy(Result):
 
     def value(self, name: str) -> float:
         """The estimate of a component by its name.
-
-        Raises
-        ------
-        KeyError
-            If there is no such component; names those that there are.
         """
         estimates = self._estimates()
         if name not in estimates:
@@ -253,10 +248,6 @@ class GStudy(Result):
         Parameters
         ----------
         calls : int
-
-        Returns
-        -------
-        DStudy
         """
         check.whole(calls, "calls", least=1)
         self._check_draws([1.0, 2.0])
@@ -394,15 +385,6 @@ def g_study(
         None: no intervals.
     method : str, optional
         What `estimator` was called.
-
-    Returns
-    -------
-    GStudy
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two items or prompts with scores, or the shapes do not fit.
 
     Notes
     -----

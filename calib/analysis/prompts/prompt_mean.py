@@ -107,10 +107,6 @@ class PromptMean(Result):
         half_width : float
             Wanted half of the interval, in score points.
 
-        Returns
-        -------
-        int
-
         Raises
         ------
         ValueError
@@ -203,11 +199,6 @@ def prompt_mean(
     -------
     PromptMean
         With one prompt its interval is over items only, and it says so.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two complete items (or groups) are there, or the lengths differ.
 
     Notes
     -----
