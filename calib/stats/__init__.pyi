@@ -135,16 +135,14 @@ from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
+    Transport as Transport,
     judge_correlation as judge_correlation,
     label_multiplier as label_multiplier,
+    shift_weights as shift_weights,
+    transport_test as transport_test,
     will_it_help as will_it_help,
 )
 from calib.analysis.planning.labels import LabelsNeeded as LabelsNeeded, labels_needed as labels_needed
-from calib.analysis.planning.transport import (
-    Transport as Transport,
-    shift_weights as shift_weights,
-    transport_test as transport_test,
-)
 from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.g_study import DStudy as DStudy, GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import PromptMean as PromptMean, prompt_mean as prompt_mean
