@@ -304,7 +304,7 @@ def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[s
     table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
     answers = []
     for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
-        index, x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
+        (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
         cells = row_means(x) if x.ndim == 3 else x
         # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
         score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))

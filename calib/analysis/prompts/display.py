@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.prompts.g_study import GStudy
+from calib.analysis.prompts.g_study import GStudy, counted
 from calib.analysis.prompts.prompt_mean import PromptMean
 from calib.core.check import ArgumentError, Floats
 from calib.table import figure
@@ -59,7 +59,17 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, studies, pitch=1.2)
     for mark in rows.marks:
-        _stack(rows.ax, rows.heights[mark.place], mark.result)
+        left, height = 0.0, rows.heights[mark.place]
+        for part in mark.result.components:
+            share = part.share if math.isfinite(part.share) else 0.0
+            colour = _PARTS.get(part.name, "#888888")
+            look: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.8, "zorder": 2}
+            rows.ax.barh(height, share, 0.85, left=left, **look)
+            if share >= 0.045:  # a narrower piece has no room for its number
+                ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+                rows.ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
+            left += share
     rows.ax.set_xlim(0, 1)
     rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
@@ -69,19 +79,6 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), fact, columns=min(len(handles), 5))
     return figure.finished(rows.ax, ax)
-
-
-def _stack(ax: Axes, height: float, result: GStudy) -> None:
-    left = 0.0
-    for part in result.components:
-        share = part.share if math.isfinite(part.share) else 0.0
-        colour = _PARTS.get(part.name, "#888888")
-        ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-        if share >= 0.045:  # a narrower piece has no room for its number
-            ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
-            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-            ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
-        left += share
 
 
 _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
@@ -121,32 +118,37 @@ def d_study(
     prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
     worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
     drawn = figure.axes_of(ax)
-    _map(drawn, prompts, draws, worth)
-    _equal_costs(drawn, most_prompts, most_draws)
+    _map_of_designs(drawn, prompts, draws, worth)
+    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
+        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
+        drawn.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
+    handles = [
+        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
+        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
+    ]
+    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
+    drawn.legend(handles=handles, loc="upper left", ncols=2, **below)
     if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
         look: dict[str, Any] = {"color": figure.COLOURS[1], "mec": "white", "markersize": 9, "clip_on": False}
         drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
-    figure.say_title(drawn, title_of([label], []), _worth_as_asked(study, coefficient))
+    # where draws are missing, with their number rounded
+    read = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
+    value = getattr(study.d_study([study.n_prompts], [read]), coefficient)[0]
+    each = "exact probabilities" if math.isinf(read) else counted(int(read), "draw")
+    fact = f"{_WORTH[coefficient]} is {value:.2f} with {counted(study.n_prompts, 'prompt')} x {each}"
+    figure.say_title(drawn, title_of([label], []), fact)
     return drawn
 
 
-def _worth_as_asked(study: GStudy, coefficient: str) -> str:
-    """What the design that was measured is worth; where draws are missing, with their number rounded."""
-    draws = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
-    value = getattr(study.d_study([study.n_prompts], [draws]), coefficient)[0]
-    each = "exact probabilities" if math.isinf(draws) else f"{draws} draw{'s' * (draws != 1)}"
-    prompts = f"{study.n_prompts} prompt{'s' * (study.n_prompts != 1)}"
-    return f"{_WORTH[coefficient]} is {value:.2f} with {prompts} x {each}"
-
-
-def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+def _map_of_designs(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+    """Lines of designs that are worth the same."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
     for axis, numbers in ((ax.xaxis, prompts), (ax.yaxis, draws)):
-        shown = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
-        axis.set_ticks(shown, labels=[str(n) for n in shown])
+        ticks = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
+        axis.set_ticks(ticks, labels=[str(n) for n in ticks])
         axis.set_ticks([], minor=True)
     if not np.ptp(worth) > 0:  # no lines where all designs are alike, or nothing is known
         return
@@ -156,18 +158,6 @@ def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) 
         x, y = ax.transAxes.inverted().transform(ax.transData.transform(text.get_position()))
         if not (0.05 < x < 0.95 and 0.05 < y < 0.95):  # the edge would cut it
             text.set_visible(False)
-
-
-def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
-    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
-        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
-        ax.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
-    handles = [
-        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
-        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
-    ]
-    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
-    ax.legend(handles=handles, loc="upper left", ncols=2, **below)
 
 
 def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) -> Axes:
@@ -193,9 +183,7 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     if len(means) == 1:  # beside the last of the intervals there is room for a name, too
         low, high = rows.ax.get_xlim()
         rows.ax.set_xlim(low, high + (high - low) * 0.013 * max(map(len, means[0].names), default=0))
-    rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
-    if any(r.estimand.startswith("difference") for r in means):
-        figure.zero_line(rows.ax)
+    rows.ax.set_xlabel(f"{means[0].estimand}{level_words(means)}")
     whole = "over items, of this prompt alone" if all(r.conditional for r in means) else "with the prompt inside"
     handles = [
         figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
