@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 
-TOLERANCE = 1e-9  # what is taken for rounding error
-
 
 def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     r"""Reliability of the mean of n draws from that of one.
@@ -94,11 +92,6 @@ def draws_needed(r: float, target: float) -> int:
     r, target : float
         Within-item over between-item variance of a single draw; q, between 0 and 1.
 
-    Returns
-    -------
-    int
-        At least 1.
-
     Raises
     ------
     ValueError
@@ -113,7 +106,8 @@ def draws_needed(r: float, target: float) -> int:
     noise = float(_checked_ratio(r))
     if not math.isfinite(noise):
         raise ArgumentError("r", "must be finite", f"got {r!r}: no number of draws is enough")
-    return max(1, int(rounded_up(noise * share**2 / (1 - share**2))))
+    # a hair above a whole number is rounding error
+    return max(1, math.ceil(noise * share**2 / (1 - share**2) * (1 - 1e-9)))
 
 
 def _checked_ratio(r: ArrayLike) -> Floats:
@@ -128,8 +122,3 @@ def _checked_draws(n: ArrayLike, least: int = 0) -> Floats:
     if not ((value >= least) & (value > 0)).all():
         raise ArgumentError("n", f"must be at least {least}" if least else "must be above 0", f"got {n!r}")
     return value
-
-
-def rounded_up(value: ArrayLike) -> Floats:
-    """Rounded up, but for a hair above a whole number, which is rounding error."""
-    return np.asarray(np.ceil(np.asarray(value) * (1 - TOLERANCE)))
