@@ -239,21 +239,21 @@ def expectation_bounds(
     (3.44, 3.6522)
     """
     weight, values = _weights(p, levels)
-    spare = check.array(unseen, "unseen")
-    most = spare if cap is None else check.array(cap, "cap")
-    for name, value in {"unseen": spare, "cap": most}.items():
+    outside = check.array(unseen, "unseen")
+    most = outside if cap is None else check.array(cap, "cap")
+    for name, value in {"unseen": outside, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _lowest_expectation(weight, values, spare, most)
-    return low, -_lowest_expectation(weight, -values, spare, most)
+    low = _lowest_expectation(weight, values, outside, most)
+    return low, -_lowest_expectation(weight, -values, outside, most)
 
 
-def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
+def _lowest_expectation(weight: Floats, values: Floats, unseen: Floats, cap: Floats) -> Floats:
     """Fill the empty levels from below while that still lowers it."""
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
     mass, total = weight.sum(axis=-1), (weight * values).sum(axis=-1)
-    left = np.broadcast_to(spare, mass.shape).copy()
+    left = np.broadcast_to(unseen, mass.shape).copy()
     for k in range(weight.shape[-1]):
         helps = (weight[..., k] == 0) & (values[..., k] * mass < total)
         added = np.where(helps, np.minimum(left, cap), 0.0)
@@ -301,8 +301,8 @@ def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
     place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
     off = ~np.isnan(labels) & (values[place] != labels)
     if off.any():
-        given = f"got {float(labels[off][0])}"
-        raise ArgumentError(name, "must hold nothing but {0} and NaN", given, mentions=("levels",))
+        first = float(labels[off][0])
+        raise ArgumentError(name, "must hold nothing but {0} and NaN", f"got {first}", mentions=("levels",))
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
 
 
@@ -388,32 +388,24 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
         raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
         raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
-    kinds, place = _distinct_shares(drawn, replace)
-    means = [_entropy_parts(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
-    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
-    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
-
-
-def _distinct_shares(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
-    """Each share (or each count with its total, where draws are not replaced) once, and which one each level has."""
+    # each share, or each count with its total where draws are not replaced, once; and which of these each level has
     total = drawn.sum(axis=-1, keepdims=True)
     if replace:
-        share, place = np.unique(drawn / np.where(total > 0, total, np.nan), return_inverse=True)
-        return share[:, None], place.reshape(drawn.shape)
-    both = np.stack([drawn, np.broadcast_to(total, drawn.shape)], axis=-1).reshape(-1, 2)
-    kinds, place = np.unique(both, axis=0, return_inverse=True)
-    return kinds, place.reshape(drawn.shape)
-
-
-def _entropy_parts(kinds: Floats, size: int, correction: str) -> Floats:
-    """What a level of each kind adds to the expected entropy of `size` draws."""
-    x = np.arange(1.0, size + 1)
-    if kinds.shape[1] == 1:
-        chance = stats.binom.pmf(x, size, kinds)
+        kinds, place = np.unique(drawn / np.where(total > 0, total, np.nan), return_inverse=True)
     else:
-        chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
-    gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
-    return np.asarray(matrix_product(chance, gain))
+        both = np.stack([drawn, np.broadcast_to(total, drawn.shape)], axis=-1).reshape(-1, 2)
+        kinds, place = np.unique(both, axis=0, return_inverse=True)
+    means = []
+    for size in map(int, sizes.ravel()):
+        x = np.arange(1.0, size + 1)
+        if replace:
+            chance = stats.binom.pmf(x, size, kinds[:, None])
+        else:
+            chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
+        gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
+        means.append(np.asarray(matrix_product(chance, gain))[place.reshape(drawn.shape)].sum(axis=-1))
+    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
+    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
 
 
 def _counts_of(counts: ArrayLike) -> Floats:

@@ -113,11 +113,6 @@ def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] 
     taus : sequence of float, optional
         As for `temper`.
 
-    Returns
-    -------
-    Temperature
-        Its `forecasts`.
-
     Examples
     --------
     >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
@@ -126,8 +121,9 @@ def temperature_curve(p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] 
     n = int(np.isfinite(expectation(p, levels)).sum())
     if not n:
         raise ArgumentError("p", "must have mass for some item")
-    return Temperature(forecasts=tuple(_forecast(tau, temper(p, tau), levels) for tau in taus), n=n)
-
-
-def _forecast(tau: float, q: Floats, levels: ArrayLike) -> Forecast:
-    return Forecast(float(tau), float(np.nanmean(expectation(q, levels))), float(np.nanmean(entropy(q))))
+    forecasts = []
+    for tau in taus:
+        q = temper(p, tau)
+        mean, nats = float(np.nanmean(expectation(q, levels))), float(np.nanmean(entropy(q)))
+        forecasts.append(Forecast(float(tau), mean, nats))
+    return Temperature(forecasts=tuple(forecasts), n=n)

@@ -237,8 +237,8 @@ def convergence(
         refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
     check.same_length(samples=draws, exact=target, human=people, groups=owners)
-    if exact is not None:  # what has no reference says nothing about the distance from it
-        kept = np.isfinite(target)
+    if exact is not None:
+        kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
         draws, whole, target, people, owners = (part[kept] for part in (draws, whole, target, people, owners))
         _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
@@ -250,8 +250,8 @@ def convergence(
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_people(target, people, kind, owners)
     noise, of_all = np.array([_noise_of_means(draws, n) for n in sizes]), _noise_of_means(draws, k)
-    left = 0.0 if exact is not None else of_all
-    law, endless = np.full(len(sizes), np.nan), 1.0 if exact is not None else math.nan
+    left, endless = (0.0, 1.0) if exact is not None else (of_all, math.nan)
+    law = np.full(len(sizes), np.nan)
     if kind == "pearson":
         law, endless = _pearson_law(parts.icc, noise, left)
     return Convergence(
