@@ -1,9 +1,8 @@
 """Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
-All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
-captured mass speaks (`expectation_bounds` says what the rest could change).
-A single distribution has a number
-(what `[()]` makes of an array), several have an array.
+All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the captured
+mass speaks (`expectation_bounds` says what the rest could change). A single distribution has a number (what `[()]`
+makes of an array), several have an array.
 """
 
 from __future__ import annotations

@@ -151,8 +151,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     Returns
     -------
     Results
-        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are
-        enough.
+        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are enough.
 
     Examples
     --------

@@ -140,9 +140,8 @@ _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two 
 def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
-    Two outputs make a pair where their `source` is the same (and their `group`, where there is
-    one), or their `group` where there is no `source`. Each pair stands there once: `rate` asks
-    in both orders by itself.
+    Two outputs make a pair where their `source` is the same (and their `group`, where there is one), or their `group`
+    where there is no `source`. Each pair stands there once: `rate` asks in both orders by itself.
 
     Parameters
     ----------
@@ -155,10 +154,9 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group`
-        as they were (`group` is the source's number where there was none), `output_a`, `output_b`,
-        `system_a`, `system_b`, `item_a`, `item_b` (the ids), and other columns that
-        both outputs have alike everywhere.
+        A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group` as they were
+        (`group` is the source's number where there was none), `output_a`, `output_b`, `system_a`, `system_b`, `item_a`,
+        `item_b` (the ids), and other columns that both outputs have alike everywhere.
 
     Warns
     -----

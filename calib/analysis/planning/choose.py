@@ -121,9 +121,8 @@ def choose_items(
 
     References
     ----------
-    Neyman (1934); Wright (2012), The American Statistician 66:217, for whole numbers;
-    Zrnic and Candes (2024), arXiv:2403.03208, and Angelopoulos et al. (2025),
-    arXiv:2506.07949, for "active".
+    Neyman (1934); Wright (2012), The American Statistician 66:217, for whole numbers; Zrnic and Candes (2024),
+    arXiv:2403.03208, and Angelopoulos et al. (2025), arXiv:2506.07949, for "active".
 
     Examples
     --------

@@ -175,13 +175,12 @@ def prompt_mean(
     .. math:: \hat\sigma^2_p = (S^2 - N)_+, \qquad
               h^2 = t^2_{P-1} \frac{S^2}{P} + t^2_{G-1} \Big(V - \frac{N}{P}\Big)_+ ,
 
-    and h at least :math:`t_{G-1} \sqrt V`. Each part keeps its own t quantile, which for independent
-    normal parts covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or
-    10 to 50 groups, normal and five-level scores, 95 % intervals covered 94 to 99 % of the time with
-    two or three prompts and 93 to 97 % with 5 to 10; 89 to 99 % where the prompts' own effects were
-    strongly skewed. Plus and minus t(`df`) times `std_error`, with Satterthwaite's `df`, covered as little
-    as 87 % with two prompts and 92 % with three: a variance between so few is often small by chance, and is
-    then also given many degrees of freedom. From eight prompts on the two hardly differ.
+    and h at least :math:`t_{G-1} \sqrt V`. Each part keeps its own t quantile, which for independent normal parts
+    covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or 10 to 50 groups, normal and
+    five-level scores, 95 % intervals covered 94 to 99 % of the time with two or three prompts and 93 to 97 % with 5 to
+    10; 89 to 99 % where the prompts' own effects were strongly skewed. Plus and minus t(`df`) times `std_error`, with
+    Satterthwaite's `df`, covered as little as 87 % with two prompts and 92 % with three: a variance between so few is
+    often small by chance, and is then also given many degrees of freedom. From eight prompts on the two hardly differ.
 
     Parameters
     ----------
@@ -197,14 +196,12 @@ def prompt_mean(
 
     Notes
     -----
-    The prompts stand for others that would have done as well. It is the judge's mean, whatever people
-    would say.
+    The prompts stand for others that would have done as well. It is the judge's mean, whatever people would say.
 
     References
     ----------
-    Cornfield and Tukey (1956), Annals of Mathematical Statistics 27:907-949, for the variances;
-    Satterthwaite (1946), Biometrics Bulletin 2:110-114; Banerjee (1960), Sankhya 22:357-358, for
-    the two quantiles.
+    Cornfield and Tukey (1956), Annals of Mathematical Statistics 27:907-949, for the variances; Satterthwaite (1946),
+    Biometrics Bulletin 2:110-114; Banerjee (1960), Sankhya 22:357-358, for the two quantiles.
 
     Examples
     --------
