@@ -66,9 +66,17 @@ def blocks(results: Results[Profile]) -> Iterator[Block]:
     """What came back from the judge, and the items that deserve a look."""
     yield Block("What came back", came_back(results))
     frame = looked_at(results)
+    texts = [name for name in frame if name not in _NUMBERS]
+    # texts are cut where they are long, and the shorter the more of them there are
+    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
+
+    def cut(cell: Any) -> str:
+        text = str(cell)
+        return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
+
     if len(frame):
         says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
-        yield Block("Items that deserve a look", _clipped(frame), [says])
+        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [says])
 
 
 def came_back(results: Results[Profile]) -> pd.DataFrame:
@@ -144,19 +152,6 @@ def look_lines(result: Profile, most: int) -> Iterator[str]:
 
 def _size(look: FlaggedItem) -> str:
     return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
-
-
-def _clipped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Texts cut where they are long, and the shorter the more of them there are."""
-    """Texts cut where they are long, and the shorter the more of them there are."""
-    texts = [name for name in frame if name not in _NUMBERS]
-    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
-
-    def cut(cell: Any) -> str:
-        text = str(cell)
-        return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
-
-    return frame.assign(**{name: frame[name].map(cut) for name in texts})
 
 
 # --- A judge's own page -----------------------------------------------------------------------------------------------

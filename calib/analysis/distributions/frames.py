@@ -218,32 +218,16 @@ _OURS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replies:
-    """Ratings as replies: of each the score (the expectation of its probabilities) and the item that it is about.
-
-    Attributes
-    ----------
-    rows : DataFrame
-        The ratings, of one judge under one prompt.
-    items : Index
-        The items, in the order in which numbers of them are given.
-    of_row, of_reply : ndarray of int
-        The reply that each row belongs to; the place of the item of each reply.
-    score : ndarray
-        Of each reply; NaN where it could not be read.
-    shares, levels : ndarray, shape (n_items, K)
-        The distribution of each item's scores, in which each reply counts the same.
-    single : bool
-        Whether replies are known one by one; scores are one for each item.
-    """
+    """Ratings of one judge under one prompt as replies, and the items that they are about."""
 
     rows: pd.DataFrame
-    items: pd.Index
-    of_row: Codes
-    of_reply: Codes
-    score: Floats
-    shares: Floats
-    levels: Floats
-    single: bool
+    items: pd.Index  # in the order in which numbers of them are given
+    of_row: Codes  # the reply that each row belongs to
+    of_reply: Codes  # the place of the item of each reply
+    score: Floats  # of each reply, the expectation of its probabilities; NaN where it could not be read
+    shares: Floats  # (items, K): the distribution of each item's scores, in which each reply counts the same
+    levels: Floats  # (items, K)
+    single: bool  # whether replies are known one by one; scores are one for each item
 
     @classmethod
     def of(cls, rows: pd.DataFrame, items: pd.Index) -> Replies:

@@ -67,8 +67,13 @@ def _drawn_means(
     draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator
 ) -> Iterator[tuple[Floats, Codes]]:
     """Means of the first N of the draws in random order, for each N: their levels and which, -1 for none."""
-    start, step = _steps_of_scale(draws)
     read = np.isfinite(draws)
+    scale = np.unique(draws[read])
+    start, step = float(scale[0]), 1.0
+    if len(scale) > 1:  # a step of 0 where the draws are on no scale
+        places = (scale - start) / float(np.diff(scale).min())
+        even = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
+        step = float(np.diff(scale).min()) if even else 0.0
     steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
     shuffled = rng.permuted(rows, axis=2)
@@ -86,17 +91,6 @@ def _drawn_means(
             seen += True if whole else one >= 0
         sums[size], done = _coded_sums(total, seen, start, step), size
     yield from map(sums.__getitem__, sizes)
-
-
-def _steps_of_scale(draws: Floats) -> tuple[float, float]:
-    """Start and step of the scale that all draws are on; a step of 0 where there is none."""
-    levels = np.unique(draws[np.isfinite(draws)])
-    if len(levels) < 2:
-        return float(levels[0]), 1.0
-    step = float(np.diff(levels).min())
-    places = (levels - levels[0]) / step
-    whole = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
-    return float(levels[0]), step if whole else 0.0
 
 
 def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:

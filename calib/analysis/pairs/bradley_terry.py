@@ -190,7 +190,7 @@ def bradley_terry(
     with_ties = ties != "half" and in_thirds and bool((battles.score == 0.5).any())
     notes = _one_sided(battles)
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
-    counts = _counted(battles)
+    counts = _Counts.of(battles)
     ends = newton(lambda at: _slopes(counts, at, prior), np.zeros(k + with_ties))
     theta, eta = ends[:k] - ends[:k].mean(), ends[k:]
     margin, tied = _expected(theta[battles.a] - theta[battles.b], eta)[:2]
@@ -306,13 +306,13 @@ class _Counts(NamedTuple):
     tied: Floats
     k: int
 
-
-def _counted(battles: Battles) -> _Counts:
-    k = len(battles.names)
-    n = np.bincount(battles.pair, minlength=k * k)
-    pair = np.flatnonzero(n)
-    margin, tied = (np.bincount(battles.pair, v, k * k)[pair] for v in (battles.score - 0.5, battles.score == 0.5))
-    return _Counts(pair // k, pair % k, n[pair].astype(float), margin, tied, k)
+    @classmethod
+    def of(cls, battles: Battles) -> _Counts:
+        k = len(battles.names)
+        n = np.bincount(battles.pair, minlength=k * k)
+        pair = np.flatnonzero(n)
+        margin, tied = (np.bincount(battles.pair, v, k * k)[pair] for v in (battles.score - 0.5, battles.score == 0.5))
+        return cls(pair // k, pair % k, n[pair].astype(float), margin, tied, k)
 
 
 def newton(slopes: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
@@ -452,22 +452,16 @@ def rank_sets(
         raise ArgumentError("covariance", f"must have shape {(len(at), len(at))}", f"got {spread.shape}")
     variance = np.diagonal(spread)[:, None] + np.diagonal(spread) - 2 * spread
     error = np.sqrt(np.maximum(variance, 0))
-    critical = _critical(spread, error, confidence, np.random.default_rng(rng))
+    values, vectors = np.linalg.eigh((spread + spread.T) / 2)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    above, source = np.triu_indices(len(spread), 1), np.random.default_rng(rng)
+    scale, largest = 1 / np.maximum(error[above], 1e-300), []
+    for start in range(0, _SIMULATED, _AT_ONCE):
+        drawn = source.standard_normal((min(_AT_ONCE, _SIMULATED - start), len(spread))) @ root.T
+        largest.append((np.abs(drawn[:, above[0]] - drawn[:, above[1]]) * scale).max(axis=1))
+    critical = float(np.quantile(np.concatenate(largest), confidence))
     apart = at[:, None] - at > critical * error
     np.fill_diagonal(apart, val=False)
     rank = 1 + (at[None] > at[:, None]).sum(axis=1)
     low, high = 1 + apart.sum(axis=0), len(at) - apart.sum(axis=1)
     return RankSets(estimate=at, rank=rank, low=low, high=high, critical=critical, confidence_level=confidence)
-
-
-def _critical(spread: Floats, error: Floats, confidence: float, rng: np.random.Generator) -> float:
-    """The quantile of the largest |difference| in its standard errors."""
-    values, vectors = np.linalg.eigh((spread + spread.T) / 2)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    above = np.triu_indices(len(spread), 1)
-    scale = 1 / np.maximum(error[above], 1e-300)
-    largest = []
-    for start in range(0, _SIMULATED, _AT_ONCE):
-        drawn = rng.standard_normal((min(_AT_ONCE, _SIMULATED - start), len(spread))) @ root.T
-        largest.append((np.abs(drawn[:, above[0]] - drawn[:, above[1]]) * scale).max(axis=1))
-    return float(np.quantile(np.concatenate(largest), confidence))

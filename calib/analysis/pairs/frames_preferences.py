@@ -264,17 +264,9 @@ def preferences_in(
 ) -> Preferences:
     """Verdicts of judges and of people on pairs, in one form, people's in the order of the two that the judge's have.
 
-    Parameters
-    ----------
-    scores, people : table, path, frame, ...
-        Scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
-        or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order.
-    columns : dict
-        What was said of the columns of files of one's own.
-    names : sequence of str
-        The arguments that the two came as.
-    needs : sequence of str
-        Which sides must be there: "judge", "label".
+    From scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
+    or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order. `names` are
+    the arguments that the two came as; `needs` says which sides must be there: "judge", "label".
 
     Examples
     --------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -215,10 +214,13 @@ def budget_plan(
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     wanted = positive(half_width or budget or 0.0, "half_width" if budget is None else "budget")
     unknown = tuple(name for name, value in (("prompts", item_prompt), ("draws", draw)) if value is None)
-    item_prompt, draw = item_prompt or 0.0, draw or 0.0
-    check_components(item, item_prompt, draw)
+    item_prompt, draw_noise = item_prompt or 0.0, draw or 0.0
+    check_components(item, item_prompt, draw_noise)
     price_of = _checked_prices(prices)
-    now = _checked_pilot(n_gold, n_items, prompts, draws)
+    check.whole(n_gold, "n_gold", least=4 if n_gold else 0)
+    check.whole(n_items, "n_items", least=n_gold)
+    check.whole(prompts, "prompts", least=1)
+    draws = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
     if max_items is None and not price_of["judge"] + price_of["item"]:
         raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
     # items without end, where nothing else sets a limit
@@ -227,10 +229,11 @@ def budget_plan(
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     width = half_width_on(scale, step, mean, positive(sd, "sd"), confidence, same_scale=same_scale)
 
-    noise = item + item_prompt / prompts + draw / (prompts * draws)
-    rho_inf = max(checked_rho(rho), 0.0) * math.sqrt(noise / item)
-    studies = _Studies(width, min(rho_inf, 1.0), item, item_prompt, draw, price_of, now, most, unknown)
-    steps, best = _steps(studies) if n_gold else (), studies.best(half_width, budget)
+    noise = item + item_prompt / prompts + draw_noise / (prompts * draws)
+    rho_inf, now = max(checked_rho(rho), 0.0) * math.sqrt(noise / item), (n_gold, n_items, prompts, draws)
+    parts = min(rho_inf, 1.0), item, item_prompt, draw_noise
+    studies = _Studies(width, *parts, price_of, now, most, unknown, half_width, budget or math.inf)
+    steps, best = _steps(studies) if n_gold else (), studies.best()
     buy = steps[0].what if steps and steps[0].narrowing > 0 else "nothing"
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
@@ -262,13 +265,6 @@ def _checked_prices(prices: Mapping[str, float]) -> dict[str, float]:
     return {name: float(prices.get(name, 0)) for name in _PRICES}
 
 
-def _checked_pilot(n: int, items: int, prompts: int, draws: float) -> Numbers:
-    check.whole(n, "n_gold", least=4 if n else 0)
-    check.whole(items, "n_items", least=n)
-    check.whole(prompts, "prompts", least=1)
-    return n, items, prompts, draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
-
-
 # --- what a study costs and gives -------------------------------------------------------------------------------
 
 
@@ -285,6 +281,8 @@ class _Studies:
     now: Numbers
     most: int  # items that there are
     unknown: tuple[str, ...]  # of "prompts" and "draws", what more of them would do
+    half_width: float | None  # what is wanted: this, or the narrowest for the budget
+    budget: float
 
     def cost(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
         """Of what is not there yet."""
@@ -315,40 +313,36 @@ class _Studies:
         rho = float(self.rho_and_spread(*numbers[2:])[0]) if numbers[2] else 0.0
         return StudySize(*numbers, rho, self.half(numbers), float(self.cost(*numbers)))
 
-    def best(self, half_width: float | None, budget: float | None) -> Numbers:
+    def best(self) -> Numbers:
         """The best size with the judge, or without; the nearest to a half-width that cannot be reached."""
-        n0 = max(self.now[0], LEAST)
-        if half_width is not None:
-            alone = int(_first_where(lambda n: self.width.alone(n) <= half_width, n0, self.most))
+        n0, wanted = max(self.now[0], LEAST), self.half_width
+        if wanted is not None:
+            alone = int(_first_where(lambda n: self.width.alone(n) <= wanted, n0, self.most))
         else:
-            alone = int(_first_where(lambda n: self.cost(n, n, 0, 0) > budget, n0, self.most + 1)) - 1
+            alone = int(_first_where(lambda n: self.cost(n, n, 0, 0) > self.budget, n0, self.most + 1)) - 1
             if alone < n0:
                 rule = f"must pay for {n0} labels at least ({float(self.cost(n0, n0, 0, 0)):g})"
-                raise ArgumentError("budget", rule, f"got {budget:g}")
+                raise ArgumentError("budget", rule, f"got {self.budget:g}")
         without: Numbers = (alone, alone, 0, 0)
-        cost, half = float(self.cost(*without)), self.half(without)
-        key, judged = self._best_with_judge(partial(self._worth, half_width, budget), n0, alone)
-        if half_width is None:
-            return judged if key <= (half, cost) else without
-        if half > half_width:
-            return without if key[0] == math.inf else judged
-        return judged if key <= (cost, half) else without
+        first, second = self._rank(np.array(self.half(without)), self.cost(*without))
+        key, judged = self._best_with_judge(n0, alone)
+        return judged if key[0] < math.inf and key <= (float(first), float(second)) else without
 
-    def _best_with_judge(self, worth: Callable[..., Any], low: int, high: int) -> tuple[tuple[float, float], Numbers]:
+    def _best_with_judge(self, low: int, high: int) -> tuple[tuple[float, float], Numbers]:
         """Labels, prompts and draws on a grid; then the labels of the best pairs of prompts and draws ever finer."""
         axes = [np.unique(np.geomspace(low, high, _LABELS).round())]
         for what, now, most in (("prompts", self.now[2], _MOST_PROMPTS), ("draws", self.now[3], _MOST_DRAWS)):
             fixed = what in self.unknown or math.isinf(now)
             axes.append(np.unique([now] if fixed else [*range(1, 9), 12, 16, 24, 32, most, now]).astype(float))
         grid = [side.ravel() for side in np.meshgrid(*axes, indexing="ij")]
-        _, first, second = worth(*grid)
+        _, first, second = self._worth(*grid)
         order = np.lexsort((second, first))
         pairs = dict.fromkeys((float(grid[1][at]), float(grid[2][at])) for at in order)  # the best first
         ranked = []
         for prompts, draws in list(pairs)[:_LEADING]:
             labels = axes[0]
             while True:
-                items, first, second = worth(labels, *(np.full(len(labels), value) for value in (prompts, draws)))
+                items, first, second = self._worth(labels, *(np.full(len(labels), each) for each in (prompts, draws)))
                 at = int(np.lexsort((second, first))[0])
                 near = labels[max(at - 1, 0)], labels[min(at + 1, len(labels) - 1)]
                 if near[1] - near[0] <= 2:
@@ -358,20 +352,24 @@ class _Studies:
             ranked.append(((float(first[at]), float(second[at])), size))
         return min(ranked)
 
-    def _worth(
-        self, half_width: float | None, budget: float | None, n: Floats, prompts: Floats, draws: Floats
-    ) -> tuple[Floats, Floats, Floats]:
+    def _worth(self, n: Floats, prompts: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
         """Items for each of these labels, prompts and draws, and what comes first and second in the choice."""
-        (_, items0, prompts0, draws0), most = self.now, self.most
-        if half_width is None:
-            items = _first_where(lambda m: self.cost(n, m, prompts, draws) > budget, n, most + 1) - 1
+        (_, items0, prompts0, draws0), most, wanted = self.now, self.most, self.half_width
+        if wanted is None:
+            items = _first_where(lambda m: self.cost(n, m, prompts, draws) > self.budget, n, most + 1) - 1
             half = np.where(items > n, self.halves(n, np.maximum(items, n), prompts, draws), np.inf)
-            return items, half, np.asarray(self.cost(n, items, prompts, draws))
-        items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= half_width, n, most)
-        # the pilot's items have a score already
-        items = np.where((prompts <= prompts0) & (draws <= draws0), np.maximum(items, items0), items)
-        half = self.halves(n, items, prompts, draws)
-        return items, np.where(half <= half_width, np.round(self.cost(n, items, prompts, draws), 9), np.inf), half
+        else:
+            items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= wanted, n, most)
+            # the pilot's items have a score already
+            items = np.where((prompts <= prompts0) & (draws <= draws0), np.maximum(items, items0), items)
+            half = self.halves(n, items, prompts, draws)
+        return items, *self._rank(half, self.cost(n, items, prompts, draws))
+
+    def _rank(self, half: Floats, cost: Any) -> tuple[Floats, Floats]:
+        """The narrowest for a budget; the cheapest of those that are narrow enough."""
+        if self.half_width is None:
+            return half, np.asarray(cost)
+        return np.where(half <= self.half_width, np.round(cost, 9), np.inf), half
 
 
 def _first_where(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floats:
