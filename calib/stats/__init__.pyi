@@ -58,14 +58,18 @@ from calib.analysis.calibration.reliability_band import ReliabilityCurve as Reli
 from calib.analysis.calibration.ridge_choice import RidgeCandidate as RidgeCandidate
 from calib.analysis.calibration.score_sets import ScoreSets as ScoreSets
 from calib.analysis.distributions.distribution import (
+    Forecast as Forecast,
+    Temperature as Temperature,
     entropy as entropy,
     expectation as expectation,
     expectation_bounds as expectation_bounds,
     expected_entropy as expected_entropy,
     median as median,
     mode as mode,
+    ranked_probability_score as ranked_probability_score,
     sampled_entropy as sampled_entropy,
     temper as temper,
+    temperature_curve as temperature_curve,
     variance as variance,
 )
 from calib.analysis.distributions.profile import (
@@ -74,12 +78,6 @@ from calib.analysis.distributions.profile import (
     Profile as Profile,
     Shares as Shares,
     profile as profile,
-)
-from calib.analysis.distributions.temperature import (
-    Forecast as Forecast,
-    Temperature as Temperature,
-    ranked_probability_score as ranked_probability_score,
-    temperature_curve as temperature_curve,
 )
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
@@ -121,13 +119,11 @@ from calib.analysis.pairs.length_controlled import (
     LengthControlled as LengthControlled,
     length_controlled as length_controlled,
 )
-from calib.analysis.pairs.pairwise_agreement import (
-    PairwiseAgreement as PairwiseAgreement,
-    pairwise_agreement as pairwise_agreement,
-)
-from calib.analysis.pairs.position_bias import (
+from calib.analysis.pairs.pair_shares import (
     PairShare as PairShare,
+    PairwiseAgreement as PairwiseAgreement,
     PositionBias as PositionBias,
+    pairwise_agreement as pairwise_agreement,
     position_bias as position_bias,
 )
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry

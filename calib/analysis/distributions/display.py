@@ -154,9 +154,6 @@ def _size(look: FlaggedItem) -> str:
     return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
 
 
-# --- A judge's own page -----------------------------------------------------------------------------------------------
-
-
 _Label = Mapping[str, Any]
 _FEW = 7  # values that a legend names one by one
 _ROOM = 0.08  # share of a row that has room for its number
@@ -187,9 +184,6 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     if not entropies:
         raise ArgumentError("show", "'entropy' needs distributions of scores", "these results have none")
     return _rows_of_entropy(entropies, ax) if len(entropies) > 1 else _histogram(*entropies[0], ax)
-
-
-# --- one judge --------------------------------------------------------------------------------------------------------
 
 
 def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
@@ -232,9 +226,6 @@ def _titled(ax: Axes, label: _Label, seen: str) -> Axes:
     figure.plain_frame(ax)
     ax.grid(axis="x", visible=False)
     return ax
-
-
-# --- several ----------------------------------------------------------------------------------------------------------
 
 
 def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None) -> Axes:

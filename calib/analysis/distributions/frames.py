@@ -43,10 +43,7 @@ def temperature_curve(
     taus : sequence of float
         Temperatures; 1 is that of the probabilities.
 
-    Returns
-    -------
-    Results
-        Of `calib.stats.temperature_curve`: their `forecasts`.
+
 
     Examples
     --------
@@ -65,9 +62,6 @@ def temperature_curve(
             return {}, stats.temperature_curve(*weights_by_level(rows), taus=taus)
 
     return each_slice(ratings, _EXACT, curve)
-
-
-# --- the judge's own page ---------------------------------------------------------------------------------------------
 
 
 def profile(

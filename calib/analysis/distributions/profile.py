@@ -338,9 +338,6 @@ def _mean(values: Any) -> float:
     return float(np.mean(values)) if len(values) else _NAN
 
 
-# --- how the scale is used --------------------------------------------------------------------------------------------
-
-
 def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
     """Each item counts the same, whatever mass was captured of it."""
     """Each item counts the same, whatever mass was captured of it."""
@@ -377,9 +374,6 @@ def _histogram_of(values: Floats, most: float) -> Histogram | None:
         return None
     counts, edges = np.histogram(values, _BINS, (0.0, max(most, float(values.max())) or 1.0))
     return Histogram(tuple(edges.tolist()), tuple(counts.tolist()), tuple(np.quantile(values, _QUANTILES).tolist()))
-
-
-# --- what deserves a look ---------------------------------------------------------------------------------------------
 
 
 def _looks(

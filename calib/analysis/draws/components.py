@@ -167,9 +167,6 @@ def share(ratio: float) -> float:
     return 1 - 1 / (1 + ratio)
 
 
-# --- how much a judge's draws vary within an item ---------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceComponents(Result):
     """How a judge's draws vary within an item, and their expectations between items.

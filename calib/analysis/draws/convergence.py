@@ -239,7 +239,8 @@ def convergence(
     check.same_length(samples=draws, exact=target, human=people, groups=owners)
     if exact is not None:
         kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
-        draws, whole, target, people, owners = (part[kept] for part in (draws, whole, target, people, owners))
+        draws, whole, target, people = (part[kept] for part in (draws, whole, target, people))
+        owners = owners[kept]
         _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
@@ -250,10 +251,8 @@ def convergence(
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_people(target, people, kind, owners)
     noise, of_all = np.array([_noise_of_means(draws, n) for n in sizes]), _noise_of_means(draws, k)
-    left, endless = (0.0, 1.0) if exact is not None else (of_all, math.nan)
-    law = np.full(len(sizes), np.nan)
-    if kind == "pearson":
-        law, endless = _pearson_law(parts.icc, noise, left)
+    left = 0.0 if exact is not None else of_all
+    law, endless = _law(kind, parts.icc, noise, left)
     return Convergence(
         sizes=sizes,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
@@ -303,13 +302,12 @@ def _checked_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes)
 
 
-def _pearson_law(icc: float, noise: Floats, left: float) -> tuple[Floats, float]:
+def _law(kind: str, icc: float, noise: Floats, left: float) -> tuple[Floats, float]:
     """What means of draws, and endless draws, have of the reference's correlation, by their variances of one draw."""
+    if kind != "pearson":
+        return np.full(len(noise), np.nan), math.nan if left else 1.0
     endless = math.sqrt((icc + (1 - icc) * left) / icc) if icc > 0 else math.nan
     return np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)), endless
-
-
-# --- distance from the reference: exact over all subsets --------------------------------------------------------
 
 
 def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:

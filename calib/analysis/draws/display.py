@@ -44,9 +44,6 @@ def _reference(result: Convergence) -> str:
     return "the exact expectation" if result.reference == "exact" else "the mean of all draws"
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
-
-
 def convergence(
     results: Results[Any] | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
 ) -> Axes:

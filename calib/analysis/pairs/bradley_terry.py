@@ -121,7 +121,8 @@ class Battles(NamedTuple):
     def parts(self) -> tuple[int, Codes]:
         """How many parts of the systems won nothing from another part, or lost nothing to it, and that of each."""
         beat = self.met(self.score > 0) + self.met(self.score < 1).T
-        return csgraph.connected_components(beat, connection="strong")
+        n, part_of = csgraph.connected_components(beat, connection="strong")
+        return int(n), np.asarray(part_of)
 
 
 def bradley_terry(
@@ -198,7 +199,7 @@ def bradley_terry(
     if with_ties:
         ties_off = np.bincount(battles.group, (battles.score == 0.5) - tied)
         scores = sparse.csr_matrix(sparse.hstack([scores, sparse.csr_matrix(ties_off[:, None])]))
-    inverse = np.linalg.pinv(_slopes(counts, np.r_[theta, eta], prior)[1])
+    inverse = np.asarray(np.linalg.pinv(_slopes(counts, np.r_[theta, eta], prior)[1]), dtype=float)
     # a strength without an end is pulled in by the prior, of which the sandwich knows nothing
     spread = sandwich(inverse, scores, scores.shape[0]) + (inverse if prior else 0.0)
     centre = np.eye(k) - 1 / k
@@ -309,10 +310,10 @@ class _Counts(NamedTuple):
     @classmethod
     def of(cls, battles: Battles) -> _Counts:
         k = len(battles.names)
-        n = np.bincount(battles.pair, minlength=k * k)
-        pair = np.flatnonzero(n)
-        margin, tied = (np.bincount(battles.pair, v, k * k)[pair] for v in (battles.score - 0.5, battles.score == 0.5))
-        return cls(pair // k, pair % k, n[pair].astype(float), margin, tied, k)
+        pair = np.flatnonzero(np.bincount(battles.pair, minlength=k * k))
+        each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
+        n, margin, tied = (np.asarray(np.bincount(battles.pair, v, k * k)[pair], dtype=float) for v in each)
+        return cls(pair // k, pair % k, n, margin, tied, k)
 
 
 def newton(slopes: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
@@ -373,9 +374,6 @@ def signed_sums(battles: Battles, values: Floats) -> sparse.csr_matrix:
 def sandwich(inverse: Floats, scores: sparse.csr_matrix, n_groups: int) -> Floats:
     """H^-1 (sum of s_g s_g') H^-1, with sums of scores in a row for each group."""
     return np.asarray(n_groups / (n_groups - 1) * inverse @ (scores.T @ scores).toarray() @ inverse)
-
-
-# --- the fit ----------------------------------------------------------------------------------------------------
 
 
 # --- ranks ------------------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from calib.analysis.pairs.bradley_terry import BradleyTerry
 from calib.analysis.pairs.length_controlled import LengthControlled
-from calib.analysis.pairs.pairwise_agreement import QUANTITIES, PairwiseAgreement
-from calib.analysis.pairs.position_bias import PositionBias
+from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, PositionBias
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
@@ -17,9 +16,6 @@ from calib.table.text import each_once, level_words, plain_text, span_of, title_
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-# --- position -------------------------------------------------------------------------------------------------------
 
 
 def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PositionBias]) -> list[str]:
@@ -53,9 +49,6 @@ def position_fact(results: Results[PositionBias]) -> str:
     return f"the order changes {_percent(moved)} of the verdicts{many}"
 
 
-# --- agreement with people ------------------------------------------------------------------------------------------
-
-
 def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PairwiseAgreement]) -> list[str]:
     """How far a judge may stand in for people on pairs, in a sentence each."""
     """How far a judge may stand in for people on pairs, in a sentence each."""
@@ -81,9 +74,6 @@ def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
     with_ties = _percent([result.with_ties.estimate for result in results])
     without = _percent([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
-
-
-# --- length ---------------------------------------------------------------------------------------------------------
 
 
 def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[LengthControlled]) -> list[str]:
@@ -115,9 +105,6 @@ def _percent(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
     sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
     return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
 
 
 def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[BradleyTerry]) -> list[str]:
@@ -155,7 +142,7 @@ def board_fact(results: Results[BradleyTerry]) -> str:
     return f"{visible(results[0].system[0], 30)} first" + (f", {tops[0]} may be" if tops[0] > 1 else "")
 
 
-# --- pairs ------------------------------------------------------------------------------------------------------------
+# --- pictures -----------------------------------------------------------------------------------------------------
 
 
 _MOVES = {  # what a pair does when its order is turned, and its colour
@@ -197,7 +184,7 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
             same = name == "same"
             if share > (0.3 if same else 0.04):
                 text = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same
-                look = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 3}
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 3}
                 ink = figure.ON_LIGHT if same else figure.ON_DARK
                 rows.ax.text(left + share / 2, place, text, color=ink, **look)
             left += share
@@ -270,9 +257,6 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, length_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
 
 
 def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None) -> Axes:

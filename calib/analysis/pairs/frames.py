@@ -40,9 +40,6 @@ _SEVERAL_SYSTEMS = (
 )
 
 
-# --- position -------------------------------------------------------------------------------------------------------
-
-
 def position_bias(
     first: Data,
     second: Data = None,
@@ -67,10 +64,7 @@ def position_bias(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Results of PositionBias
-        One for each criterion and rater.
+
 
     Examples
     --------
@@ -142,9 +136,6 @@ def _groups(rows: pd.DataFrame, name: str | None) -> Any:
     return labels_in(rows, name)
 
 
-# --- agreement with people ------------------------------------------------------------------------------------------
-
-
 def pairwise_agreement(
     scores: Data,
     people: Data = None,
@@ -203,9 +194,6 @@ def pairwise_agreement(
     return Results.of(answers)
 
 
-# --- length ---------------------------------------------------------------------------------------------------------
-
-
 def length_controlled(
     scores: Data,
     items: Any = None,
@@ -232,10 +220,7 @@ def length_controlled(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Results of LengthControlled
-        One for each criterion and rater.
+
 
     Examples
     --------
@@ -291,9 +276,6 @@ def _length_difference(frame: pd.DataFrame, unit: str, argument: str) -> pd.Seri
         texts = (frame[name].astype(object) for name in names)
         a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
     return (a - b).reset_index(drop=True)
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
 
 
 def leaderboard(

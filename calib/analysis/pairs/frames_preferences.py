@@ -231,9 +231,6 @@ def _quoted(name: str) -> str:
     return repr(name) if _BETWEEN in name else name
 
 
-# --- which of two is better -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Preferences:
     """Verdicts on pairs, each a checked table of scores with a row for each pair, criterion and rater.

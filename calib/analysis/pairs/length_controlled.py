@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.pairs.position_bias import few_groups, share_of, sums_by, units_of, win_shares
+from calib.analysis.pairs.pair_shares import few_groups, share_of, sums_by, units_of, win_shares
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided

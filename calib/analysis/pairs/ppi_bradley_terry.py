@@ -158,10 +158,10 @@ class _Data(NamedTuple):
             p = special.expit(theta[first] - theta[second])
             off = wanted - weight * p
             gradient = np.bincount(first, off, k) - np.bincount(second, off, k)
-            return gradient, laplacian(first, second, weight * p * (1 - p), k)
+            return np.asarray(gradient, dtype=float), laplacian(first, second, weight * p * (1 - p), k)
 
         theta = newton(slopes, np.zeros(k))
-        return theta - theta.mean()
+        return np.asarray(theta - theta.mean())
 
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """Sums of each group of what does not depend on the judge's weight, and of what it is multiplied with."""

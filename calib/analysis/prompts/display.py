@@ -34,9 +34,6 @@ def prompts_fact(results: Results[PromptMean]) -> str:
     return f"the means under the prompts span {number_span([result.range for result in results])} points"
 
 
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
     "item_prompt_judge": "#8C6BB1", "prompt_judge": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",

@@ -63,9 +63,6 @@ def cells_of_replies(rows: pd.DataFrame, *, exact: bool, judges: bool = False) -
     return (facets_named, row_means(x), row_means(variance)) if exact else (facets_named, x, None)
 
 
-# --- prompts on tables ------------------------------------------------------------------------------------------------
-
-
 def sensitivity(
     ratings: Any,
     items: pd.DataFrame | None = None,
@@ -154,9 +151,6 @@ def sensitivity(
     return Results.of(answers)
 
 
-# --- results with the prompt inside -----------------------------------------------------------------------------
-
-
 def prompt_mean(
     scores: pd.DataFrame, *, by: str | None = None, groups: str | None = "group", confidence_level: float = 0.95
 ) -> Results[stats.PromptMean]:
@@ -173,10 +167,7 @@ def prompt_mean(
         The column of what items share.
     confidence_level : float
 
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, method, temperature and `by`.
+
 
     Raises
     ------

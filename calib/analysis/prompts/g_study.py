@@ -128,9 +128,6 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
-# --- how far prompts --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GStudy(Result):
     """Where the variance of a judge's scores comes from.
