@@ -331,9 +331,6 @@ def ascending(p: Floats, levels: ArrayLike) -> Floats:
     return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
 
 
-# --- entropy from few draws -------------------------------------------------------------------------------------------
-
-
 CORRECTIONS = ("miller-madow", "none")
 
 

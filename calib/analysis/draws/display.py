@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS
 from calib.analysis.draws.convergence import Convergence
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.stats import VarianceComponents, attenuation, precision_gain
 from calib.table import figure
 from calib.table.results import Results
@@ -167,8 +167,18 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
     first = results[0] if isinstance(results, Results) and len(results) else results
     kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
     pairs = [] if results is None else figure.checked_pairs([results], kind)
-    drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
-    _gain_frame(drawn, n)
+    drawn, n, height = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200), math.inf
+    for r, who in _RATIOS.items():
+        values = precision_gain(r, n)
+        drawn.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
+        height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
+        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
+        drawn.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
+    figure.log_ticks(drawn, (1, 2, 3, 5, 10, _MOST_DRAWS))
+    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
+    drawn.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    drawn.set_ylabel("share of the possible gain\nin precision that N draws recover")
+    figure.plain_frame(drawn)
     facts = [label for label, _ in pairs]
     names = telling(facts)
     noisy = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
@@ -183,22 +193,6 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
     fact = f"5 draws recover {half} % of the possible gain" if noisy else ""
     figure.say_title(drawn, title_of(facts, names) if facts else "", fact)
     return drawn
-
-
-def _gain_frame(ax: Axes, n: Floats) -> None:
-    """Axes, and the curves of given ratios."""
-    height = math.inf
-    for r, who in _RATIOS.items():
-        values = precision_gain(r, n)
-        ax.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
-        height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
-        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
-        ax.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
-    figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    ax.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
-    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
-    figure.plain_frame(ax)
 
 
 def convergence_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

@@ -82,13 +82,10 @@ class BradleyTerry(Columns):
         return Interval(float(self.low[place]), float(self.high[place]))
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"bradley-terry": True, "estimator": self.estimator, "ties": self._of_ties}
+        ties = "half" if math.isnan(self.tie) else "davidson"
+        terms: dict[str, Any] = {"bradley-terry": True, "estimator": self.estimator, "ties": ties}
         terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_gold or None}
         return terms | {"cl": self.confidence_level, "groups": self.n_groups, "n": self.n, "systems": len(self.system)}
-
-    @property
-    def _of_ties(self) -> str:
-        return "half" if math.isnan(self.tie) else "davidson"
 
     def __str__(self) -> str:
         first = bracket(Interval(float(self.low[0]), float(self.high[0])), self.confidence_level)
@@ -265,11 +262,6 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
     battles = Battles(
         both[:n], both[n:], share[kept], np.unique(group[kept], return_inverse=True)[1], [labels[k] for k in used]
     )
-    _refuse_board(battles)
-    return battles
-
-
-def _refuse_board(battles: Battles) -> None:
     if len(battles.names) < 2:
         raise ArgumentError("score", "must have battles of two systems or more", f"has {len(battles.names)}")
     if battles.group.max() < 1:
@@ -279,6 +271,7 @@ def _refuse_board(battles: Battles) -> None:
         one, other = (str(battles.names[np.flatnonzero(part_of == part)[0]]) for part in range(2))
         met = f"{one!r} and {other!r} never did"
         raise ArgumentError("b", "must meet {0}, if only by way of others", met, mentions=("a",))
+    return battles
 
 
 def _one_sided(battles: Battles) -> list[str]:

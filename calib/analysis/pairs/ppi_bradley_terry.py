@@ -64,10 +64,7 @@ def ppi_bradley_terry(
     confidence_level, rng
         As for `bradley_terry`.
 
-    Returns
-    -------
-    BradleyTerry
-        With `lam`, and `width_ratio` beside people alone.
+
 
     Raises
     ------

@@ -286,7 +286,21 @@ def plan(
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
-        return _plans_of_ratings(files.scores, files.gold, options)
+        answers, table = [], ratings_in(files.scores, "pilot").frame
+        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
+        for label, rows, theirs in with_gold(judged, people):
+            (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
+            cells = row_means(x) if x.ndim == 3 else x
+            # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
+            score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
+            labels, ends, unmatched = beside(rows, theirs, index, label)
+            y = labels.to_numpy(dtype=float)
+            with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+                facts = _reply_components(label, x, variance) | _pilot_facts(y, score, cells, ends)
+                result = stats.budget_plan(**facts, **options)
+            counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+            answers.append((label | counts, _with_group_warning(theirs, result)))
+        return Results.of(answers)
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
@@ -298,24 +312,6 @@ def plan(
         return stats.budget_plan(**facts, **options, item=item, draws=math.inf if exact else 1)
 
     return _each_part(files, by, of_scores)
-
-
-def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results[Any]:
-    table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
-    answers = []
-    for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
-        (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
-        cells = row_means(x) if x.ndim == 3 else x
-        # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
-        score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-        labels, ends, unmatched = beside(rows, theirs, index, label)
-        y = labels.to_numpy(dtype=float)
-        with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
-            facts = _reply_components(label, x, variance) | _pilot_facts(y, score, cells, ends)
-            result = stats.budget_plan(**facts, **options)
-        counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
-        answers.append((label | counts, _with_group_warning(theirs, result)))
-    return Results.of(answers)
 
 
 def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,14 @@ class Ideal:
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
     """Of labels with this mean and standard deviation; a judge on another scale is normal."""
-    whole = _Scale(*bounds, step or 0.0)
-    centre, width = _fitted(whole, mean, sd)
+    whole, length = _Scale(*bounds, step or 0.0), bounds[1] - bounds[0]
+    # mean and standard deviation of the normal that has these on the scale, as nearly as one can
+    centre, width = mean, sd
+    for _ in range(_FITTINGS):
+        y = whole.cut(centre + width * _DEVIATES)
+        got = float(_CHANCE_OF_DEVIATE @ y)
+        centre = min(max(centre + mean - got, bounds[0] - 9 * length), bounds[1] + 9 * length)
+        width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
     y = whole.cut(centre + width * _DEVIATES)
     dy, chance = y[:, None] - _CHANCE_OF_DEVIATE @ y, _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
 
@@ -72,7 +78,7 @@ def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: floa
             spreads.append(_spread(dy - (cross / square if square else 0.0) * df, chance))
         return np.array(correlations), Spread(*map(np.array, zip(*spreads, strict=True)))
 
-    two_valued = step is not None and step == bounds[1] - bounds[0]
+    two_valued = step is not None and step == length
     averaged = errors(_Scale(*bounds, 0.0) if same_scale and not two_valued else None)
     single = errors(whole) if same_scale and step is not None and not two_valued else averaged
     return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), single, averaged)
@@ -94,17 +100,6 @@ class _Scale(NamedTuple):
         if self.step:
             values = self.low + np.round((values - self.low) / self.step) * self.step
         return np.clip(values, self.low, self.high)
-
-
-def _fitted(scale: _Scale, mean: float, sd: float) -> tuple[float, float]:
-    """Mean and standard deviation of the normal that has these on the scale, as nearly as one can."""
-    centre, width, length = mean, sd, scale.high - scale.low
-    for _ in range(_FITTINGS):
-        y = scale.cut(centre + width * _DEVIATES)
-        got = float(_CHANCE_OF_DEVIATE @ y)
-        centre = min(max(centre + mean - got, scale.low - 9 * length), scale.high + 9 * length)
-        width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
-    return centre, width
 
 
 def _spread(values: Floats, chance: Floats) -> Spread:

@@ -176,7 +176,19 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     most = max(r.n_prompts for r in means)
     rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
-        _prompts_of(rows.ax, rows.heights[mark.place] - 0.15 * most, mark.result, named=len(means) == 1)
+        one, top = mark.result, rows.heights[mark.place] - 0.15 * most
+        each = zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)
+        for place, (mean, ends, name) in enumerate(each):
+            height = top + 0.3 * place
+            if len(means) == 1:
+                beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                rows.ax.annotate(plain_text(name), (ends.high, height), fontsize="small", color=figure.GREY, **beside)
+            rows.ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
+            rows.ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
+        height = top + 0.3 * one.n_prompts + 0.1
+        rows.ax.hlines(height, *one.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
+        look: dict[str, Any] = {"color": figure.COLOURS[0], "markersize": 6, "zorder": 3}
+        rows.ax.plot([one.estimate], [height], "D", mfc="white" if one.conditional else figure.COLOURS[0], **look)
     if len(means) == 1:  # beside the last of the intervals there is room for a name, too
         low, high = rows.ax.get_xlim()
         rows.ax.set_xlim(low, high + (high - low) * 0.013 * max(map(len, means[0].names), default=0))
@@ -188,18 +200,3 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     ]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), prompts_fact(Results.of(pairs)), columns=2)
     return figure.finished(rows.ax, ax)
-
-
-def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> None:
-    each = zip(result.prompt_means, result.prompt_intervals, result.names, strict=True)
-    for place, (mean, ends, name) in enumerate(each):
-        height = top + 0.3 * place
-        if named:
-            beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(plain_text(name), (ends.high, height), fontsize="small", color=figure.GREY, **beside)
-        ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
-        ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
-    height = top + 0.3 * result.n_prompts + 0.1
-    ax.hlines(height, *result.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
-    face = "white" if result.conditional else figure.COLOURS[0]
-    ax.plot([result.estimate], [height], "D", color=figure.COLOURS[0], mfc=face, markersize=6, zorder=3)
