@@ -295,9 +295,9 @@ def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | N
     return _with_legend(rows.ax, ax, handles, title_of(facts, rows.names), fact)
 
 
-def _with_legend(drawn: Axes, given: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
+def _with_legend(drawn: Axes, ax: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
     figure.legend_above(drawn, handles, title, fact, columns=len(handles))
-    return figure.finished(drawn, given)
+    return figure.finished(drawn, ax)
 
 
 def profile_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

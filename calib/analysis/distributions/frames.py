@@ -124,51 +124,51 @@ def profile(
     items = items if items is None or isinstance(items, pd.DataFrame) else source_of(items, "items").frame
     texts = None if items is None else texts_of(items, judges)
     table = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "scores")
-    pairs = [(asked, _labels_of(asked, people)) for asked in asked_of(judges, table)]
+    pairs = [(judge, _labels_of(judge, people)) for judge in prompted_judges(judges, table)]
     if people is not None and not any(len(labels) or doubts for _, (labels, _, doubts) in pairs):
         us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
         raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("scores",))
     answers = []
-    for asked, (labels, n_unmatched, doubts) in pairs:
-        result = _profiled(asked, labels, top)
-        looks = tuple(look._replace(texts=_to_read(look, asked, labels, texts)) for look in result.looks)
+    for judge, (labels, n_unmatched, doubts) in pairs:
+        result = _profiled(judge, labels, top)
+        looks = tuple(look._replace(texts=_to_read(look, judge, labels, texts)) for look in result.looks)
         result = replace(result, looks=looks, warnings=(*doubts, *result.warnings))
-        answers.append((asked.who.label | {"n_unmatched": n_unmatched}, result))
+        answers.append((judge.who.label | {"n_unmatched": n_unmatched}, result))
     return Results.of(answers)
 
 
-def _labels_of(asked: Asked, people: Checked | None) -> tuple[pd.Series, int, tuple[str, ...]]:
+def _labels_of(judge: PromptedJudge, people: Checked | None) -> tuple[pd.Series, int, tuple[str, ...]]:
     """People's labels of a judge's items, how many are of other items, and what is wrong with them."""
     if people is None:
         return pd.Series(dtype=float), 0, ()
-    rows = people.under(asked.who.label, "criterion")
+    rows = people.under(judge.who.label, "criterion")
     rows = rows[rows["score"].notna()]
-    others = rows["rater"] != asked.who.rater
+    others = rows["rater"] != judge.who.rater
     rows = rows[others] if others.any() else rows
     labels = rows["score"].set_axis(rows["item"].astype(object))
     try:
-        one_scale({}, "", scores=asked.scores, human=rows)
+        one_scale({}, "", scores=judge.scores, human=rows)
     except TableError as error:
         why = str(error).partition(", but ")[2].rstrip(".")
         return labels[:0], 0, (f"other_scale: people are left out, as {why}",)
-    ours = labels.index.isin(asked.scores.index)
+    ours = labels.index.isin(judge.scores.index)
     return labels[ours], int((~ours).sum()), ()
 
 
-def _profiled(asked: Asked, labels: pd.Series, top: int) -> stats.Profile:
-    rows, replies = asked.scores, asked.replies
+def _profiled(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:
+    rows, replies = judge.scores, judge.replies
     read = rows["score"].notna()
     lost = rows["n_unread"].where(read | (rows["n_unread"] > 0), 1)
     # the values of the scale, where it is known; of one without values as many as are counted in bins
     scale = next((each for text in rows["scale"].unique() if (each := parse_scale(str(text)))), None)
     values = None if scale is None else scale.values or np.linspace(scale.low, scale.high, 101)  # noqa: PD011
     # shares of levels, entropy and mass where they are known: of one draw nothing is beyond the number
-    exact = asked.who.method in ("logprob", "chain")
+    exact = judge.who.method in ("logprob", "chain")
     spread = bool(rows["entropy"].notna().any() and (exact or (rows["n"] > 1).any()))
     shared = spread and replies.single
     cells = {"scores": replies.shares, "levels": replies.levels} if shared else {"scores": rows["score"]}
-    with in_the_names_of(asked.who.label):
+    with in_the_names_of(judge.who.label):
         return stats.profile(
             **cells,
             entropy=rows["entropy"] if spread else None,
@@ -178,7 +178,7 @@ def _profiled(asked: Asked, labels: pd.Series, top: int) -> stats.Profile:
             scale=values,
             replies=rows["n"].where(read, 0) + lost,
             unread=lost,
-            reasons={"prompts": asked.across, "draws": replies.spread},
+            reasons={"prompts": judge.across, "draws": replies.spread},
             statuses=replies.statuses if replies.single else None,
             items=rows.index,
             top=top,
@@ -186,16 +186,16 @@ def _profiled(asked: Asked, labels: pd.Series, top: int) -> stats.Profile:
 
 
 def _to_read(
-    look: stats.FlaggedItem, asked: Asked, labels: pd.Series, texts: pd.DataFrame | None
+    look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
 ) -> tuple[tuple[str, str], ...]:
     """How the scores of an item came about, its own texts, the judge's words."""
-    detail, words = asked.replies.distribution(look.item), asked.words(look.item)
+    detail, words = judge.replies.distribution(look.item), judge.words(look.item)
     if look.why == "prompts":
-        detail, words = asked.contradiction(look.item)
+        detail, words = judge.contradiction(look.item)
     elif look.why == "people":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
     own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
-    reply = (("reply", words),) if "reply" in asked.replies.rows else ()
+    reply = (("reply", words),) if "reply" in judge.replies.rows else ()
     return (("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items()), *reply)
 
 
@@ -291,13 +291,13 @@ class Replies:
         return words
 
 
-class Asked(NamedTuple):
+class PromptedJudge(NamedTuple):
     """One judge under one prompt: its scores by item, its replies, and the same of each prompt that it was asked."""
 
     who: Who
     scores: pd.DataFrame
     replies: Replies
-    prompts: dict[str, Asked]
+    prompts: dict[str, PromptedJudge]
 
     @property
     def across(self) -> pd.Series:
@@ -321,15 +321,15 @@ class Asked(NamedTuple):
         return ", ".join(named), _as_one([(mark, text) for mark, words in ends.items() for _, text in words])
 
 
-def asked_of(judges: Checked, scores: Checked) -> list[Asked]:
+def prompted_judges(judges: Checked, scores: Checked) -> list[PromptedJudge]:
     """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them."""
     replies = {Who.of(label): rows for label, rows in judges.slices()}
-    judges_asked: dict[Who, dict[str, Asked]] = {}
+    by_judge: dict[Who, dict[str, PromptedJudge]] = {}
     for label, rows in scores.slices():
         who, names = Who.of(label), pd.Index(rows["item"].astype(object))
-        under = judges_asked.setdefault(who._replace(prompt=""), {})
-        under[who.prompt] = Asked(who, rows.set_index(names), Replies.of(replies[who], names), under)
-    return [one for under in judges_asked.values() for one in under.values()]
+        under = by_judge.setdefault(who._replace(prompt=""), {})
+        under[who.prompt] = PromptedJudge(who, rows.set_index(names), Replies.of(replies[who], names), under)
+    return [one for under in by_judge.values() for one in under.values()]
 
 
 def _as_one(words: Sequence[tuple[str, str]]) -> str:

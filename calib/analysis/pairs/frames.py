@@ -22,7 +22,7 @@ from calib.analysis.pairs.frames_preferences import (
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
-from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
+from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
 from calib.table.gold import mean_of_people, with_warnings
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
@@ -175,8 +175,12 @@ def pairwise_agreement(
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
     as_typed(pairwise_agreement, locals())
-    sides = preferences_in(scores, people, columns, needs=("judge", "label"))
-    judges, labels = sides.needed("judges", "scores"), mean_of_people(sides.needed("people", "people"))
+    judges, labels = preferences_in(scores, people, columns, needs=("judge", "label"))
+    if judges is None:
+        raise TableError("`scores`: must hold verdicts of a judge.")
+    if labels is None:
+        raise TableError("`people`: must hold verdicts of people.")
+    labels = mean_of_people(labels)
     columns_of_judge = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
     answers = []
     for pair in pairs_of(judges, labels, columns_of_judge):

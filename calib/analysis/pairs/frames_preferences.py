@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -231,8 +231,7 @@ def _quoted(name: str) -> str:
     return repr(name) if _BETWEEN in name else name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Preferences:
+class Preferences(NamedTuple):
     """Verdicts on pairs, each a checked table of scores with a row for each pair, criterion and rater.
 
     Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the
@@ -242,13 +241,6 @@ class Preferences:
 
     judges: Checked | None
     people: Checked | None
-
-    def needed(self, side: str, argument: str) -> Checked:
-        """The table of a side, "judges" or "people", which must be there."""
-        table: Checked | None = getattr(self, side)
-        if table is None:
-            raise TableError(f"`{argument}`: must hold verdicts of {'a judge' if side == 'judges' else 'people'}.")
-        return table
 
 
 def preferences_in(
