@@ -91,11 +91,6 @@ def profile(
         Each has its `items`: the largest entropies, the largest differences from people, between prompts and
         between draws, what could not be read; with the judge's own words where there is a column `reply`.
 
-    Raises
-    ------
-    TableError
-        If `human` has no label of the judge's criteria and items, or `items` none of the items.
-
     Examples
     --------
     >>> import calib

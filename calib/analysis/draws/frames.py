@@ -56,11 +56,6 @@ def convergence(
     Results
         Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (left out: no exact score).
 
-    Raises
-    ------
-    TableError
-        If there are no draws, `exact` or `human` do not cover them, or `exact` does not estimate the same.
-
     Notes
     -----
     Samples at temperature 1 have the expectation of the token probabilities only where the label comes first. After

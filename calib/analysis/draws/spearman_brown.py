@@ -90,12 +90,8 @@ def draws_needed(r: float, target: float) -> int:
     Parameters
     ----------
     r, target : float
-        Within-item over between-item variance of a single draw; q, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or infinite (then no number of draws is enough), or `target` is not between 0 and 1.
+        Within-item over between-item variance of a single draw (of an infinite one no number of draws is enough); q,
+        between 0 and 1.
 
     Examples
     --------

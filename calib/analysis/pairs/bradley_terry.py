@@ -269,8 +269,8 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
     parts, part_of = csgraph.connected_components(battles.met(battles.score >= 0), directed=False)
     if parts > 1:
         one, other = (str(battles.names[np.flatnonzero(part_of == part)[0]]) for part in range(2))
-        met = f"{one!r} and {other!r} never did"
-        raise ArgumentError("b", "must meet {0}, if only by way of others", met, mentions=("a",))
+        pair = f"{one!r} and {other!r} never did"
+        raise ArgumentError("b", "must meet {0}, if only by way of others", pair, mentions=("a",))
     return battles
 
 
@@ -365,7 +365,7 @@ def signed_sums(battles: Battles, values: Floats) -> sparse.csr_matrix:
 
 
 def sandwich(inverse: Floats, scores: sparse.csr_matrix, n_groups: int) -> Floats:
-    """H^-1 (sum of s_g s_g') H^-1, with sums of scores in a row for each group."""
+    """G/(G-1) H^-1 (sum of s_g s_g') H^-1, with sums of scores in a row for each group."""
     return np.asarray(n_groups / (n_groups - 1) * inverse @ (scores.T @ scores).toarray() @ inverse)
 
 

@@ -320,11 +320,6 @@ def leaderboard(
         One for each criterion and rater; with `gold` of each judge. `n_unmatched` verdicts of people are on battles
         that the judge did not decide.
 
-    Raises
-    ------
-    TableError
-        If there are neither pairs of named systems nor scores with `system` and `group`.
-
     Examples
     --------
     >>> import calib

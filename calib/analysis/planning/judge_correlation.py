@@ -369,7 +369,7 @@ def transport_test(
 
 
 def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
-    r"""Weights that give the items the mix of categories of a target.
+    r"""Weights that give the items the mix of categories of a target, one for each item.
 
     .. math:: w_i = \frac{\text{share of } i\text{'s category in the target}}{\text{its share here}}
 
@@ -381,16 +381,6 @@ def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:
         Category (topic, language, difficulty) of each item.
     shares : mapping
         Share of each category in the target; they sum to 1. A category that the target lacks has share 0.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If a category has no share, the target has a category that is missing here, or the
-        shares are negative or do not sum to 1.
 
     Examples
     --------

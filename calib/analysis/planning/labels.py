@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,11 +97,11 @@ def labels_needed(
     .. math:: V(n) = \sigma^2 \Big[ \frac{1 - \rho^2}{n} \Big(1 + \frac{1 - n/M}{n - 3}\Big)
                      + \frac{\rho^2}{M} \Big]
 
-    The bracket with n - 3 is what it costs to learn the slope from the same labels; for M
-    without end it is (n - 2)/(n - 3), and with every item labelled it is 1 and the judge
-    leaves the formula. The half-width is :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone
-    :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral t. With `bounds` half-widths are those that
-    `ppi_mean` and `mean_interval` make there on the average, as in `budget_plan`.
+    The bracket with n - 3 is what it costs to learn the slope from the same labels; for M without end it is
+    (n - 2)/(n - 3), and with every item labelled it is 1 and the judge leaves the formula. The half-width is
+    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral
+    t. With `bounds` half-widths are those that `ppi_mean` and `mean_interval` make there on the average, as in
+    `budget_plan`.
 
     Parameters
     ----------
@@ -145,12 +146,29 @@ def labels_needed(
     check.whole(items, "n_items", least=LEAST)
     if scale is not None and not scale[0] <= pilot.mean <= scale[1]:
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
-    curves = judged, alone = _half_widths(pilot, items, scale, step, confidence)
-    name, wanted, (enough, enough_alone), best = _goal(half_width, difference, power, confidence, pilot, items, curves)
-    if not enough(items):
-        rule = f"must be {short(best())} or more, which labels for all {items} items reach"
+    judged, alone = _half_widths(pilot, items, scale, step, confidence)
+    if (half_width is None) == (difference is None):
+        raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
+    if not 1 - confidence < power < 1:
+        rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
+        raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
+    name = "difference" if half_width is None else "half_width"
+    wanted = positive(abs(difference or 0.0) if half_width is None else half_width, name)
+
+    def enough(n: int, *, judge: bool) -> bool:
+        if half_width is not None:
+            return (judged(n) if judge else alone(n)) <= wanted
+        error = error_with_judge(n, items, pilot.rho, pilot.sd) if judge else pilot.sd / math.sqrt(n)
+        return power_of(wanted, error, n - 2 if judge else n - 1, confidence) >= power
+
+    if not enough(items, judge=True):
+        alone_error = pilot.sd / math.sqrt(items)
+        best = detectable(alone_error, items - 2, power, confidence) if half_width is None else judged(items)
+        rule = f"must be {short(best)} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
-    n_gold, n_gold_alone = _smallest(enough, LEAST, items), _smallest(enough_alone, 2, items)
+    # the first number that is enough, by halving: the error falls as it grows
+    n_gold = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
+    n_gold_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
     doubts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
     weak = n_gold < items and abs(pilot.rho) < break_even(n_gold, items - n_gold)
@@ -217,40 +235,6 @@ def _half_widths(
         return alone(n) if n == items else float(width.judged(n, items, rho, spread, single=single))
 
     return judged, alone
-
-
-_Enough = Callable[[int], bool]
-
-
-def _goal(
-    half_width: float | None,
-    difference: float | None,
-    power: float,
-    confidence: float,
-    pilot: _Pilot,
-    items: int,
-    curves: tuple[Callable[[int], float], Callable[[int], float]],
-) -> tuple[str, float, tuple[_Enough, _Enough], Callable[[], float]]:
-    """The target by name and value, whether so many labels reach it with the judge or alone, and the best of all."""
-    if (half_width is None) == (difference is None):
-        raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
-    if not 1 - confidence < power < 1:
-        rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
-        raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
-    if half_width is not None:
-        half, (judged, alone) = positive(half_width, "half_width"), curves
-        return "half_width", half, (lambda n: judged(n) <= half, lambda n: alone(n) <= half), lambda: judged(items)
-    delta, rho, sd = positive(abs(difference or 0.0), "difference"), pilot.rho, pilot.sd
-    enough = (
-        lambda n: power_of(delta, error_with_judge(n, items, rho, sd), n - 2, confidence) >= power,
-        lambda n: power_of(delta, sd / math.sqrt(n), n - 1, confidence) >= power,
-    )
-    return "difference", delta, enough, lambda: detectable(sd / math.sqrt(items), items - 2, power, confidence)
-
-
-def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The first n that is enough, by halving: `high` is enough, and the error falls as n grows."""
-    return low + bisect_left(range(low, high), True, key=enough)
 
 
 class _Pilot(NamedTuple):

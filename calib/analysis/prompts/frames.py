@@ -169,11 +169,6 @@ def prompt_mean(
 
 
 
-    Raises
-    ------
-    TableError
-        If a column is not there, or the prompts have different scales.
-
     Examples
     --------
     >>> import calib
