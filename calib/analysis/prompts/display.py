@@ -176,7 +176,8 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     most = max(r.n_prompts for r in means)
     rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
-        one, top = mark.result, rows.heights[mark.place] - 0.15 * most
+        one: PromptMean = mark.result
+        top = rows.heights[mark.place] - 0.15 * most
         each = zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)
         for place, (mean, ends, name) in enumerate(each):
             height = top + 0.3 * place
