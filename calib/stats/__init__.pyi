@@ -61,14 +61,18 @@ from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogi
 from calib.analysis.calibration.proportional_odds import RidgeCandidate as RidgeCandidate
 from calib.analysis.calibration.score_sets import ScoreSets as ScoreSets
 from calib.analysis.distributions.distribution import (
+    Forecast as Forecast,
+    Temperature as Temperature,
     entropy as entropy,
     expectation as expectation,
     expectation_bounds as expectation_bounds,
     expected_entropy as expected_entropy,
     median as median,
     mode as mode,
+    ranked_probability_score as ranked_probability_score,
     sampled_entropy as sampled_entropy,
     temper as temper,
+    temperature_curve as temperature_curve,
     variance as variance,
 )
 from calib.analysis.distributions.profile import (
@@ -77,12 +81,6 @@ from calib.analysis.distributions.profile import (
     Profile as Profile,
     Shares as Shares,
     profile as profile,
-)
-from calib.analysis.distributions.temperature import (
-    Forecast as Forecast,
-    Temperature as Temperature,
-    ranked_probability_score as ranked_probability_score,
-    temperature_curve as temperature_curve,
 )
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
@@ -117,36 +115,36 @@ from calib.analysis.means.sequence import (
     ConfidenceSequence as ConfidenceSequence,
     confidence_sequence as confidence_sequence,
 )
-from calib.analysis.pairs.bradley_terry import BradleyTerry as BradleyTerry, bradley_terry as bradley_terry
+from calib.analysis.pairs.bradley_terry import (
+    BradleyTerry as BradleyTerry,
+    RankSets as RankSets,
+    bradley_terry as bradley_terry,
+    rank_sets as rank_sets,
+)
 from calib.analysis.pairs.length_controlled import (
     LengthControlled as LengthControlled,
     length_controlled as length_controlled,
 )
-from calib.analysis.pairs.pairwise_agreement import (
-    PairwiseAgreement as PairwiseAgreement,
-    pairwise_agreement as pairwise_agreement,
-)
-from calib.analysis.pairs.position_bias import (
+from calib.analysis.pairs.pair_shares import (
     PairShare as PairShare,
+    PairwiseAgreement as PairwiseAgreement,
     PositionBias as PositionBias,
+    pairwise_agreement as pairwise_agreement,
     position_bias as position_bias,
 )
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
-from calib.analysis.pairs.rank_sets import RankSets as RankSets, rank_sets as rank_sets
 from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
 from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
+    Transport as Transport,
     judge_correlation as judge_correlation,
     label_multiplier as label_multiplier,
+    shift_weights as shift_weights,
+    transport_test as transport_test,
     will_it_help as will_it_help,
 )
 from calib.analysis.planning.labels import LabelsNeeded as LabelsNeeded, labels_needed as labels_needed
-from calib.analysis.planning.transport import (
-    Transport as Transport,
-    shift_weights as shift_weights,
-    transport_test as transport_test,
-)
 from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.g_study import DStudy as DStudy, GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import PromptMean as PromptMean, prompt_mean as prompt_mean

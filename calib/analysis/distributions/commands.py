@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +12,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import TABLES, Files, to_write
 from calib.console.show import paragraphs, print_table, show_lines, shown_text, write
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
@@ -31,42 +28,31 @@ def profile(
     **options: Any,
 ) -> None:
     """What a judge does with its scale, how sure it is, and the items that deserve a look."""
-    # ratings as they are: of scores nobody knows how the replies are distributed
-    judged, people = replace(files, items=None).taken(file, human, names=("scores", "human"))
-    items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.profile(judged, people, items=items, **options)
-    _show(results)
-    if out is not None and out.suffix in _PAGES:
-        calib.report([results], out, title=f"The judge's own page: {file.name}")
-        typer.echo(f"wrote {shown_text(out)}")
-    else:
-        write(_items_of(results), out)
+    import pandas as pd
 
-
-def _show(results: calib.Results[Any]) -> None:
     from calib.analysis.distributions.display import came_back, look_lines
     from calib.report.columns import informative
     from calib.table.results import words
 
+    # ratings as they are: of scores nobody knows how the replies are distributed
+    judged, people = replace(files, items=None).taken(file, human, names=("scores", "human"))
+    items = None if files.items is None else calib.table.read(files.items, "items")
+    results = calib.profile(judged, people, items=items, **options)
     show_lines(results)
     paragraphs("", *calib.conclusions(results), "")
     kept, rest = informative(came_back(results))
     if len(kept.columns):
         print_table(kept)
-    paragraphs(
-        ", ".join(
-            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in rest.items()
-        )
-    )
+    same = {name: f"{value:.4g}" if isinstance(value, float) else f"{value}" for name, value in rest.items()}
+    paragraphs(", ".join(f"{name} {value}" for name, value in same.items()))
     for label, result in zip(results.labels, results, strict=True):
         paragraphs("", f"To look at, {words(label)}:", *look_lines(result, _FIRST))
-
-
-def _items_of(results: calib.Results[Any]) -> pd.DataFrame:
-    """All items to look at, each with whose score it is about."""
-    import pandas as pd
-
+    if out is not None and out.suffix in _PAGES:
+        calib.report([results], out, title=f"The judge's own page: {file.name}")
+        typer.echo(f"wrote {shown_text(out)}")
+        return
+    # all items to look at, each with whose score it is about
     frames = [result.items.assign(**label) for label, result in zip(results.labels, results, strict=True)]
     frame = pd.concat(frames, ignore_index=True).drop(columns="n_unmatched")
     first = [name for name in ("criterion", "rater", "prompt", "method", "temperature") if name in frame]
-    return frame[[*first, *(name for name in frame if name not in first)]]
+    write(frame[[*first, *(name for name in frame if name not in first)]], out)

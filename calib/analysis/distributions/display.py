@@ -33,21 +33,20 @@ _WHY = {
 
 def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Profile]) -> list[str]:
     """A sentence or two on each judge."""
-    told = telling(labels)
-    heads = [", ".join(str(label[name]) for name in told if label.get(name, "") != "") for label in labels]
-    return [f"{head}{': ' * bool(head)}{_sentence(result)}" for head, result in zip(heads, results, strict=True)]
-
-
-def _sentence(result: Profile) -> str:
-    parts = [result.shares.most]
-    if result.n_human:
-        way = "above" if result.difference > 0 else "below"
-        by = f"{abs(result.difference):.2g} {way}" if result.difference else "as high as"
-        parts.append(f"on average it is {by} people and {result.distance:.2g} away from them")
-    if result.entropy is not None:
-        parts.append(f"half of the items have {result.entropy.half}")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    """A sentence or two on each judge."""
+    names, sentences = telling(labels), []
+    for label, result in zip(labels, results, strict=True):
+        parts = [result.shares.most]
+        if result.n_human:
+            way = "above" if result.difference > 0 else "below"
+            by = f"{abs(result.difference):.2g} {way}" if result.difference else "as high as"
+            parts.append(f"on average it is {by} people and {result.distance:.2g} away from them")
+        if result.entropy is not None:
+            parts.append(f"half of the items have {result.entropy.half}")
+        text = "; ".join(parts)
+        head = ", ".join(str(label[name]) for name in names if label.get(name, "") != "")
+        sentences.append(f"{head}{': ' * bool(head)}{text[:1].upper()}{text[1:]}.")
+    return sentences
 
 
 def profile_fact(results: Results[Profile]) -> str:
@@ -67,9 +66,17 @@ def blocks(results: Results[Profile]) -> Iterator[Block]:
     """What came back from the judge, and the items that deserve a look."""
     yield Block("What came back", came_back(results))
     frame = looked_at(results)
+    texts = [name for name in frame if name not in _NUMBERS]
+    # texts are cut where they are long, and the shorter the more of them there are
+    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
+
+    def cut(cell: Any) -> str:
+        text = str(cell)
+        return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
+
     if len(frame):
         says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
-        yield Block("Items that deserve a look", _clipped(frame), [says])
+        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [says])
 
 
 def came_back(results: Results[Profile]) -> pd.DataFrame:
@@ -111,36 +118,28 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
                 continue
             if look.why == "prompts":
                 across.add((*judge, look.item))
-            _add(rows.setdefault((place, look.item), whose | _known(look)), look)
+            texts = dict(look.texts)
+            detail, reply = texts.pop("detail", ""), texts.pop("reply", "")
+            if (place, look.item) not in rows:  # its output before its source
+                numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
+                output = {"output": texts["output"]} if "output" in texts else {}
+                head = whose | {"item": look.item, "because": ""} | numbers | output | {"judge's words": ""}
+                rows[place, look.item] = head | texts | {"entropy": look.entropy}
+            row, why = rows[place, look.item], f"{_WHY.get(look.why, look.why)} ({_size(look)})"
+            row["because"] += f"{'; ' * bool(row['because'])}{why}{': ' * bool(detail)}{detail}"
+            if look.why == "prompts" or not row["judge's words"]:  # those that belong to a contradiction
+                row["judge's words"] = reply
     frame = pd.DataFrame(list(rows.values()), dtype=object)  # Python strings may hold what Arrow cannot
-    numbers = {name: float for name in _NUMBERS if name in frame}
-    frame = frame.fillna(dict.fromkeys(set(frame) - set(numbers), "")).astype(numbers)
+    types = {name: float for name in _NUMBERS if name in frame}
+    frame = frame.fillna(dict.fromkeys(set(frame) - set(types), "")).astype(types)
     return frame.loc[:, [not (frame[name].isna() | (frame[name] == "")).all() for name in frame]]
 
 
 def _reasons(result: Profile) -> dict[str, list[FlaggedItem]]:
-    found: dict[str, list[FlaggedItem]] = {}
+    by_reason: dict[str, list[FlaggedItem]] = {}
     for look in result.looks:
-        found.setdefault(look.why, []).append(look)
-    return found
-
-
-def _known(look: FlaggedItem) -> dict[str, Any]:
-    """What is known of an item, whatever the reason to look at it; its output before its source."""
-    texts = {name: text for name, text in look.texts if name not in ("detail", "reply")}
-    numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
-    first = {"output": texts["output"]} if "output" in texts else {}
-    said = first | {"judge's words": ""} | texts
-    return {"item": look.item, "because": ""} | numbers | said | {"entropy": look.entropy}
-
-
-def _add(row: dict[str, Any], look: FlaggedItem) -> None:
-    """One more reason; of the judge's words those that belong to a contradiction."""
-    said = dict(look.texts)
-    detail = f": {said['detail']}" if said.get("detail") else ""
-    row["because"] += f"{'; ' * bool(row['because'])}{_WHY.get(look.why, look.why)} ({_size(look)}){detail}"
-    if look.why == "prompts" or not row["judge's words"]:
-        row["judge's words"] = said.get("reply", "")
+        by_reason.setdefault(look.why, []).append(look)
+    return by_reason
 
 
 def look_lines(result: Profile, most: int) -> Iterator[str]:
@@ -153,21 +152,6 @@ def look_lines(result: Profile, most: int) -> Iterator[str]:
 
 def _size(look: FlaggedItem) -> str:
     return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
-
-
-def _clipped(frame: pd.DataFrame) -> pd.DataFrame:
-    """Texts cut where they are long, and the shorter the more of them there are."""
-    texts = [name for name in frame if name not in _NUMBERS]
-    most = max(_LEAST, min(_MOST, _ALL // max(len(frame) * len(texts), 1)))
-    return frame.assign(**{name: frame[name].map(partial(_cut, most=most)) for name in texts})
-
-
-def _cut(text: Any, most: int) -> str:
-    text = str(text)
-    return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
-
-
-# --- A judge's own page -----------------------------------------------------------------------------------------------
 
 
 _Label = Mapping[str, Any]
@@ -184,11 +168,6 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     ----------
     show : {"scores", "entropy"}, default "scores"
 
-    Raises
-    ------
-    ValueError
-        If `show` is another word, or there is no entropy to show.
-
     Examples
     --------
     >>> from calib.stats import profile as profiled
@@ -201,13 +180,10 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     pairs = figure.checked_pairs([results], Profile)
     if show == "scores":
         return _rows_of_scores(pairs, ax) if len(pairs) > 1 else _bars(*pairs[0], ax)
-    known = [(label, found.entropy) for label, found in pairs if found.entropy is not None]
-    if not known:
+    entropies = [(label, result.entropy) for label, result in pairs if result.entropy is not None]
+    if not entropies:
         raise ArgumentError("show", "'entropy' needs distributions of scores", "these results have none")
-    return _rows_of_entropy(known, ax) if len(known) > 1 else _histogram(*known[0], ax)
-
-
-# --- one judge --------------------------------------------------------------------------------------------------------
+    return _rows_of_entropy(entropies, ax) if len(entropies) > 1 else _histogram(*entropies[0], ax)
 
 
 def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
@@ -252,9 +228,6 @@ def _titled(ax: Axes, label: _Label, seen: str) -> Axes:
     return ax
 
 
-# --- several ----------------------------------------------------------------------------------------------------------
-
-
 def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None) -> Axes:
     """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
     from matplotlib.patches import Patch
@@ -262,11 +235,18 @@ def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None
     facts, parts = _with_people(pairs)
     rows = figure.rows_of(ax, facts, parts, pitch=1.2)
     for mark in rows.marks:
-        _pieces(rows.ax, rows.heights[mark.place], *mark.result)
+        left, height, (shares, pieces) = 0.0, rows.heights[mark.place], mark.result
+        for piece, colour in zip(pieces, _shades(len(shares.levels)), strict=True):
+            rows.ax.barh(height, piece, 0.6, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
+            if piece >= _ROOM:  # a narrower piece has no room for its number
+                ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+                rows.ax.text(left + piece / 2, height, f"{100 * piece:.0f}", **middle)
+            left += piece
     rows.ax.set_xlim(0, 1)
     rows.ax.xaxis.set_major_formatter(_percents)
     rows.ax.set_xlabel("share of the scores, from the lowest value to the highest")
-    scales = list(dict.fromkeys(found.shares.levels for _, found in pairs))
+    scales = list(dict.fromkeys(result.shares.levels for _, result in pairs))
     same = len(scales) == 1 and 2 <= len(scales[0]) <= _FEW
     named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
     handles = [Patch(color=colour, label=name) for name, colour in zip(named, _shades(len(named)), strict=True)]
@@ -279,10 +259,10 @@ def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Lab
     facts: list[_Label] = []
     parts: list[tuple[Shares, tuple[float, ...]]] = []
     for criterion in dict.fromkeys(label.get("criterion") for label, _ in pairs):
-        of = [(label, found) for label, found in pairs if label.get("criterion") == criterion]
+        of = [(label, result.shares) for label, result in pairs if label.get("criterion") == criterion]
         facts += [label for label, _ in of]
-        parts += [(found.shares, found.shares.judge) for _, found in of]
-        people = next(((label, found.shares) for label, found in of if found.shares.human), None)
+        parts += [(shares, shares.judge) for _, shares in of]
+        people = next(((label, shares) for label, shares in of if shares.human), None)
         if people is not None:
             facts.append({**people[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
             parts.append((people[1], people[1].human))
@@ -293,17 +273,6 @@ def _shades(number: int) -> list[tuple[float, float, float, float]]:
     from matplotlib import colormaps
 
     return [colormaps["Blues"](x) for x in np.linspace(0.2, 0.95, number)]
-
-
-def _pieces(ax: Axes, height: float, shares: Shares, parts: tuple[float, ...]) -> None:
-    left = 0.0
-    for part, colour in zip(parts, _shades(len(shares.levels)), strict=True):
-        ax.barh(height, part, 0.6, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-        if part >= _ROOM:  # a narrower piece has no room for its number
-            ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
-            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-            ax.text(left + part / 2, height, f"{100 * part:.0f}", **middle)
-        left += part
 
 
 def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | None) -> Axes:
@@ -326,9 +295,9 @@ def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | N
     return _with_legend(rows.ax, ax, handles, title_of(facts, rows.names), fact)
 
 
-def _with_legend(drawn: Axes, given: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
+def _with_legend(drawn: Axes, ax: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
     figure.legend_above(drawn, handles, title, fact, columns=len(handles))
-    return figure.finished(drawn, given)
+    return figure.finished(drawn, ax)
 
 
 def profile_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

@@ -1,12 +1,15 @@
 """Score distributions: expectation, variance, entropy, mode, median, temperature, and what missing mass can do.
 
-All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the
-captured mass speaks (`expectation_bounds` says what the rest could change).
-A single distribution has a number
-(what `[()]` makes of an array), several have an array.
+All functions take probabilities or weights of shape ``(..., K)`` over K levels and normalise them: only the captured
+mass speaks (`expectation_bounds` says what the rest could change). A single distribution has a number (what `[()]`
+makes of an array), several have an array.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +18,13 @@ from scipy import stats
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.numeric import matrix_product, ratio
+from calib.core.result import Result, short
 
 _DUST = 1e-12
 
 
 def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
-    r"""Expected score of each distribution, the G-Eval score.
+    r"""Expected score of each distribution, the G-Eval score, in score points; NaN where no mass was captured.
 
     .. math:: E = \sum_k s_k p_k \big/ \sum_k p_k
 
@@ -30,16 +34,6 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
         Probabilities or weights of the levels, not negative. They need not sum to 1.
     levels : array_like, shape (K,) or (..., K)
         The values of the levels, in score points.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        In score points; NaN where no mass was captured.
-
-    Raises
-    ------
-    ValueError
-        If `p` is negative somewhere or the shapes do not fit.
 
     References
     ----------
@@ -57,7 +51,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
 
 
 def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
-    r"""Variance of one draw from each distribution.
+    r"""Variance of one draw from each distribution, in squared score points.
 
     .. math:: V = \sum_k (s_k - E)^2 p_k \big/ \sum_k p_k
 
@@ -66,10 +60,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     p, levels : array_like
         As for `expectation`.
 
-    Returns
-    -------
-    ndarray, shape (...)
-        In squared score points.
+
 
     Examples
     --------
@@ -82,7 +73,7 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
 
 
 def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
-    r"""Shannon entropy of each distribution in nats.
+    r"""Shannon entropy of each distribution in nats; NaN where no mass was captured.
 
     .. math:: H = -\sum_k p_k \log p_k
 
@@ -93,10 +84,7 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
     normalized : bool, default False
         Divide by log K, so that the uniform distribution has 1.
 
-    Returns
-    -------
-    ndarray, shape (...)
-        NaN where no mass was captured.
+
 
     Examples
     --------
@@ -109,17 +97,12 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
 
 
 def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
-    """The most probable level; the lowest of them where several tie.
+    """The most probable level; the lowest of them where several tie, NaN where no mass was captured.
 
     Parameters
     ----------
     p, levels : array_like
         As for `expectation`.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        In score points; NaN where no mass was captured.
 
     Examples
     --------
@@ -134,17 +117,12 @@ def mode(p: ArrayLike, levels: ArrayLike) -> Floats:
 def median(p: ArrayLike, levels: ArrayLike) -> Floats:
     """Median of each distribution: halfway between two levels where exactly half of the mass is on either side.
 
-    The weights of counted draws give what `numpy.median` gives for the draws themselves.
+    The weights of counted draws give what `numpy.median` gives for the draws themselves; NaN without mass.
 
     Parameters
     ----------
     p, levels : array_like
         As for `expectation`.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        In score points; NaN where no mass was captured.
 
     Examples
     --------
@@ -189,11 +167,6 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
     -------
     ndarray, shape (..., K)
         Summing to 1; NaN where no mass was captured. A level without mass stays without.
-
-    Raises
-    ------
-    ValueError
-        If `tau`, `p` or `pseudocount` is negative somewhere, or `source` is not above 0.
 
     Examples
     --------
@@ -242,11 +215,6 @@ def expectation_bounds(
     low, high : ndarray, shape (...)
         In score points.
 
-    Raises
-    ------
-    ValueError
-        If `unseen` or `cap` is negative or the shapes do not fit.
-
     Examples
     --------
     >>> low, high = expectation_bounds([0, 0, 0.42, 0.40, 0.10], [1, 2, 3, 4, 5], 0.08)
@@ -254,21 +222,21 @@ def expectation_bounds(
     (3.44, 3.6522)
     """
     weight, values = _weights(p, levels)
-    spare = check.array(unseen, "unseen")
-    most = spare if cap is None else check.array(cap, "cap")
-    for name, value in {"unseen": spare, "cap": most}.items():
+    outside = check.array(unseen, "unseen")
+    most = outside if cap is None else check.array(cap, "cap")
+    for name, value in {"unseen": outside, "cap": most}.items():
         if (value < 0).any():
             raise ArgumentError(name, "must not be negative", f"got {float(value.min())}")
-    low = _lowest_expectation(weight, values, spare, most)
-    return low, -_lowest_expectation(weight, -values, spare, most)
+    low = _lowest_expectation(weight, values, outside, most)
+    return low, -_lowest_expectation(weight, -values, outside, most)
 
 
-def _lowest_expectation(weight: Floats, values: Floats, spare: Floats, cap: Floats) -> Floats:
+def _lowest_expectation(weight: Floats, values: Floats, unseen: Floats, cap: Floats) -> Floats:
     """Fill the empty levels from below while that still lowers it."""
     order = np.argsort(values, axis=-1, kind="stable")
     weight, values = np.take_along_axis(weight, order, -1), np.take_along_axis(values, order, -1)
     mass, total = weight.sum(axis=-1), (weight * values).sum(axis=-1)
-    left = np.broadcast_to(spare, mass.shape).copy()
+    left = np.broadcast_to(unseen, mass.shape).copy()
     for k in range(weight.shape[-1]):
         helps = (weight[..., k] == 0) & (values[..., k] * mass < total)
         added = np.where(helps, np.minimum(left, cap), 0.0)
@@ -299,9 +267,6 @@ def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floa
     return weight / np.where(mass > 0, mass, np.nan), values
 
 
-# --- labels and draws on a scale --------------------------------------------------------------------------------
-
-
 def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
     """The place of each label among the levels in ascending order; -1 where there is no label.
 
@@ -316,25 +281,61 @@ def places_of(y: ArrayLike, levels: ArrayLike, name: str = "y") -> Codes:
     place = np.searchsorted(values, np.where(np.isnan(labels), values[0], labels)).clip(max=len(values) - 1)
     off = ~np.isnan(labels) & (values[place] != labels)
     if off.any():
-        given = f"got {float(labels[off][0])}"
-        raise ArgumentError(name, "must hold nothing but {0} and NaN", given, mentions=("levels",))
+        first = float(labels[off][0])
+        raise ArgumentError(name, "must hold nothing but {0} and NaN", f"got {first}", mentions=("levels",))
     return np.asarray(np.where(np.isnan(labels), -1, place), dtype=np.intp)
+
+
+def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> Floats:
+    r"""Distance of each distribution from the label that came; 0 is best, 1 the worst, NaN without label or mass.
+
+    .. math:: RPS = \frac{1}{K-1} \sum_{k=1}^{K-1} (F_k - 1\{Y \le k\})^2
+
+    with F the cumulative probabilities. Mass close to the label costs less than mass far from
+    it, and the expected score is least for the distribution that labels really have.
+
+    Parameters
+    ----------
+    p : array_like, shape (..., K)
+        Probabilities or weights, not negative; normalised first.
+    y : array_like, shape (...)
+        Labels, each one of the levels; NaN where there is none.
+    levels : array_like, shape (K,)
+        In any order; places count, not distances.
+
+
+
+    References
+    ----------
+    Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
+
+    Examples
+    --------
+    >>> ranked_probability_score([[0, 0, 1, 0], [0, 1, 0, 0]], [3, 3], [1, 2, 3, 4]).round(4)
+    array([0.    , 0.3333])
+    """
+    share, places = temper(p, 1.0), places_of(y, levels)
+    values = check.array(levels, "levels", ndim=1)
+    if share.shape[-1] != len(values):
+        rule = f"must have one value for each of {share.shape[-1]} entries"
+        raise ArgumentError("levels", rule, f"got {len(values)}")
+    below = np.cumsum(share[..., np.argsort(values)], axis=-1)[..., :-1]
+    reached = places[..., None] <= np.arange(len(values) - 1)
+    score = np.mean((below - reached) ** 2, axis=-1)
+    return np.asarray(np.where(places >= 0, score, np.nan))[()]
 
 
 def ascending(p: Floats, levels: ArrayLike) -> Floats:
     """The columns of `p` in ascending order of their levels."""
-    expectation(p, levels)  # whose checks of `p` and `levels` are the ones that are wanted
+    _weights(p, levels)  # whose checks are wanted
     return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
-
-
-# --- entropy from few draws -------------------------------------------------------------------------------------------
 
 
 CORRECTIONS = ("miller-madow", "none")
 
 
 def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> Floats:
-    r"""Entropy of the distribution that draws come from, in nats.
+    r"""Entropy of the distribution that draws come from, in nats; NaN where nothing was drawn.
 
     .. math:: \hat H = -\sum_k \frac{c_k}{N} \log \frac{c_k}{N} + \frac{\hat K - 1}{2 N}
 
@@ -347,15 +348,7 @@ def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> F
         How often each level was drawn.
     correction : {"miller-madow", "none"}
 
-    Returns
-    -------
-    ndarray, shape (...)
-        NaN where nothing was drawn.
 
-    Raises
-    ------
-    ValueError
-        If a count is negative or `correction` is another one.
 
     References
     ----------
@@ -397,11 +390,6 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
     ndarray, shape (...) + shape of `n`
         NaN where fewer than n were drawn, without replacement.
 
-    Raises
-    ------
-    ValueError
-        If a count is negative or, without replacement, not whole, or a size is not whole.
-
     Examples
     --------
     >>> expected_entropy([2, 2], [1, 2, 4]).round(4), expected_entropy([1, 1], [1, 2, 4], replace=True).round(4)
@@ -413,32 +401,24 @@ def expected_entropy(counts: ArrayLike, n: ArrayLike, *, replace: bool = False, 
         raise ArgumentError("n", "must be whole numbers of 1 or more", f"got {wrong[0]!r}")
     if not replace and (drawn % 1 > 0).any():
         raise ArgumentError("counts", "must be whole numbers without replacement", f"got {float(drawn.max())}")
-    kinds, place = _distinct_shares(drawn, replace)
-    means = [_entropy_parts(kinds, int(size), correction)[place].sum(axis=-1) for size in sizes.ravel()]
-    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
-    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
-
-
-def _distinct_shares(drawn: Floats, replace: bool) -> tuple[Floats, Codes]:
-    """Each share (or each count with its total, where draws are not replaced) once, and which one each level has."""
+    # each share, or each count with its total where draws are not replaced, once; and which of these each level has
     total = drawn.sum(axis=-1, keepdims=True)
     if replace:
-        share, place = np.unique(drawn / np.where(total > 0, total, np.nan), return_inverse=True)
-        return share[:, None], place.reshape(drawn.shape)
-    both = np.stack([drawn, np.broadcast_to(total, drawn.shape)], axis=-1).reshape(-1, 2)
-    kinds, place = np.unique(both, axis=0, return_inverse=True)
-    return kinds, place.reshape(drawn.shape)
-
-
-def _entropy_parts(kinds: Floats, size: int, correction: str) -> Floats:
-    """What a level of each kind adds to the expected entropy of `size` draws."""
-    x = np.arange(1.0, size + 1)
-    if kinds.shape[1] == 1:
-        chance = stats.binom.pmf(x, size, kinds)
+        kinds, place = np.unique(drawn / np.where(total > 0, total, np.nan), return_inverse=True)
     else:
-        chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
-    gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
-    return np.asarray(matrix_product(chance, gain))
+        both = np.stack([drawn, np.broadcast_to(total, drawn.shape)], axis=-1).reshape(-1, 2)
+        kinds, place = np.unique(both, axis=0, return_inverse=True)
+    means = []
+    for size in map(int, sizes.ravel()):
+        x = np.arange(1.0, size + 1)
+        if replace:
+            chance = stats.binom.pmf(x, size, kinds[:, None])
+        else:
+            chance = stats.hypergeom.pmf(x, kinds[:, 1:], kinds[:, :1], size)  # NaN where fewer than `size` were drawn
+        gain = -x / size * np.log(x / size) + (1 / (2 * size) if correction == "miller-madow" else 0.0)
+        means.append(np.asarray(matrix_product(chance, gain))[place.reshape(drawn.shape)].sum(axis=-1))
+    out = np.stack(means, axis=-1).reshape(drawn.shape[:-1] + sizes.shape)
+    return np.asarray(out - 1 / (2 * sizes) if correction == "miller-madow" else out)[()]
 
 
 def _counts_of(counts: ArrayLike) -> Floats:
@@ -446,3 +426,75 @@ def _counts_of(counts: ArrayLike) -> Floats:
     if draws.ndim == 0 or not draws.shape[-1] or (draws < 0).any():
         raise ArgumentError("counts", "must hold numbers of draws that are not negative", f"got {counts!r}")
     return draws
+
+
+class Forecast(NamedTuple):
+    """A judge's probabilities at one temperature, averaged over items.
+
+    Attributes
+    ----------
+    tau, mean, entropy : float
+        Temperature; expected score, score points; entropy, nats.
+    """
+
+    tau: float
+    mean: float
+    entropy: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Temperature(Result):
+    """What temperature does to a judge's scores.
+
+    Attributes
+    ----------
+    forecasts : tuple of Forecast
+        One for each temperature.
+    n : int
+        Items with mass.
+    """
+
+    forecasts: tuple[Forecast, ...]
+    n: int
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [{"tau": one.tau, "expectation": one.mean, "entropy": one.entropy} for one in self.forecasts]
+
+    def _terms(self) -> dict[str, Any]:
+        return {"temper": True, "taus": ",".join(short(one.tau) for one in self.forecasts), "n": self.n}
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{short(one.mean)} at tau {short(one.tau)}" for one in self.forecasts)
+        return f"mean expected score of {self.n} items: {ends}"
+
+
+def temperature_curve(
+    p: ArrayLike, levels: ArrayLike, *, taus: Sequence[float] = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0)
+) -> Temperature:
+    """Mean expected score and mean entropy of the same judge at several temperatures.
+
+    A temperature changes the average that is reported, not only its noise: where probability is skewed, low
+    ones move the expectation to the mode and high ones to the middle of the levels. So averages, entropies
+    and shares of items without entropy from different temperatures cannot be compared.
+
+    Parameters
+    ----------
+    p, levels : array_like
+        As for `expectation`: probabilities at temperature 1; of draws, see `temper`.
+    taus : sequence of float, optional
+        As for `temper`.
+
+    Examples
+    --------
+    >>> print(temperature_curve([[0.1, 0.3, 0.6], [0.0, 0.2, 0.8]], [1, 2, 3], taus=[0, 1, 2]))
+    mean expected score of 2 items: 3 at tau 0, 2.65 at tau 1, 2.473 at tau 2
+    """
+    n = int(np.isfinite(expectation(p, levels)).sum())
+    if not n:
+        raise ArgumentError("p", "must have mass for some item")
+    forecasts = []
+    for tau in taus:
+        q = temper(p, tau)
+        mean, nats = float(np.nanmean(expectation(q, levels))), float(np.nanmean(entropy(q)))
+        forecasts.append(Forecast(float(tau), mean, nats))
+    return Temperature(forecasts=tuple(forecasts), n=n)

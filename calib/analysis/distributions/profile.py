@@ -196,18 +196,18 @@ class Profile(Result):
     def _rows(self) -> list[dict[str, Any]]:
         people = ("n_human", "human_mean", "difference", "distance") if self.n_human else ()
         row = self._row("n", "n_missing", "mean", "sd", *people)
-        row |= {f"median_{name}": spread.median for name, spread in self._known}
+        row |= {f"median_{name}": spread.median for name, spread in self._histograms}
         return [row | self._row("warnings")]
 
     @property
     def unused(self) -> tuple[float, ...]:
         """Values with less than 0.1 % of the judge's scores; means and bins do not tell."""
         pairs = zip(self.shares.levels, self.shares.judge, strict=True)
-        known = not self.shares.width and not self.shares.rounded
-        return tuple(value for value, share in pairs if share < _HARDLY) if known else ()
+        exact = not self.shares.width and not self.shares.rounded
+        return tuple(value for value, share in pairs if share < _HARDLY) if exact else ()
 
     @property
-    def _known(self) -> list[tuple[str, Histogram]]:
+    def _histograms(self) -> list[tuple[str, Histogram]]:
         both = (("entropy", self.entropy), ("mass", self.mass))
         return [(name, spread) for name, spread in both if spread is not None]
 
@@ -217,7 +217,7 @@ class Profile(Result):
     def __str__(self) -> str:
         parts = [
             "none" if math.isnan(self.mean) else f"mean {short(self.mean)}",
-            *[f"median {name} {short(by.median)}" for name, by in self._known],
+            *[f"median {name} {short(by.median)}" for name, by in self._histograms],
         ]
         if self.n_human:
             parts.append(f"{self.difference:+.3g} from people on {self.n_human}")
@@ -271,16 +271,6 @@ def profile(
     top : int, default 20
         Items listed for each reason, at most; of equal ones those whose names come first.
 
-    Returns
-    -------
-    Profile
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, weights are negative, `scale` has fewer than two values, or `top` is not a whole
-        number.
-
     Examples
     --------
     >>> weights = [[0.0, 0.1, 0.9], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
@@ -294,11 +284,14 @@ def profile(
     number, values, weights = _scores_and_cells(scores, levels)
     if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
         scale = values[0] if len(values) else None
-    given = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread, **(reasons or {})}
-    by = {name: check.array(values, name, ndim=1) for name, values in given.items() if values is not None}
+    columns = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread}
+    columns |= reasons or {}
+    by = {name: check.array(column, name, ndim=1) for name, column in columns.items() if column is not None}
     check.same_length(scores=number, items=items, **by)
-    none = np.isnan(number)
-    people, lost = by.get("human", np.full(len(number), np.nan)), by.get("unread", none.astype(float))
+    read = np.isfinite(number)
+    people, lost = by.get("human", np.full(len(number), np.nan)), by.get("unread", np.isnan(number).astype(float))
+    gap = number - people
+    both = np.isfinite(gap)
     if levels is not None:
         by.setdefault("entropy", np.asarray(nats_of(weights)))
     nats = by.get("entropy", np.full(len(number), np.nan))
@@ -306,19 +299,26 @@ def profile(
     why = {name: by[name] for name in ("entropy", *(reasons or {})) if name in by}
     n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(lost.sum())
     counts = {"ok": n_replies - n_unread, "unread": n_unread} if statuses is None else statuses
-    found = Profile(
-        **_numbers(number, people),
+    result = Profile(
+        n=len(number),
+        n_missing=int((~read).sum()),
+        n_human=int(both.sum()),
+        mean=_mean(number[read]),
+        sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
+        human_mean=_mean(people[both]),
+        difference=_mean(gap[both]),
+        distance=_mean(np.abs(gap[both])),
         n_replies=n_replies,
         n_unread=n_unread,
         shares=_shares_used(values, weights, each[np.isfinite(each)], scale),
         entropy=_histogram_of(nats, 0.0 if scale is None else math.log(np.size(scale))),
         mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
-        little=_mean(by["mass"][~none] < _LITTLE) if "mass" in by else _NAN,
+        little=_mean(by["mass"][~np.isnan(number)] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
-        looks=_looks({"people": number - people, **why, "unread": lost}, (number, people, nats), items, top),
+        looks=_looks({"people": gap, **why, "unread": lost}, (number, people, nats), items, top),
         warnings=(),
     )
-    return replace(found, warnings=_minded(found))
+    return replace(result, warnings=_profile_warnings(result))
 
 
 def _scores_and_cells(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
@@ -334,109 +334,84 @@ def _scores_and_cells(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floa
     return number, np.broadcast_to(check.array(levels, "levels"), weights.shape), weights
 
 
-def _numbers(number: Floats, people: Floats) -> dict[str, Any]:
-    """Counts and means of the judge, and of judge and people where both are."""
-    read, gap = np.isfinite(number), number - people
-    both = np.isfinite(gap)
-    return {
-        "n": len(number),
-        "n_missing": int((~read).sum()),
-        "n_human": int(both.sum()),
-        "mean": _mean(number[read]),
-        "sd": float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
-        "human_mean": _mean(people[both]),
-        "difference": _mean(gap[both]),
-        "distance": _mean(np.abs(gap[both])),
-    }
-
-
 def _mean(values: Any) -> float:
     return float(np.mean(values)) if len(values) else _NAN
 
 
-# --- how the scale is used --------------------------------------------------------------------------------------------
-
-
 def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
+    """Each item counts the same, whatever mass was captured of it."""
     """Each item counts the same, whatever mass was captured of it."""
     share = ratio(weights, weights.sum(axis=1, keepdims=True))
     used = share > 0
-    grid, width = _grid(np.union1d(values[used], labels), scale)
-    sides: Any = ("right",) if width else ("left", "right")
-    judge, human = (
-        _counted_on(grid, *cells, sides) for cells in ((values[used], share[used]), (labels, np.ones(len(labels))))
-    )
-    rounded = not width and not np.isin(values[used], grid).all()
-    return Shares(tuple(grid.tolist()), width, rounded, judge, human if len(labels) else ())
-
-
-def _grid(occur: Floats, scale: ArrayLike | None) -> tuple[Floats, float]:
-    """The values that scores are counted at; of bins their middles, and how wide these are."""
-    known = occur if scale is None else np.unique(check.array(scale, "scale", ndim=1))
-    if scale is not None and len(known) < 2:
-        raise ArgumentError("scale", "must have two values at least", f"got {scale!r}")
-    if len(known) <= _MOST_VALUES:
-        return known, 0.0
-    edges = np.linspace(known[0], known[-1], _BINS + 1)
-    return (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
-
-
-def _counted_on(grid: Floats, values: Floats, weights: Floats, sides: Sequence[Any]) -> tuple[float, ...]:
-    """The share of each value of the grid; what lies halfway between two goes to both by half, of bins to the upper."""
-    if not len(grid):
-        return ()
+    grid, width = np.union1d(values[used], labels), 0.0
+    if scale is not None:
+        grid = np.unique(check.array(scale, "scale", ndim=1))
+        if len(grid) < 2:
+            raise ArgumentError("scale", "must have two values at least", f"got {scale!r}")
+    if len(grid) > _MOST_VALUES:
+        edges = np.linspace(grid[0], grid[-1], _BINS + 1)
+        grid, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
+    # what lies halfway between two values goes to both by half, of bins to the upper
+    sides: tuple[Any, ...] = ("right",) if width else ("left", "right")
     middles = (grid[:-1] + grid[1:]) / 2
-    counts = sum(np.bincount(np.searchsorted(middles, values, side), weights, len(grid)) for side in sides)
-    return tuple((counts / max(len(sides) * weights.sum(), 1e-300)).tolist())
+
+    def counted(scores: Floats, mass: Floats) -> tuple[float, ...]:
+        if not len(grid):
+            return ()
+        counts = sum(np.bincount(np.searchsorted(middles, scores, side), mass, len(grid)) for side in sides)
+        return tuple((counts / max(len(sides) * mass.sum(), 1e-300)).tolist())
+
+    rounded = not width and not np.isin(values[used], grid).all()
+    human = counted(labels, np.ones(len(labels))) if len(labels) else ()
+    return Shares(tuple(grid.tolist()), width, rounded, counted(values[used], share[used]), human)
 
 
 def _histogram_of(values: Floats, most: float) -> Histogram | None:
     """From 0 to the most that there can be."""
-    there = values[np.isfinite(values)]
-    if not len(there):
+    """From 0 to the most that there can be."""
+    values = values[np.isfinite(values)]
+    if not len(values):
         return None
-    counts, edges = np.histogram(there, _BINS, (0.0, max(most, float(there.max())) or 1.0))
-    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()), tuple(np.quantile(there, _QUANTILES).tolist()))
-
-
-# --- what deserves a look ---------------------------------------------------------------------------------------------
+    counts, edges = np.histogram(values, _BINS, (0.0, max(most, float(values.max())) or 1.0))
+    return Histogram(tuple(edges.tolist()), tuple(counts.tolist()), tuple(np.quantile(values, _QUANTILES).tolist()))
 
 
 def _looks(
     reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
 ) -> tuple[FlaggedItem, ...]:
     """For each reason the items with the largest numbers; of each its score, people's, and its entropy."""
-    found = [(why, place, float(by[place])) for why, by in reasons.items() for place in _largest(by, items, top)]
-    names = {place: str(place if items is None else items[place]) for _, place, _ in found}
-    rows = np.column_stack(columns).tolist()
-    return tuple(FlaggedItem(why, names[place], value, *rows[place]) for why, place, value in found)
+    """For each reason the items with the largest numbers; of each its score, people's, and its entropy.
+
+    Of equal ones those whose names come first.
+    """
+    rows, looks = np.column_stack(columns).tolist(), []
+    for why, by in reasons.items():
+        size = np.round(np.abs(np.nan_to_num(by)), _TIE)
+        some = np.flatnonzero(size > 0)
+        if len(some) > top:  # a sort of the names of all would take longer than everything else
+            some = some[:0] if not top else some[size[some] >= np.partition(size[some], -top)[-top]]
+        named = [(-size[place], place if items is None else str(items[place]), place) for place in some.tolist()]
+        looks += [FlaggedItem(why, str(name), float(by[at]), *rows[at]) for _, name, at in sorted(named)[:top]]
+    return tuple(looks)
 
 
-def _largest(values: Floats, items: Sequence[Any] | None, top: int) -> list[int]:
-    """Places of the largest sizes above 0; of equal ones those whose names come first."""
-    size = np.round(np.abs(np.nan_to_num(values)), _TIE)
-    some = np.flatnonzero(size > 0)
-    if len(some) > top:  # a sort of the names of all would take longer than everything else
-        some = some[:0] if not top else some[size[some] >= np.partition(size[some], -top)[-top]]
-    return sorted(some.tolist(), key=lambda place: (-size[place], place if items is None else str(items[place])))[:top]
-
-
-def _minded(found: Profile) -> tuple[str, ...]:
+def _profile_warnings(result: Profile) -> tuple[str, ...]:
     """What a reader should know before the numbers."""
-    told = ", ".join(f"{name} {count}" for name, count in found.statuses if name not in ("ok", "unseen", "ambiguous"))
-    scores, levels = found.n - found.n_missing, found.shares.levels
-    human = dict(zip(levels, found.shares.human or [1.0] * len(levels), strict=True))
-    ends = [level for level in found.unused if level in (levels[0], levels[-1]) and human[level] >= _OFTEN]
-    theirs = f" (people's: {_percent(sum(human[level] for level in ends))})" * bool(found.shares.human)
-    texts = {
-        f"unread: {found.n_unread} of {found.n_replies} replies have no score ({told})": (
-            found.n_unread > _MANY * found.n_replies
-        ),
-        f"little_mass: {_percent(found.little)} of {scores} scores rest on less than half of the judge's probability; "
-        "the rest was on other words or not reported": found.little > _MANY,
-        f"constant: all {scores} scores are {short(found.mean)}": scores > 1 and found.sd == 0,
-        f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{theirs}": (
-            bool(ends) and found.sd > 0 and scores >= _ENOUGH
-        ),
-    }
-    return tuple(text for text, holds in texts.items() if holds)
+    named = ", ".join(f"{name} {n}" for name, n in result.statuses if name not in ("ok", "unseen", "ambiguous"))
+    scores, levels = result.n - result.n_missing, result.shares.levels
+    human = dict(zip(levels, result.shares.human or [1.0] * len(levels), strict=True))
+    ends = [level for level in result.unused if level in (levels[0], levels[-1]) and human[level] >= _OFTEN]
+    theirs = f" (people's: {_percent(sum(human[level] for level in ends))})" * bool(result.shares.human)
+    texts = []
+    if result.n_unread > _MANY * result.n_replies:
+        texts.append(f"unread: {result.n_unread} of {result.n_replies} replies have no score ({named})")
+    if result.little > _MANY:
+        texts.append(
+            f"little_mass: {_percent(result.little)} of {scores} scores rest on less than half of the judge's "
+            "probability; the rest was on other words or not reported"
+        )
+    if scores > 1 and result.sd == 0:
+        texts.append(f"constant: all {scores} scores are {short(result.mean)}")
+    if ends and result.sd > 0 and scores >= _ENOUGH:
+        texts.append(f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{theirs}")
+    return tuple(texts)

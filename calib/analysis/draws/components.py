@@ -34,22 +34,13 @@ class Sums(NamedTuple):
     inside: Floats  # (rows,): squared distances of draws from their item's mean
 
 
-class Read(NamedTuple):
+def read_draws(draws: Floats, groups: Labels | None) -> tuple[NDArray[np.bool_], Codes, Codes, Sums]:
     """The items with a read draw: which they are, how many draws and which unit each has, a row of sums for each."""
-
-    used: NDArray[np.bool_]
-    draws: Codes
-    unit: Codes
-    rows: Sums
-
-
-def read_draws(draws: Floats, name: str, groups: Labels | None) -> Read:
-    """Items with a read draw; there must be two, and a second draw of one of them."""
     read = np.isfinite(draws)
     count = read.sum(axis=1)
     used = count > 0
     if used.sum() < 2 or count.max() < 2:
-        raise ArgumentError(name, "must have values for two items, and two for one of them", "has fewer")
+        raise ArgumentError("samples", "must have values for two items, and two for one of them", "has fewer")
     unit = units_of(groups, used)
     draws, read, count = draws[used], read[used], count[used]
     # from one of its draws, not from its mean: equal draws then have no noise to the last bit
@@ -57,7 +48,7 @@ def read_draws(draws: Floats, name: str, groups: Labels | None) -> Read:
     shifted = np.where(read, draws - first[:, None], 0.0)
     mean = shifted.sum(axis=1) / count
     inside = (np.where(read, shifted - mean[:, None], 0.0) ** 2).sum(axis=1)
-    return Read(used, count, unit, sums_of(count, first + mean, inside))
+    return used, count, unit, sums_of(count, first + mean, inside)
 
 
 def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
@@ -65,13 +56,6 @@ def sums_of(count: Codes, mean: Floats, inside: Floats) -> Sums:
     items = (code[:, None] == np.arange(len(values))).astype(float)
     shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
     return Sums(values.astype(float), items, items * shifted, items * shifted**2, inside)
-
-
-def not_negative(value: ArrayLike, name: str) -> Floats:
-    out = check.array(value, name)
-    if (out < -1e-9).any():  # a difference of two moments may be a hair below 0
-        raise ArgumentError(name, "must not be negative", f"got {np.nanmin(out):g}")
-    return np.maximum(out, 0.0)
 
 
 # --- the fit ----------------------------------------------------------------------------------------------------
@@ -126,17 +110,23 @@ def known_fit(within: Floats, between: Floats) -> Fit:
 @np.errstate(invalid="ignore", divide="ignore")
 def reml_fit(s: Sums) -> Fit:
     """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
-    start, most = moments_fit(s), s.reads.max()
+    """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
+    start, most, total = moments_fit(s), s.reads.max(), matrix_product(s.items, s.reads)
     low, high = np.full(len(start.n0), -30.0), np.full(len(start.n0), 40.0)  # of log(1 + most * ratio)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        rising = _likelihood_slope(s, np.expm1(middle) / most) > 0
+        squares, weight, mean = _weighted_squares(s, np.expm1(middle) / most)
+        m, mass = mean[:, None], (s.items * weight).sum(axis=1)
+        shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
+        fall = (s.items * weight**2).sum(axis=1) / mass
+        # the derivative by the ratio of -2 log likelihood, restricted and profiled
+        rising = mass - fall - (total - 1) * shift / squares > 0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
-    within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (matrix_product(s.items, s.reads) - 1)
-    found = Fit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
+    within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (total - 1)
+    fit = Fit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
-    return Fit(*(np.where(noisy, *both) for both in zip(found, start, strict=True)))
+    return Fit(*(np.where(noisy, *both) for both in zip(fit, start, strict=True)))
 
 
 def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
@@ -144,15 +134,6 @@ def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
     weight = s.reads / (1 + ratio[:, None] * s.reads)
     mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
     return s.inside + (s.square * weight).sum(axis=1) - mean * (s.mean * weight).sum(axis=1), weight, mean
-
-
-def _likelihood_slope(s: Sums, ratio: Floats) -> Floats:
-    """Derivative by the ratio of -2 log likelihood, restricted and profiled."""
-    squares, weight, mean = _weighted_squares(s, ratio)
-    m, mass = mean[:, None], (s.items * weight).sum(axis=1)
-    shift = (weight**2 * (s.square - 2 * m * s.mean + m**2 * s.items)).sum(axis=1)
-    fall = (s.items * weight**2).sum(axis=1) / mass
-    return np.asarray(mass - fall - (matrix_product(s.items, s.reads) - 1) * shift / squares)
 
 
 # --- the interval -----------------------------------------------------------------------------------------------
@@ -184,9 +165,6 @@ def quotient(top: float, bottom: float) -> float:
 def share(ratio: float) -> float:
     """Of one variance in the sum of two, from their ratio."""
     return 1 - 1 / (1 + ratio)
-
-
-# --- how much a judge's draws vary within an item ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,11 +246,12 @@ class VarianceComponents(Result):
     def _rows(self) -> list[dict[str, Any]]:
         ends = {"r": self.interval, "icc": self.icc_interval, "share": self.share_interval}
         names = ["within", "between", "r", "icc", *["label", "share", "r_label"] * self._has_chains]
-        shown = [(name, ends.get(name, NONE)) for name in names]
-        return [
-            {"quantity": name, "estimate": getattr(self, name), "conf_low": low, "conf_high": high, "n": self.n}
-            for name, (low, high) in shown
-        ]
+        rows = []
+        for name in names:
+            low, high = ends.get(name, NONE)
+            row = {"quantity": name, "estimate": getattr(self, name), "conf_low": low, "conf_high": high, "n": self.n}
+            rows.append(row)
+        return rows
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": "jackknife", "cl": self.confidence_level, "n": self.n, "dropped": self.n_dropped}
@@ -294,9 +273,6 @@ class VarianceComponents(Result):
             f"r = {short(self.r)}, {bracket(self.interval, self.confidence_level)}; a single draw has reliability "
             f"{short(self.icc)} ({self.n} items, {read}){self._bracketed_warnings}"
         )
-
-
-Fits = tuple[Fit, Fit]  # to all items, and to those without each unit
 
 
 def variance_components(
@@ -343,16 +319,6 @@ def variance_components(
     method : str, optional
         The name of `estimator` in the release before.
 
-    Returns
-    -------
-    VarianceComponents
-
-    Raises
-    ------
-    ValueError
-        If fewer than two items have a score, or no item has two draws or chains; if a variance is
-        negative or shapes differ.
-
     Notes
     -----
     The interval leaves out items, or whole groups, one at a time: the jackknife of :math:`\log(1 + n_0 / r)`,
@@ -391,75 +357,65 @@ def variance_components(
     check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
     values = check.array(samples, "samples")
-    known = np.isfinite(values)
-    spread = None if variances is None else not_negative(variances, "variances")
-    if spread is not None and values.shape != spread.shape:
-        raise ArgumentError(
-            "variances", f"must have the shape of {{0}} {values.shape}", f"got {spread.shape}", mentions=("samples",)
-        )
-    if spread is not None:
-        known &= np.isfinite(spread)
-        if values.ndim == 1:
-            return _of_distributions(values, spread, known, groups, level)
-    draws = np.where(known, check.array(values, "samples", ndim=2), np.nan)
-    read = read_draws(draws, "samples", groups)
-    fits = fitted(moments_fit if estimator == "moments" else reml_fit, read.rows, read.unit)
-    label = None if spread is None else _label_fits(np.where(known, spread, 0.0).sum(axis=1), read, fits)
-    n_draws, n_unread = float(len(read.draws) / np.sum(1 / read.draws)), int(np.isnan(draws[read.used]).sum())
-    return _components(fits, read.used, level, label, estimator=estimator, n_draws=n_draws, n_unread=n_unread)
-
-
-def _of_distributions(
-    means: Floats, spread: Floats, known: NDArray[np.bool_], groups: Labels | None, level: float
-) -> VarianceComponents:
-    if known.sum() < 2:
-        raise ArgumentError(
-            "samples", "and {0} must be known for two items at least", f"got {known.sum()}", mentions=("variances",)
-        )
-    unit = units_of(groups, known)
-    rows = sums_of(np.ones(len(unit), dtype=np.intp), means[known], spread[known])
-    fits = fitted(distributions_fit, rows, unit)
-    return _components(fits, known, level, estimator="logprob", n_draws=math.inf, n_unread=0)
-
-
-def _label_fits(noise: Floats, read: Read, fits: Fits) -> Fits:
-    """What varies in the label after a chain, beside the chains."""
-    noise = noise[read.used]
-    label = np.array([noise.sum() / read.draws.sum()])
-    labels = ratio(left_out(noise, read.unit), left_out(read.draws, read.unit))
-    return known_fit(label, fits[0].within), known_fit(labels, fits[1].within)
+    read = np.isfinite(values)
+    spread = np.zeros(values.shape) if variances is None else check.array(variances, "variances")
+    if (spread < -1e-9).any():  # a difference of two moments may be a hair below 0
+        raise ArgumentError("variances", "must not be negative", f"got {np.nanmin(spread):g}")
+    if values.shape != spread.shape:
+        rule = f"must have the shape of {{0}} {values.shape}"
+        raise ArgumentError("variances", rule, f"got {spread.shape}", mentions=("samples",))
+    read &= np.isfinite(spread)
+    spread = np.where(read, np.maximum(spread, 0.0), 0.0)
+    if variances is not None and values.ndim == 1:
+        if read.sum() < 2:
+            rule = "and {0} must be known for two items at least"
+            raise ArgumentError("samples", rule, f"got {read.sum()}", mentions=("variances",))
+        unit = units_of(groups, read)
+        fits = fitted(distributions_fit, sums_of(np.ones(len(unit), dtype=np.intp), values[read], spread[read]), unit)
+        return _components(fits, read, level, estimator="logprob", n_draws=math.inf, n_unread=0)
+    draws = np.where(read, check.array(values, "samples", ndim=2), np.nan)
+    used, count, unit, sums = read_draws(draws, groups)
+    fits = fitted(moments_fit if estimator == "moments" else reml_fit, sums, unit)
+    labels = None
+    if variances is not None:  # what varies in the label after a chain, beside the chains
+        noise = spread.sum(axis=1)[used]
+        without = ratio(left_out(noise, unit), left_out(count, unit))
+        whole = np.array([noise.sum() / count.sum()])
+        labels = known_fit(whole, fits[0].within), known_fit(without, fits[1].within)
+    n_draws, n_unread = float(len(count) / np.sum(1 / count)), int(np.isnan(draws[used]).sum())
+    return _components(fits, used, level, labels, estimator=estimator, n_draws=n_draws, n_unread=n_unread)
 
 
 def _components(
-    fits: Fits, used: NDArray[np.bool_], level: float, labels: Fits | None = None, **made: Any
+    fits: tuple[Fit, Fit], used: NDArray[np.bool_], level: float, labels: tuple[Fit, Fit] | None = None, **made: Any
 ) -> VarianceComponents:
-    within, between, found = (float(part[0]) for part in fits[0][:3])
+    within, between, unclipped = (float(part[0]) for part in fits[0][:3])
     ends, df = jackknife(*fits, level)
     label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
     if labels:
         label, kept = float(labels[0].within[0]), share(float(labels[0].ratio[0]))
         kept_ends = Interval(*map(share, jackknife(*labels, level)[0]))
-    warned = (CLIPPED,) * (found < 0)
-    warned += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
-    for text in warned:
+    notes = (CLIPPED,) * (unclipped < 0)
+    notes += ("no_noise: all draws of each item are equal: no interval.",) * (within == 0 and not label > 0)
+    for text in notes:
         check.warn(text)
     return VarianceComponents(
         within=within,
         between=between,
         r=quotient(within, between),
         interval=Interval(quotient(1.0, ends.high), quotient(1.0, ends.low)),
-        icc=share(max(found, 0.0)),
+        icc=share(max(unclipped, 0.0)),
         icc_interval=Interval(*map(share, ends)),
         label=label,
         share=1 - kept,
         share_interval=Interval(1 - kept_ends.high, 1 - kept_ends.low),
         r_label=quotient(within + label, between),
         confidence_level=level,
-        clipped=found < 0,
+        clipped=unclipped < 0,
         df=df,
         n=int(used.sum()),
         n_dropped=int((~used).sum()),
         n_groups=len(fits[1].ratio),
-        warnings=warned,
+        warnings=notes,
         **made,
     )

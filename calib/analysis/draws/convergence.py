@@ -121,28 +121,23 @@ class Convergence(WithCoefficient, Result):
     def __str__(self) -> str:
         exact = self.reference == "exact"
         # where all draws are the reference, means of most of them are near it by themselves
-        told = [i for i, n in enumerate(self.sizes) if exact or 2 * n <= self.n_draws]
-        to, near = "the exact expectation" if exact else f"the mean of all {self.n_draws}", ""
-        if told:
-            last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[told[-1]], self.sizes[told[0]]))
-            near = f"the mean of {last} is {short(self.rmse[told[-1]])} points (RMSE) from {to}"
-            near += f", of {first} {short(self.rmse[told[0]])}" * (len(told) > 1)
+        places = [i for i, n in enumerate(self.sizes) if exact or 2 * n <= self.n_draws]
+        to, near = "the exact expectation" if exact else f"the mean of all {self.n_draws}", []
+        if places:
+            last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[places[-1]], self.sizes[places[0]]))
+            text = f"the mean of {last} is {short(self.rmse[places[-1]])} points (RMSE) from {to}"
+            near = [text + f", of {first} {short(self.rmse[places[0]])}" * (len(places) > 1)]
         if not exact:
-            near += (
-                "; " * bool(near)
-                + f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)"
-            )
-        return f"{near}{self._with_people(told)}; r = {short(self.r)}"
-
-    def _with_people(self, told: list[int]) -> str:
-        if not np.isfinite(self.human_reference):
-            return ""
-        if self.reference == "exact":
-            return f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
-        parts = [f"{short(self.human[told[-1]])} of {self.sizes[told[-1]]}"] if told else []
-        parts += [f"{short(self.human_reference)} of all {self.n_draws}"]
-        parts += [f"about {short(self.human_limit)} of endless draws"] if np.isfinite(self.human_limit) else []
-        return f"; agreement with people {', '.join(parts)}"
+            near.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
+        people = ""
+        if np.isfinite(self.human_reference) and exact:
+            people = f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
+        elif np.isfinite(self.human_reference):
+            parts = [f"{short(self.human[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
+            parts += [f"{short(self.human_reference)} of all {self.n_draws}"]
+            parts += [f"about {short(self.human_limit)} of endless draws"] if np.isfinite(self.human_limit) else []
+            people = f"; agreement with people {', '.join(parts)}"
+        return f"{'; '.join(near)}{people}; r = {short(self.r)}"
 
 
 _NEAR_REFERENCE = ("rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted")
@@ -205,10 +200,6 @@ def convergence(
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
 
-    Returns
-    -------
-    Convergence
-
     Raises
     ------
     ValueError
@@ -237,7 +228,8 @@ def convergence(
     kind = named_coefficient(method or "spearman", coefficient, OF_ONE_SAMPLE)
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
-    wanted = _wanted_sizes(sizes, draws.shape[1])
+    k = draws.shape[1]
+    sizes = _checked_sizes(sizes, k)
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
@@ -245,28 +237,24 @@ def convergence(
         refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
     check.same_length(samples=draws, exact=target, human=people, groups=owners)
-    if exact is not None:  # what has no reference says nothing about the distance from it
-        known = np.isfinite(target)
-        draws, whole, target, people = (part[known] for part in (draws, whole, target, people))
-        owners = owners[known]
+    if exact is not None:
+        kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
+        draws, whole, target, people = (part[kept] for part in (draws, whole, target, people))
+        owners = owners[kept]
         _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
-    errors = [_squared_errors(draws, whole, target, n) for n in wanted]
+    errors = [_squared_errors(draws, whole, target, n) for n in sizes]
     spans = [_root_interval(q, owners, level) for q in errors]
-    curves = subset_correlations(draws, wanted, (target, people), kind, n_subsets, owners, np.random.default_rng(rng))
+    curves = subset_correlations(draws, sizes, (target, people), kind, n_subsets, owners, np.random.default_rng(rng))
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_people(target, people, kind, owners)
-    noise = np.array([_noise_of_means(draws, n) for n in wanted])
-    of_all = _noise_of_means(draws, draws.shape[1])
+    noise, of_all = np.array([_noise_of_means(draws, n) for n in sizes]), _noise_of_means(draws, k)
     left = 0.0 if exact is not None else of_all
-    law, endless = np.full(len(wanted), np.nan), 1.0 if exact is not None else math.nan
-    if kind == "pearson":  # both have some variances of one draw in them
-        endless = math.sqrt((parts.icc + (1 - parts.icc) * left) / parts.icc) if parts.icc > 0 else math.nan
-        law = np.sqrt((parts.icc + (1 - parts.icc) * left) / (parts.icc + (1 - parts.icc) * noise))
+    law, endless = _law(kind, parts.icc, noise, left)
     return Convergence(
-        sizes=wanted,
+        sizes=sizes,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
         rmse_low=tuple(span.low for span in spans),
         rmse_high=tuple(span.high for span in spans),
@@ -282,14 +270,14 @@ def convergence(
         human_reference=limit.value,
         human_interval=limit.interval(kind, level),
         human_limit=limit.value * endless,
-        entropy=_mean_entropies(draws, wanted),
+        entropy=_mean_entropies(draws, sizes),
         reference="all draws" if exact is None else "exact",
         coefficient=kind,
         within=parts.within,
         r=parts.r,
         r_interval=parts.interval,
         n=len(draws),
-        n_draws=draws.shape[1],
+        n_draws=k,
         n_unread=int(np.isnan(draws).sum()),
         n_groups=None if groups is None else len(np.unique(owners)),
         n_subsets=n_subsets,
@@ -298,24 +286,28 @@ def convergence(
     )
 
 
-def _enough_draws(draws: Floats, given: str = "`samples`") -> Floats:
+def _enough_draws(draws: Floats, names: str = "`samples`") -> Floats:
     if min(draws.shape) < 2:
-        raise ValueError(f"{given} must have two items and two draws at least, but got shape {draws.shape}.")
+        raise ValueError(f"{names} must have two items and two draws at least, but got shape {draws.shape}.")
     if np.isfinite(draws).any(axis=1).sum() < 2:
-        raise ValueError(f"{given} must have a readable draw for two items at least.")
+        raise ValueError(f"{names} must have a readable draw for two items at least.")
     return draws
 
 
-def _wanted_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
+def _checked_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
     if sizes is None:
-        return tuple(dict.fromkeys([n for n in SIZES if n < k] + [k])) if k <= SIZES[-1] else SIZES
-    wrong = [n for n in sizes if not 1 <= int(n) <= k or int(n) != n]
-    if wrong or not len(sizes):
+        return (*(n for n in SIZES if n < k), k) if k <= SIZES[-1] else SIZES
+    if not len(sizes) or any(not 1 <= int(n) <= k or int(n) != n for n in sizes):
         raise ArgumentError("sizes", f"must be whole numbers from 1 to {k} (the draws there are)", f"got {list(sizes)}")
     return tuple(int(n) for n in sizes)
 
 
-# --- distance from the reference: exact over all subsets --------------------------------------------------------
+def _law(kind: str, icc: float, noise: Floats, left: float) -> tuple[Floats, float]:
+    """What means of draws, and endless draws, have of the reference's correlation, by their variances of one draw."""
+    if kind != "pearson":
+        return np.full(len(noise), np.nan), math.nan if left else 1.0
+    endless = math.sqrt((icc + (1 - icc) * left) / icc) if icc > 0 else math.nan
+    return np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)), endless
 
 
 def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
@@ -345,13 +337,13 @@ def _mean_inverse(read: Codes, k: int, size: int) -> Floats:
 
 def _root_interval(squares: Floats, owners: Codes, level: float) -> Interval:
     """Of the root of a mean of squares that differ from item to item, on the scale of the logarithm."""
-    there = np.isfinite(squares)
-    mean = float(np.mean(squares[there]))
-    units = np.bincount(owners[there], squares[there] - mean)[np.bincount(owners[there]) > 0]
+    owners, squares = owners[np.isfinite(squares)], squares[np.isfinite(squares)]
+    mean = float(np.mean(squares))
+    units = np.bincount(owners, squares - mean)[np.bincount(owners) > 0]
     g = len(units)
     if not mean > 0 or g < 2:
         return Interval(math.sqrt(mean), math.sqrt(mean)) if mean == 0 else Interval(math.nan, math.nan)
-    error = math.sqrt(g / (g - 1) * float(matrix_product(units, units))) / there.sum() / mean
+    error = math.sqrt(g / (g - 1) * float(matrix_product(units, units))) / len(squares) / mean
     reach = two_sided(g - 1, level) * error
     return Interval(math.sqrt(mean * math.exp(-reach)), math.sqrt(mean * math.exp(min(reach, 700.0))))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS
 from calib.analysis.draws.convergence import Convergence
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.stats import VarianceComponents, attenuation, precision_gain
 from calib.table import figure
 from calib.table.results import Results
@@ -44,9 +44,6 @@ def _reference(result: Convergence) -> str:
     return "the exact expectation" if result.reference == "exact" else "the mean of all draws"
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------
-
-
 def convergence(
     results: Results[Any] | Convergence, *, show: str = "error", cost: float | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -55,17 +52,11 @@ def convergence(
     Parameters
     ----------
     show : {"error", "human"}, default "error"
-        Of N-draw means as points with their intervals, and what is predicted as a line: the distance
-        (RMSE) from the reference, and where that is the mean of all draws, dotted, the distance from the
-        mean of endless draws; or the correlation with people (predicted for Pearson's
-        coefficient alone), the reference's own as a dashed line.
+        Of N-draw means as points with their intervals, and what is predicted as a line: the distance (RMSE) from the
+        reference, and where that is the mean of all draws, dotted, the distance from the mean of endless draws; or the
+        correlation with people (predicted for Pearson's coefficient alone), the reference's own as a dashed line.
     cost : float, optional
         Price of one draw, in money or tokens: a second axis on top shows the cost per item.
-
-    Raises
-    ------
-    ValueError
-        If `show` is another word, `cost` is not above 0, or there are no human scores to show.
 
     Examples
     --------
@@ -90,12 +81,14 @@ def convergence(
         shift = 1.03 ** (place - (len(pairs) - 1) / 2)
         style = figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place))
         _draws_curve(drawn, result, style, shift, show)
-    found = [r for _, r in pairs]
-    _draws_axis(drawn, found, show)
     fact = (error_fact if show == "error" else people_fact)(Results.of(pairs))
-    handles = _draws_handles(drawn, found, show)
+    handles = _draws_frame(drawn, [r for _, r in pairs], show)
     if cost is not None:
-        _cost_axis(drawn, cost)
+        ticks, scales = drawn.get_xticks(), (partial(np.multiply, cost), partial(np.multiply, 1 / cost))
+        above = drawn.secondary_xaxis("top", functions=scales)
+        above.set_xticks([n * cost for n in ticks], [f"{n * cost:.3g}" for n in ticks])
+        above.set_xticks([], minor=True)
+        above.set_xlabel("cost per item")
         drawn.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
         figure.say_title(drawn, title_of(facts, names), fact)
     else:
@@ -104,73 +97,55 @@ def convergence(
 
 
 def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: float, show: str) -> None:
+    n, exact = np.geomspace(min(result.sizes), max(result.sizes), 200), result.reference == "exact"
+    line: dict[str, Any] = {"color": style.colour, "linewidth": 1.2}
+    sizes = np.array(result.sizes, dtype=float)
     if show == "human":
         ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
-    n, name = np.geomspace(min(result.sizes), max(result.sizes), 200), "rmse" if show == "error" else show
-    if (law := (_error_law if show == "error" else _human_law)(result, n)) is not None:
-        ax.plot(n, law, color=style.colour, linewidth=1.2)
+        if _has_law(result):
+            kept = 1.0 if exact else attenuation(result.r, result.n_draws)
+            ax.plot(n, result.human_reference * (attenuation(result.r, n) / kept), **line)
+    else:
+        spared = 0.0 if exact else 1 / result.n_draws
+        first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
+        if first > 0:
+            ax.plot(n, result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first), **line)
+        if not exact:
+            ax.plot(n, result.rmse_of_all * np.sqrt(result.n_draws / n), linestyle=":", **line)
+            sizes[sizes == result.n_draws] = np.nan  # all draws beside themselves
+    name = "rmse" if show == "error" else show
     values, low, high = (getattr(result, f"{name}{end}") for end in ("", "_low", "_high"))
-    sizes = np.array(result.sizes, dtype=float)
-    if show == "error" and result.reference != "exact":
-        ax.plot(n, result.rmse_of_all * np.sqrt(result.n_draws / n), color=style.colour, linewidth=1.2, linestyle=":")
-        sizes[sizes == result.n_draws] = np.nan  # all draws beside themselves
     ax.vlines(shift * sizes, low, high, colors=style.colour, linewidth=1, alpha=0.7)
     ax.plot(shift * sizes, values, style.marker, color=style.colour, markersize=4.5, label=style.words)
-
-
-def _error_law(result: Convergence, n: Floats) -> Floats | None:
-    spared = 0.0 if result.reference == "exact" else 1 / result.n_draws
-    first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
-    return result.rmse_predicted[0] * np.sqrt(np.maximum(1 / n - spared, 0.0) / first) if first > 0 else None
-
-
-def _human_law(result: Convergence, n: Floats) -> Floats | None:
-    if not _has_law(result):
-        return None
-    kept = 1.0 if result.reference == "exact" else attenuation(result.r, result.n_draws)
-    return result.human_reference * (attenuation(result.r, n) / kept)
 
 
 def _has_law(result: Convergence) -> bool:
     return all(map(math.isfinite, (result.r, *result.human_predicted)))
 
 
-def _draws_axis(ax: Axes, results: Sequence[Convergence], show: str) -> None:
+def _draws_frame(ax: Axes, results: Sequence[Convergence], show: str) -> list[Any]:
+    """Axes and their words, and what stands in the legend."""
     figure.log_ticks(ax, sorted({size for r in results for size in r.sizes}))
-    ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
-    exact = dict.fromkeys(r.reference == "exact" for r in results)
-    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
-    if show == "error":
-        ax.set_ylabel(f"RMSE from {reference} (score points)")
-        ax.set_ylim(bottom=0)
-    else:
-        ax.set_ylabel(f"{' or '.join(dict.fromkeys(COEFFICIENTS[r.coefficient] for r in results))} with people")
     figure.plain_frame(ax)
-
-
-def _draws_handles(ax: Axes, results: Sequence[Convergence], show: str) -> list[Any]:
-    exact = dict.fromkeys(r.reference == "exact" for r in results)
-    reference = " or ".join("the exact expectation" if known else "the mean of all draws" for known in exact)
+    ax.set_xlabel(f"draws per item, N   (n = {span_of([r.n for r in results])} items)")
+    reference = " or ".join(dict.fromkeys(_reference(r) for r in results))
     handles = [handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True) if label]
     units = " or ".join(dict.fromkeys("groups" if r.n_groups else "items" for r in results))
     levels = ", ".join(f"{100 * level:g}" for level in sorted({r.confidence_level for r in results}))
     grey = partial(figure.handle, color=figure.GREY)
     handles.append(grey(f"measured, {levels} % CI over {units}", linewidth=1, marker="o", markersize=4.5))
-    if show == "human":
+    if show == "error":
+        ax.set_ylabel(f"RMSE from {reference} (score points)")
+        ax.set_ylim(bottom=0)
+        handles.append(grey("predicted from the variance of a draw", linewidth=1.2))
+        if any(r.reference != "exact" for r in results):
+            handles.append(grey("from the mean of endless draws, extrapolated", linewidth=1.2, linestyle=":"))
+    else:
+        ax.set_ylabel(f"{' or '.join(dict.fromkeys(COEFFICIENTS[r.coefficient] for r in results))} with people")
         handles.append(grey(f"{reference} itself", linewidth=1, linestyle="--"))
-    if show == "error" or any(map(_has_law, results)):
-        law = "the variance of a draw" if show == "error" else "the reference and r"
-        handles.append(grey(f"predicted from {law}", linewidth=1.2))
-    if show == "error" and any(r.reference != "exact" for r in results):
-        handles.append(grey("from the mean of endless draws, extrapolated", linewidth=1.2, linestyle=":"))
+        if any(map(_has_law, results)):
+            handles.append(grey("predicted from the reference and r", linewidth=1.2))
     return handles
-
-
-def _cost_axis(ax: Axes, cost: float) -> None:
-    above = ax.secondary_xaxis("top", functions=(partial(np.multiply, cost), partial(np.multiply, 1 / cost)))
-    above.set_xticks([n * cost for n in ax.get_xticks()], [f"{n * cost:.3g}" for n in ax.get_xticks()])
-    above.set_xticks([], minor=True)
-    above.set_xlabel("cost per item")
 
 
 _RATIOS = {0.04: "current judges\non absolute scores", 0.5: "", 1.5: "", 5.7: "", 20.0: ""}
@@ -192,38 +167,32 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
     first = results[0] if isinstance(results, Results) and len(results) else results
     kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
     pairs = [] if results is None else figure.checked_pairs([results], kind)
-    drawn, n = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200)
-    _gain_frame(drawn, n)
+    drawn, n, height = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200), math.inf
+    for r, who in _RATIOS.items():
+        values = precision_gain(r, n)
+        drawn.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
+        height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
+        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
+        drawn.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
+    figure.log_ticks(drawn, (1, 2, 3, 5, 10, _MOST_DRAWS))
+    drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
+    drawn.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    drawn.set_ylabel("share of the possible gain\nin precision that N draws recover")
+    figure.plain_frame(drawn)
     facts = [label for label, _ in pairs]
     names = telling(facts)
-    known = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
-    for place, (label, result) in enumerate(known):
+    noisy = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
+    for place, (label, result) in enumerate(noisy):
         colour, marker = figure.look_of(place)
         words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
-    if known:
-        drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(known) // 12)
-    half = number_span([100 * float(precision_gain(r.r, 5)) for _, r in known])
-    fact = f"5 draws recover {half} % of the possible gain" if known else ""
+    if noisy:
+        drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(noisy) // 12)
+    half = number_span([100 * float(precision_gain(r.r, 5)) for _, r in noisy])
+    fact = f"5 draws recover {half} % of the possible gain" if noisy else ""
     figure.say_title(drawn, title_of(facts, names) if facts else "", fact)
     return drawn
-
-
-def _gain_frame(ax: Axes, n: Floats) -> None:
-    """Axes, and the curves of given ratios."""
-    height = math.inf
-    for r, who in _RATIOS.items():
-        values = precision_gain(r, n)
-        ax.plot(n, values, color="#9A9A9A", linewidth=0.9, zorder=1.5)
-        height = min(float(values[-1]), height - 0.055)  # names that do not run into each other
-        where, words = "bottom" if who else "center", f"r = {r:g}" + f", {who}" * bool(who)
-        ax.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
-    figure.log_ticks(ax, (1, 2, 3, 5, 10, _MOST_DRAWS))
-    ax.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
-    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    ax.set_ylabel("share of the possible gain\nin precision that N draws recover")
-    figure.plain_frame(ax)
 
 
 def convergence_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

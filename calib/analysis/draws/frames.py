@@ -56,11 +56,6 @@ def convergence(
     Results
         Labelled by criterion, rater, prompt, method, temperature and `n_unmatched` (left out: no exact score).
 
-    Raises
-    ------
-    TableError
-        If there are no draws, `exact` or `human` do not cover them, or `exact` does not estimate the same.
-
     Notes
     -----
     Samples at temperature 1 have the expectation of the token probabilities only where the label comes first. After
@@ -92,8 +87,12 @@ def convergence(
         owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
             result = stats.convergence(kept.to_numpy(), exact=exact_kept, human=human_kept, groups=owners, **options)
-        against = {"reference": _reference_in_words(target, label)} if unlike and target is not None else {}
-        return against | {"n_unmatched": len(draws) - len(kept)}, result
+        counts: dict[str, Any] = {"n_unmatched": len(draws) - len(kept)}
+        if unlike and target is not None:
+            of = target.under(label, "criterion", "rater")
+            kinds = {(str(m), str(p), t) for m, p, t in zip(of["method"], of["prompt"], of["temperature"], strict=True)}
+            counts = {"reference": "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))} | counts
+        return counts, result
 
     return each_slice(sampled, SAMPLED, curve, "sampled")
 
@@ -104,8 +103,8 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
         return None
     for table in (side.frame for side in tables if side is not None):
         if groups in table:
-            known = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
-            if (owners := known.reindex(items)).notna().all():
+            of_items = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
+            if (owners := of_items.reindex(items)).notna().all():
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
         rule = "must be a column of {0} or {1} without gaps"
@@ -115,34 +114,23 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
 
 def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
+    """What the means of the samples are compared with, if they have the same target."""
     if unlike:
         return exact.score_by_item(label, "criterion", "rater")
     names = ("criterion", "rater", "prompt")
-    found = exact.score_by_item(label, *names)
-    if why := _why_unlike(exact.under(label, *names), label["temperature"]):
+    scores, rows, drawn_at = exact.score_by_item(label, *names), exact.under(label, *names), label["temperature"]
+    others = rows.loc[rows["method"] != "logprob", "temperature"].dropna()
+    samples, why = f"the samples were drawn at temperature {drawn_at:g}", ""
+    if not math.isnan(drawn_at) and drawn_at != 1 and (rows["method"] != "sample").any():
+        why = f"{samples}, token probabilities are those of temperature 1"
+    elif not math.isnan(drawn_at) and (others != drawn_at).any():
+        why = f"{samples}, the reference at {others[others != drawn_at].iloc[0]:g}"
+    elif ((rows["method"] == "chain") & (rows["n"] < 2)).any():
+        why = "after one chain of reasoning it is the expectation given that chain; read several"
+    if why:
         rule = "must estimate what the samples do ({0} compares anyway)"
         raise TableArgumentError("exact", rule, why, mentions=("unlike",))
-    return found
-
-
-def _why_unlike(rows: pd.DataFrame, drawn_at: float) -> str:
-    """Why these scores of the same prompt have another target than samples at a temperature; empty if not."""
-    known = not math.isnan(drawn_at)
-    samples = f"the samples were drawn at temperature {drawn_at:g}"
-    if known and drawn_at != 1 and (rows["method"] != "sample").any():
-        return f"{samples}, token probabilities are those of temperature 1"
-    others = rows.loc[rows["method"] != "logprob", "temperature"].dropna()
-    if known and (others != drawn_at).any():
-        return f"{samples}, the reference at {others[others != drawn_at].iloc[0]:g}"
-    if ((rows["method"] == "chain") & (rows["n"] < 2)).any():
-        return "after one chain of reasoning it is the expectation given that chain; read several"
-    return ""
-
-
-def _reference_in_words(exact: Checked, label: dict[str, Any]) -> str:
-    rows = exact.under(label, "criterion", "rater")
-    kinds = {(str(m), str(p), t) for m, p, t in zip(rows["method"], rows["prompt"], rows["temperature"], strict=True)}
-    return "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
+    return scores
 
 
 def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
@@ -158,13 +146,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     Returns
     -------
     Results
-        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are
-        enough.
-
-    Raises
-    ------
-    TableError
-        If there are neither draws nor probabilities.
+        Of `calib.stats.variance_components`: with `r` `calib.stats.draws_needed` says how many draws are enough.
 
     Examples
     --------
@@ -178,20 +160,16 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     as_typed(variance_components, locals())
 
     def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
+        method = label["method"]
         with in_the_names_of(label, samples="ratings", variances="ratings"):
-            read = _draws_or_moments(rows, label["method"])
-            return {}, stats.variance_components(*read, confidence_level=confidence_level)
+            if method == "sample":
+                return {}, stats.variance_components(draws_by_item(rows), confidence_level=confidence_level)
+            # expectation and variance of each item's score, or of the label after each of its chains
+            weights, levels = weights_by_level(rows, ["item", "run", "draw"] if method == "chain" else ["item"])
+            moments: list[Any] = [read(weights, levels) for read in (stats.expectation, stats.variance)]
+            if method == "chain":
+                items = weights.index.get_level_values("item")
+                moments = [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
+            return {}, stats.variance_components(*moments, confidence_level=confidence_level)
 
     return each_slice(ratings, _READ, components)
-
-
-def _draws_or_moments(rows: pd.DataFrame, method: str) -> list[Any]:
-    """Draws by item; or expectation and variance of each item's score, or of the label after each of its chains."""
-    if method == "sample":
-        return [draws_by_item(rows)]
-    weights, levels = weights_by_level(rows, ["item", "run", "draw"] if method == "chain" else ["item"])
-    moments = [read(weights, levels) for read in (stats.expectation, stats.variance)]
-    if method == "logprob":
-        return moments
-    items = weights.index.get_level_values("item")
-    return [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]

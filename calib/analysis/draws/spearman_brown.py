@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 
-TOLERANCE = 1e-9  # what is taken for rounding error
-
 
 def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     r"""Reliability of the mean of n draws from that of one.
@@ -22,15 +20,6 @@ def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:
     ----------
     icc, n : array_like
         Reliability of a single draw, 0 to 1; draws. They broadcast together.
-
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `icc` is not from 0 to 1 or `n` is not above 0.
 
     References
     ----------
@@ -57,15 +46,6 @@ def attenuation(r: ArrayLike, n: ArrayLike) -> Floats:
     r, n : array_like
         Within-item over between-item variance of a single draw; draws. They broadcast together.
 
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or `n` is not above 0.
-
     References
     ----------
     Spearman (1904), American Journal of Psychology 15:72-101, for the correction that this inverts.
@@ -91,15 +71,6 @@ def precision_gain(r: ArrayLike, n: ArrayLike) -> Floats:
     r, n : array_like
         As for `attenuation`; `n` at least 1.
 
-    Returns
-    -------
-    ndarray
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or `n` below 1.
-
     Examples
     --------
     >>> precision_gain([0.5, 1.5, 5.71, 11.25, 20], 20).round(3)
@@ -119,17 +90,8 @@ def draws_needed(r: float, target: float) -> int:
     Parameters
     ----------
     r, target : float
-        Within-item over between-item variance of a single draw; q, between 0 and 1.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If `r` is negative or infinite (then no number of draws is enough), or `target` is not between 0 and 1.
+        Within-item over between-item variance of a single draw (of an infinite one no number of draws is enough); q,
+        between 0 and 1.
 
     Examples
     --------
@@ -140,7 +102,8 @@ def draws_needed(r: float, target: float) -> int:
     noise = float(_checked_ratio(r))
     if not math.isfinite(noise):
         raise ArgumentError("r", "must be finite", f"got {r!r}: no number of draws is enough")
-    return max(1, int(rounded_up(noise * share**2 / (1 - share**2))))
+    # a hair above a whole number is rounding error
+    return max(1, math.ceil(noise * share**2 / (1 - share**2) * (1 - 1e-9)))
 
 
 def _checked_ratio(r: ArrayLike) -> Floats:
@@ -155,8 +118,3 @@ def _checked_draws(n: ArrayLike, least: int = 0) -> Floats:
     if not ((value >= least) & (value > 0)).all():
         raise ArgumentError("n", f"must be at least {least}" if least else "must be above 0", f"got {n!r}")
     return value
-
-
-def rounded_up(value: ArrayLike) -> Floats:
-    """Rounded up, but for a hair above a whole number, which is rounding error."""
-    return np.asarray(np.ceil(np.asarray(value) * (1 - TOLERANCE)))

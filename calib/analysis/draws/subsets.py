@@ -48,18 +48,18 @@ def subset_correlations(
     rng: np.random.Generator,
 ) -> list[tuple[float, MeanCorrelation]]:
     """For each N the mean correlation of random N-draw means with the reference, and with people."""
-    found: list[list[Floats]] = [[] for _ in sizes]
+    correlations: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
-    others = [_others_of(y) for y in against]
+    others = [_coded(y) for y in against]
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in progress(range(0, n_subsets, step), "subsets"):
         means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
         for place, (levels, codes) in enumerate(means):
-            found[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in others]))
+            correlations[place].append(np.array([_row_correlations(levels, codes, y, kind) for y in others]))
             if not start:
-                first.append(_influences(levels, codes[:_FOR_SPREAD], against[1], kind))
+                first.append(_influences(levels, codes[:_FOR_SPREAD], others[1], kind))
     # over the subsets in which they are defined
-    both = [row_means(np.concatenate(parts, axis=1)).tolist() for parts in found]
+    both = [row_means(np.concatenate(parts, axis=1)).tolist() for parts in correlations]
     return [(near, _with_variance(toward, each, owners)) for (near, toward), each in zip(both, first, strict=True)]
 
 
@@ -67,13 +67,18 @@ def _drawn_means(
     draws: Floats, sizes: tuple[int, ...], n_subsets: int, rng: np.random.Generator
 ) -> Iterator[tuple[Floats, Codes]]:
     """Means of the first N of the draws in random order, for each N: their levels and which, -1 for none."""
-    start, step = _steps_of_scale(draws)
     read = np.isfinite(draws)
+    scale = np.unique(draws[read])
+    start, step = float(scale[0]), 1.0
+    if len(scale) > 1:  # a step of 0 where the draws are on no scale
+        places = (scale - start) / float(np.diff(scale).min())
+        even = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
+        step = float(np.diff(scale).min()) if even else 0.0
     steps = np.where(read, np.round((np.nan_to_num(draws) - start) / step), -1) if step else draws
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
     shuffled = rng.permuted(rows, axis=2)
     if not step:
-        yield from (_coded_means(row_means(shuffled[:, :, :size])) for size in sizes)
+        yield from (_coded(settled(row_means(shuffled[:, :, :size]))) for size in sizes)
         return
     # draw by draw, which is quick where the draws of one place lie side by side, and each is added once
     places, whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
@@ -88,17 +93,6 @@ def _drawn_means(
     yield from map(sums.__getitem__, sizes)
 
 
-def _steps_of_scale(draws: Floats) -> tuple[float, float]:
-    """Start and step of the scale that all draws are on; a step of 0 where there is none."""
-    levels = np.unique(draws[np.isfinite(draws)])
-    if len(levels) < 2:
-        return float(levels[0]), 1.0
-    step = float(np.diff(levels).min())
-    places = (levels - levels[0]) / step
-    whole = bool((np.abs(places - np.round(places)) < 1e-9).all()) and places[-1] < 1000
-    return float(levels[0]), step if whole else 0.0
-
-
 def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
     """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
     width = int(total.max()) + 1
@@ -111,19 +105,15 @@ def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[F
     return start + step * levels, table[pairs]
 
 
-def _coded_means(means: Floats) -> tuple[Floats, Codes]:
-    there = np.isfinite(means)
-    levels, place = np.unique(settled(means)[there], return_inverse=True)
-    codes = np.full(means.shape, -1)
-    codes[there] = place.reshape(-1)
+Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
+
+
+def _coded(scores: Floats) -> Coded:
+    read = np.isfinite(scores)
+    levels, place = np.unique(scores[read], return_inverse=True)
+    codes = np.full(scores.shape, -1)
+    codes[read] = place.reshape(-1)
     return levels, codes
-
-
-class _Others(NamedTuple):
-    """Other scores as levels and which, -1 for none: they are the same beside every subset."""
-
-    levels: Floats
-    codes: Codes
 
 
 def _of_levels(kind: str) -> bool:
@@ -131,35 +121,28 @@ def _of_levels(kind: str) -> bool:
     return kind == "spearman" or kind in PAIR_SUMS
 
 
-def _others_of(y: Floats) -> _Others:
-    known = np.isfinite(y)
-    levels, place = np.unique(y[known], return_inverse=True)
-    codes = np.full(len(y), -1)
-    codes[known] = place.reshape(-1)
-    return _Others(levels, codes)
-
-
-def _dense_correlations(levels: Floats, codes: Codes, y: _Others, kind: str) -> Floats:
+def _dense_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """The same where there are fewer pairs of levels than items: what is counted is the table of levels."""
-    wide = len(y.levels) + 1
+    others, theirs = y
+    wide = len(others) + 1
     size = (len(levels) + 1) * wide  # with a row and a column for none
     counts = np.empty((len(codes), size), dtype=np.int64)
     for row, mine in zip(counts, codes, strict=True):
-        row[:] = np.bincount((mine + 1) * wide + (y.codes + 1), minlength=size)
+        row[:] = np.bincount((mine + 1) * wide + (theirs + 1), minlength=size)
     table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
     used = np.flatnonzero(table.any(axis=0))
-    x, z = levels[used // (wide - 1)], y.levels[used % (wide - 1)]
+    x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
     return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
 
 
-def _row_correlations(levels: Floats, codes: Codes, y: _Others, kind: str) -> Floats:
+def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
-    if not len(y.levels):
+    others, theirs = y
+    if not len(others):
         return np.full(len(codes), np.nan)
-    others, known = y.levels, y.codes >= 0
     if len(levels) * len(others) * len(codes) <= codes.size:
         return _dense_correlations(levels, codes, y, kind)
-    mine, second = codes[:, known], y.codes[known]
+    mine, second = codes[:, theirs >= 0], theirs[theirs >= 0]
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:
         used, cells = np.unique(pairs, return_inverse=True)
@@ -178,17 +161,16 @@ def _row_correlations(levels: Floats, codes: Codes, y: _Others, kind: str) -> Fl
     return coefficients.weighted_correlation(x, z, counts[:, real].astype(float), kind)
 
 
-def _influences(levels: Floats, codes: Codes, people: Floats, kind: str) -> Floats:
+def _influences(levels: Floats, codes: Codes, people: Coded, kind: str) -> Floats:
     """What each item adds to the error of the correlation with people, in each of some subsets: (subsets, n)."""
-    out = np.zeros(codes.shape)
-    theirs = _others_of(people)
+    out, (scores, theirs) = np.zeros(codes.shape), people
     for row, place in zip(out, codes, strict=True):
-        used = np.flatnonzero((place >= 0) & np.isfinite(people))
+        used = np.flatnonzero((place >= 0) & (theirs >= 0))
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
-        x, y = levels[place[used]], people[used]
+        x, y = levels[place[used]], scores[theirs[used]]
         if _of_levels(kind):
-            x, y = place[used].astype(float), theirs.codes[used].astype(float)
+            x, y = place[used].astype(float), theirs[used].astype(float)
         without = leave_out(x, y, np.arange(len(used)), kind)
         row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)
     return out
@@ -208,6 +190,6 @@ def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorre
 
 
 def correlation_with_people(target: Floats, people: Floats, kind: str, owners: Codes) -> MeanCorrelation:
-    levels, codes = _coded_means(target[None, :])
-    value = float(_row_correlations(levels, codes, _others_of(people), kind)[0])
-    return _with_variance(value, _influences(levels, codes, people, kind), owners)
+    (levels, codes), theirs = _coded(settled(target[None, :])), _coded(people)
+    value = float(_row_correlations(levels, codes, theirs, kind)[0])
+    return _with_variance(value, _influences(levels, codes, theirs, kind), owners)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from calib.analysis.pairs.bradley_terry import BradleyTerry
 from calib.analysis.pairs.length_controlled import LengthControlled
-from calib.analysis.pairs.pairwise_agreement import QUANTITIES, PairwiseAgreement
-from calib.analysis.pairs.position_bias import PositionBias
+from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, PositionBias
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
@@ -19,25 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# --- position -------------------------------------------------------------------------------------------------------
-
-
 def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PositionBias]) -> list[str]:
     """Whether the place decides, in a sentence each, and what that does not say."""
-    return each_once(labels, results, lambda result: [_position_sentence(result)])
+    """Whether the place decides, in a sentence each, and what that does not say."""
 
+    def sentence(result: PositionBias) -> list[str]:
+        changed = f"of {result.n} pairs {result.n_first + result.n_second} change the verdict with the order"
+        split = f"{result.n_first} towards what is shown first and {result.n_second} towards what is shown second"
+        counts = f"{changed}, {split} (exact sign test, p = {result.p_value:.2g})"
+        net = f"being shown first moves the share won by {short(result.estimate)}, {_in_brackets(result)}"
+        if result.p_value > 1 - result.confidence_level:
+            return [f"No position bias is shown, which does not show that there is none: {counts}; {net}."]
+        side = "first" if result.n_first > result.n_second else "second"
+        end = "averaging both orders takes it out of win rates, not out of single verdicts"
+        return [f"The judge favours what is shown {side}: {counts}; {net}; {end}."]
 
-def _position_sentence(result: PositionBias) -> str:
-    moved = result.n_first + result.n_second
-    counts = f"of {result.n} pairs {moved} change the verdict with the order"
-    split = f"{result.n_first} towards what is shown first and {result.n_second} towards what is shown second"
-    told = f"{counts}, {split} (exact sign test, p = {result.p_value:.2g})"
-    net = f"being shown first moves the share won by {short(result.estimate)}, {_in_brackets(result)}"
-    if result.p_value > 1 - result.confidence_level:
-        return f"No position bias is shown, which does not show that there is none: {told}; {net}."
-    side = "first" if result.n_first > result.n_second else "second"
-    end = "averaging both orders takes it out of win rates, not out of single verdicts"
-    return f"The judge favours what is shown {side}: {told}; {net}; {end}."
+    return each_once(labels, results, sentence)
 
 
 def _in_brackets(result: Any) -> str:
@@ -46,36 +42,31 @@ def _in_brackets(result: Any) -> str:
 
 def position_fact(results: Results[PositionBias]) -> str:
     """What share of the pairs the order decides."""
+    """What share of the pairs the order decides."""
     moved = [1 - result.consistency for result in results]
-    shown = sum(result.p_value <= 1 - result.confidence_level for result in results)
-    many = f"; a side is favoured by {shown} of {len(results)}" if len(results) > 1 else ""
+    favoured = sum(result.p_value <= 1 - result.confidence_level for result in results)
+    many = f"; a side is favoured by {favoured} of {len(results)}" if len(results) > 1 else ""
     return f"the order changes {_percent(moved)} of the verdicts{many}"
-
-
-# --- agreement with people ------------------------------------------------------------------------------------------
 
 
 def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PairwiseAgreement]) -> list[str]:
     """How far a judge may stand in for people on pairs, in a sentence each."""
-    return each_once(labels, results, lambda result: [_pairwise_sentence(result)])
+    """How far a judge may stand in for people on pairs, in a sentence each."""
 
+    def sentence(result: PairwiseAgreement) -> list[str]:
+        level, decided, kappa = result.confidence_level, result.without_ties, result.kappa
+        same = f"{_percent([result.estimate])} of {result.n} pairs, {bracket(result.interval, level)}"
+        text = f"Judge and people say the same of A, B and tie on {same}"
+        if decided.n:
+            won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
+            text += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
+        if not math.isnan(kappa.estimate):
+            text += f"; beyond chance that is a kappa of {short(kappa.estimate)}, {bracket(kappa.interval, level)}"
+        if result.n_missing:
+            text += f"; {result.n_missing} pairs without a verdict of both were left out"
+        return [f"{text}; it is agreement on single pairs, and does not say that boards of systems agree."]
 
-def _pairwise_sentence(result: PairwiseAgreement) -> str:
-    level = result.confidence_level
-    same = f"{_percent([result.estimate])} of {result.n} pairs, {bracket(result.interval, level)}"
-    told = f"Judge and people say the same of A, B and tie on {same}"
-    decided = result.without_ties
-    if decided.n:
-        won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
-        told += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
-    left = f"; {result.n_missing} pairs without a verdict of both were left out" if result.n_missing else ""
-    chance = "" if math.isnan(result.kappa.estimate) else f"; beyond chance that is a kappa of {_with_bracket(result)}"
-    unlike = "; it is agreement on single pairs, and does not say that boards of systems agree"
-    return f"{told}{chance}{left}{unlike}."
-
-
-def _with_bracket(result: PairwiseAgreement) -> str:
-    return f"{short(result.kappa.estimate)}, {bracket(result.kappa.interval, result.confidence_level)}"
+    return each_once(labels, results, sentence)
 
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
@@ -85,68 +76,62 @@ def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
 
 
-# --- length ---------------------------------------------------------------------------------------------------------
-
-
 def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[LengthControlled]) -> list[str]:
     """How preferences go with length, in a sentence each; without people no bias."""
-    return each_once(labels, results, lambda result: [_length_sentence(result)])
+    """How preferences go with length, in a sentence each; without people no bias."""
 
+    def sentence(result: LengthControlled) -> list[str]:
+        low, high = result.slope_interval
+        goes = "up with" if low > 0 else "down with" if high < 0 else "neither clearly up nor down with"
+        equal = f"{short(result.estimate)}, {_in_brackets(result)}, at equal length"
+        side = min(result.n_longer, result.n_shorter)
+        drawn = any(text.startswith("extrapolated") for text in result.warnings)
+        doubt = f" (drawn out: {side} of {result.n} pairs lie on one side of equal length)" if drawn else ""
+        limit = "an association: longer outputs may be better ones, and only people on the same pairs show a bias"
+        return [f"Preferences go {goes} length: A wins {short(result.win_rate)} as it is and {equal}{doubt}; {limit}."]
 
-def _length_sentence(result: LengthControlled) -> str:
-    low, high = result.slope_interval
-    goes = "up with" if low > 0 else "down with" if high < 0 else "neither clearly up nor down with"
-    rates = f"{short(result.win_rate)} as it is and {short(result.estimate)}, {_in_brackets(result)}, at equal length"
-    side = min(result.n_longer, result.n_shorter)
-    drawn = any(text.startswith("extrapolated") for text in result.warnings)
-    doubt = f" (drawn out: {side} of {result.n} pairs lie on one side of equal length)" if drawn else ""
-    limit = "an association: longer outputs may be better ones, and only people on the same pairs show a bias"
-    return f"Preferences go {goes} length: A wins {rates}{doubt}; {limit}."
+    return each_once(labels, results, sentence)
 
 
 def length_fact(results: Results[LengthControlled]) -> str:
     """Win rates as they are and at equal length."""
-    plain, equal = ([getattr(result, name) for result in results] for name in ("win_rate", "estimate"))
+    """Win rates as they are and at equal length."""
+    plain, equal = [result.win_rate for result in results], [result.estimate for result in results]
     return f"win rate {_percent(plain)}, at equal length {_percent(equal)}"
 
 
 def _percent(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
-    known = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
-    return f"{' to '.join(dict.fromkeys((known[0], known[-1])))} %" if known else "none"
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
+    """A share, or the lowest and the highest of several."""
+    sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
+    return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
 
 
 def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[BradleyTerry]) -> list[str]:
     """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
-    return each_once(labels, results, lambda one: [_board_sentence(one)])
+    """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
 
+    def sentence(one: BradleyTerry) -> list[str]:
+        tops = [visible(name, 40) for name, low in zip(one.system, one.rank_low, strict=True) if low == 1]
+        some = ", ".join(tops[:6]) + (f" and {len(tops) - 6} more" if len(tops) > 6 else "")
+        first = f"{some} is first" if len(tops) == 1 else f"any of {some} may be first"
+        sure = int((one.rank_low == one.rank_high).sum())
+        whose = "These are strengths by these verdicts, whoever gave them."
+        if one.estimator == "ppi":
+            narrow = (
+                "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
+            )
+            whose = (
+                f"These are people's strengths, from their verdicts on {one.n_gold} of {one.n} battles and the judge's "
+                f"on all{narrow}, if people's are a random part."
+            )
+        return [
+            f"At {100 * one.confidence_level:g} % for all ranks at once {first}; of {len(one.system)} systems {sure} "
+            f"have a rank that is sure. {whose} Two systems whose sets of ranks overlap are not to be called better "
+            "and worse."
+        ]
 
-def _board_sentence(one: BradleyTerry) -> str:
-    level = f"{100 * one.confidence_level:g} %"
-    tops = [visible(name, 40) for name, low in zip(one.system, one.rank_low, strict=True) if low == 1]
-    first = f"{tops[0]} is first" if len(tops) == 1 else f"any of {_few_systems(tops)} may be first"
-    sure = int((one.rank_low == one.rank_high).sum())
-    return (
-        f"At {level} for all ranks at once {first}; of {len(one.system)} systems {sure} have a rank that is sure. "
-        f"{_whose_strengths(one)} Two systems whose sets of ranks overlap are not to be called better and worse."
-    )
-
-
-def _whose_strengths(one: BradleyTerry) -> str:
-    if one.estimator != "ppi":
-        return "These are strengths by these verdicts, whoever gave them."
-    narrow = "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
-    return (
-        f"These are people's strengths, from their verdicts on {one.n_gold} of {one.n} battles and the judge's on all"
-        f"{narrow}, if people's are a random part."
-    )
-
-
-def _few_systems(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+    return each_once(labels, results, sentence)
 
 
 def board_fact(results: Results[BradleyTerry]) -> str:
@@ -157,7 +142,7 @@ def board_fact(results: Results[BradleyTerry]) -> str:
     return f"{visible(results[0].system[0], 30)} first" + (f", {tops[0]} may be" if tops[0] > 1 else "")
 
 
-# --- pairs ------------------------------------------------------------------------------------------------------------
+# --- pictures -----------------------------------------------------------------------------------------------------
 
 
 _MOVES = {  # what a pair does when its order is turned, and its colour
@@ -178,13 +163,33 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['to the first', 'same in both orders', 'to the second']
     """
+    """Shares of the pairs whose verdict moves to what is shown first, stays, and moves to what is shown second.
+
+    Examples
+    --------
+    >>> import calib
+    >>> ax = position_bias(calib.stats.position_bias([1, 1, 1, 0, 1] * 4, [1, 0, 0, 0, 1] * 4))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['to the first', 'same in both orders', 'to the second']
+    """
     pairs = figure.checked_pairs([results], PositionBias)
-    facts, found = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, found, unnamed="judge", pitch=1.0)
-    for mark in rows.marks:
-        _stack(rows.ax, rows.heights[mark.place], mark.result)
+    facts, biases = [label for label, _ in pairs], [r for _, r in pairs]
+    rows = figure.rows_of(ax, facts, biases, unnamed="judge", pitch=1.0)
+    for mark in rows.marks:  # one bar of three parts, with their counts in it and the p-value
+        r, left = mark.result, 0.0
+        counts = {"n_first": r.n_first, "same": r.n - r.n_first - r.n_second, "n_second": r.n_second}
+        for name, (_, colour) in _MOVES.items():
+            share, place = counts[name] / r.n, rows.heights[mark.place]
+            rows.ax.barh(place, share, left=left, height=0.55, color=colour, zorder=2)
+            same = name == "same"
+            if share > (0.3 if same else 0.04):
+                text = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 3}
+                ink = figure.ON_LIGHT if same else figure.ON_DARK
+                rows.ax.text(left + share / 2, place, text, color=ink, **look)
+            left += share
     rows.ax.set_xlim(0, 1)
-    n = span_of([r.n for r in found])
+    n = span_of([r.n for r in biases])
     rows.ax.set_xlabel(
         f"share of the verdicts (n = {n} pairs in both orders)\np: exact sign test, first against second"
     )
@@ -192,21 +197,6 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, handles, title, position_fact(Results.of(pairs)), columns=3)
     return figure.finished(rows.ax, ax)
-
-
-def _stack(ax: Axes, height: float, result: PositionBias) -> None:
-    """One bar of three parts, with their counts in it and the p-value."""
-    counts = {"n_first": result.n_first, "n_second": result.n_second}
-    counts["same"] = result.n - sum(counts.values())
-    left = 0.0
-    for name, (_, colour) in _MOVES.items():
-        share = counts[name] / result.n
-        ax.barh(height, share, left=left, height=0.55, color=colour, zorder=2)
-        said = f"{counts[name]}" + f"  (p = {result.p_value:.2g})" * (name == "same")
-        if share > (0.3 if name == "same" else 0.04):
-            ink = figure.ON_LIGHT if name == "same" else figure.ON_DARK
-            ax.text(left + share / 2, height, said, ha="center", va="center", fontsize="small", color=ink, zorder=3)
-        left += share
 
 
 def pairwise_agreement(results: Results[Any] | PairwiseAgreement, *, ax: Axes | None = None) -> Axes:
@@ -220,15 +210,17 @@ def pairwise_agreement(results: Results[Any] | PairwiseAgreement, *, ax: Axes | 
     'the same of A, B and tie'
     """
     pairs = figure.checked_pairs([results], PairwiseAgreement)
-    facts, series, ends, styles = [], [], [], {}
+    facts, series, ends = [], [], []
     for label, result in pairs:
         for name, share in result.shares.items():
             facts.append(dict(label))
             series.append(QUANTITIES[name])
             ends.append(figure.End(share.estimate, share.interval, result.confidence_level))
-    for place, words in enumerate(QUANTITIES.values()):
-        if words in series:
-            styles[words] = figure.Style(words, *figure.look_of(place))
+    styles = {
+        words: figure.Style(words, *figure.look_of(place))
+        for place, words in enumerate(QUANTITIES.values())
+        if words in series
+    }
     rows = figure.rows_of(ax, facts, ends, series, unnamed="judge")
     figure.draw_series(rows, styles)
     figure.zero_line(rows.ax)
@@ -252,11 +244,10 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     pairs = figure.checked_pairs([results], LengthControlled)
     facts, series, ends = [], [], []
     for label, r in pairs:
-        both = zip(_RATES, ((r.win_rate, r.win_rate_interval), (r.estimate, r.interval)), strict=True)
-        for name, (rate, interval) in both:
-            facts.append(dict(label))
-            series.append(name)
-            ends.append(figure.End(rate, interval, r.confidence_level))
+        facts += [dict(label), dict(label)]
+        series += [*_RATES]
+        ends.append(figure.End(r.win_rate, r.win_rate_interval, r.confidence_level))
+        ends.append(figure.End(r.estimate, r.interval, r.confidence_level))
     rows = figure.rows_of(ax, facts, ends, series, unnamed="judge")
     styles = {name: figure.Style(name, *look) for name, look in _RATES.items()}
     figure.draw_series(rows, styles)
@@ -266,9 +257,6 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     title = title_of(facts, rows.names)
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, length_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
 
 
 def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None) -> Axes:
@@ -285,29 +273,22 @@ def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None)
     """
     pairs = figure.checked_pairs([results], BradleyTerry)
     names = told_apart([label for label, _ in pairs])
-    facts, ends, series = [], [], []
-    for name, (_, one) in zip(names, pairs, strict=True):
+    facts, ends, series, styles = [], [], [], {}
+    for place, (name, (_, one)) in enumerate(zip(names, pairs, strict=True)):
+        gold = f", people on {one.n_gold}" if one.n_gold else ""
+        words = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"
+        styles[name] = figure.Style(words, *figure.look_of(place))
         for k, system in enumerate(one.system):
-            facts.append({"system": f"{plain_text(system, 30)}{_rank_words(one, k) if len(pairs) == 1 else ''}"})
+            low, high = int(one.rank_low[k]), int(one.rank_high[k])
+            rank = f" (rank {low})" if low == high else f" (rank {low} to {high})"
+            facts.append({"system": f"{plain_text(system, 30)}{rank if len(pairs) == 1 else ''}"})
             interval = Interval(float(one.low[k]), float(one.high[k]))
             ends.append(figure.End(float(one.strength[k]), interval, one.confidence_level))
             series.append(name)
     rows = figure.rows_of(ax, facts, ends, series, names=["system"])
-    styles = {name: figure.Style(_of_board(name, one), *figure.look_of(k)) for k, (name, (_, one)) in
-              enumerate(zip(names, pairs, strict=True))}  # fmt: skip
     figure.draw_series(rows, styles)
     figure.zero_line(rows.ax)
     rows.ax.set_xlabel(f"strength: log-odds against an average system ({100 * pairs[0][1].confidence_level:g} % CI)")
     title = title_of([label for label, _ in pairs], ["system"], "people: ")
     figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, board_fact(Results.of(pairs)))
     return figure.finished(rows.ax, ax)
-
-
-def _rank_words(one: BradleyTerry, k: int) -> str:
-    low, high = int(one.rank_low[k]), int(one.rank_high[k])
-    return f" (rank {low})" if low == high else f" (rank {low} to {high})"
-
-
-def _of_board(name: str, one: BradleyTerry) -> str:
-    gold = f", people on {one.n_gold}" if one.n_gold else ""
-    return f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"

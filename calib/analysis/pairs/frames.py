@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,6 +14,7 @@ from calib.analysis.pairs.frames_preferences import (
     ORDERS,
     SYSTEMS,
     battles_in,
+    crossed,
     in_the_order_of,
     preference_scores,
     preferences_in,
@@ -22,20 +22,22 @@ from calib.analysis.pairs.frames_preferences import (
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
-from calib.table import SCORE_KEY, TableArgumentError, check_items, check_scores
+from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
 from calib.table.gold import mean_of_people, with_warnings
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
 from calib.table.validate import Checked, in_the_names_of, scores_in
 
+_BOTH = [*ORDERS.values()]
 _LENGTHS = ("length_a", "length_b")
 _TEXTS = (
     ("output_a", "output_b"), ("my_output_a", "my_output_b"), ("response_a", "response_b"), ("answer_a", "answer_b"),
     ("output_1", "output_2"), ("response_1", "response_2"), ("completion_a", "completion_b"), ("text_a", "text_b"),
 )  # fmt: skip
-
-
-# --- position -------------------------------------------------------------------------------------------------------
+_SEVERAL_SYSTEMS = (
+    "several_systems: A is not the same system in all pairs: read the slope, not the win rates, which are of who is "
+    "named first",
+)
 
 
 def position_bias(
@@ -62,15 +64,7 @@ def position_bias(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Results of PositionBias
-        One for each criterion and rater.
 
-    Raises
-    ------
-    TableError
-        If no pair was judged in both orders.
 
     Examples
     --------
@@ -82,63 +76,55 @@ def position_bias(
     (1, 1, 3, 0.333)
     """
     as_typed(position_bias, locals())
-    table = _both_orders(first, second, columns)
-    return Results.of(_position_answers(table, groups, confidence_level))
-
-
-def _both_orders(first: Data, second: Data, columns: Columns) -> Checked:
-    """Verdicts of each order, from one table or from two."""
     table = _verdicts(first, "first", columns)
-    if second is None:
-        return table
-    other = in_the_order_of(table, _verdicts(second, "second", columns))
-    one, two = (_plain_scores(each, name) for each, name in ((table, "score_a_first"), (other, "score_b_first")))
+    if second is not None:
+        table = _both_orders(table, _verdicts(second, "second", columns))
+    if not table.frame[_BOTH].notna().all(axis=1).any():
+        rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
+        raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
+    answers = []
+    for label, rows in table.slices():
+        if rows[_BOTH].notna().all(axis=1).any():
+            with in_the_names_of(label):
+                a, b = (rows[name] for name in _BOTH)
+                group = _groups(rows, groups)
+                answers.append((label, stats.position_bias(a, b, groups=group, confidence_level=confidence_level)))
+    return Results.of(answers)
+
+
+def _both_orders(table: Checked, other: Checked) -> Checked:
+    """Verdicts of each order, from a table of each."""
+    sides = []
+    for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
+        frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
+        if frame[_BOTH].notna().all(axis=1).any():
+            rule = "must hold one order of each pair, where there are two tables"
+            raise TableArgumentError(each.argument, rule, "it holds both of some")
+        # the order of a table is that of its argument
+        sides.append(frame.assign(**{name: frame[_BOTH].bfill(axis=1).iloc[:, 0]}))
+    one, two = sides
     same_rater = one["rater"].nunique() == two["rater"].nunique() == 1  # whatever each file calls it
     by = [name for name in SCORE_KEY if name != "rater" or not same_rater]
+    second = two[[*by, "score_b_first", "score"]]
+    if not len(one.merge(second, on=by)):
+        none = "no item, criterion, rater and prompt is in both"
+        raise TableArgumentError("second", "must have pairs of {0}", none, mentions=("first",))
+    both = one.merge(second, on=by, how="left", validate="one_to_one", suffixes=("", "_of_b"))
     # what was read in that order, else the verdict of a table that says nothing of the order
-    names = {"score_b_first": "asked", "score": "said"}
-    right = two[[*by, *names]].rename(columns=names)
-    if not len(one.merge(right, on=by)):
-        given = "no item, criterion, rater and prompt is in both"
-        raise TableArgumentError("second", "must have pairs of {0}", given, mentions=("first",))
-    both = one.merge(right, on=by, how="left", validate="one_to_one")
     both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
-    both["score_b_first"] = both["asked"].where(both["asked"].notna(), both["said"])
-    return replace(table, frame=check_scores(both.drop(columns=["asked", "said"])))
+    score_b_first = both["score_b_first_of_b"]
+    both["score_b_first"] = score_b_first.where(score_b_first.notna(), both["score_of_b"])
+    return replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
 
 
 def _verdicts(data: Data, argument: str, columns: Columns) -> Checked:
     """Of a judge, or of people where there is no judge."""
-    found = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
-    table = found.judges if found.judges is not None else found.people
+    """Of a judge, or of people where there is no judge."""
+    sides = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
+    table = sides.judges if sides.judges is not None else sides.people
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
     return replace(table, argument=argument)
-
-
-def _plain_scores(table: Checked, order: str) -> pd.DataFrame:
-    """A table of one order; one of both is refused, as it is not clear which of them is meant."""
-    frame = table.frame.astype({name: object for name in SCORE_KEY if name != "temperature"})
-    if frame[[*ORDERS.values()]].notna().all(axis=1).any():
-        rule = "must hold one order of each pair, where there are two tables"
-        raise TableArgumentError(table.argument, rule, "it holds both of some")
-    asked = frame[[*ORDERS.values()]].bfill(axis=1).iloc[:, 0]  # the order of a table is that of its argument
-    return frame.assign(**{order: asked})
-
-
-def _position_answers(
-    table: Checked, groups: str | None, confidence_level: float
-) -> Iterator[tuple[dict[str, Any], stats.PositionBias]]:
-    asked = table.frame[[*ORDERS.values()]].notna().all(axis=1)
-    if not asked.any():
-        rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
-        raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
-    for label, rows in table.slices():
-        if not rows[[*ORDERS.values()]].notna().all(axis=1).any():
-            continue
-        with in_the_names_of(label):
-            a, b = (rows[name] for name in ORDERS.values())
-            yield label, stats.position_bias(a, b, groups=_groups(rows, groups), confidence_level=confidence_level)
 
 
 def _groups(rows: pd.DataFrame, name: str | None) -> Any:
@@ -148,9 +134,6 @@ def _groups(rows: pd.DataFrame, name: str | None) -> Any:
     if name != "group" and name not in rows:
         raise TableArgumentError("groups", "must be a column of the scores", f"got {name!r}")
     return labels_in(rows, name)
-
-
-# --- agreement with people ------------------------------------------------------------------------------------------
 
 
 def pairwise_agreement(
@@ -182,11 +165,6 @@ def pairwise_agreement(
         One for each criterion and rater. `n_missing` pairs of the judge have no verdict of people, or none of the
         judge's could be read; `n_unmatched` pairs of people have none of the judge.
 
-    Raises
-    ------
-    TableError
-        If no pair has a verdict of both.
-
     Examples
     --------
     >>> import calib
@@ -197,30 +175,27 @@ def pairwise_agreement(
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
     as_typed(pairwise_agreement, locals())
-    found = preferences_in(scores, people, columns, needs=("judge", "label"))
-    judges, labels = found.needed("judges", "scores"), mean_of_people(found.needed("people", "people"))
-    return Results.of(_pairwise_answers(judges, labels, groups, confidence_level))
-
-
-def _pairwise_answers(
-    judges: Checked, people: Checked, groups: str | None, confidence_level: float
-) -> Iterator[tuple[dict[str, Any], stats.PairwiseAgreement]]:
-    more = [*ORDERS.values(), *([groups] if groups is not None and groups in judges.frame else [])]
-    for pair in pairs_of(judges, people, more):
-        rows = pair.frame[pair.frame["_merge"] != "right_only"]
-        label = pair.label | {"n_unmatched": int((pair.frame["_merge"] == "right_only").sum())}
+    judges, labels = preferences_in(scores, people, columns, needs=("judge", "label"))
+    if judges is None:
+        raise TableError("`scores`: must hold verdicts of a judge.")
+    if labels is None:
+        raise TableError("`people`: must hold verdicts of people.")
+    labels = mean_of_people(labels)
+    columns_of_judge = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
+    answers = []
+    for pair in pairs_of(judges, labels, columns_of_judge):
+        unmatched = pair.frame["_merge"] == "right_only"
+        rows, label = pair.frame[~unmatched], pair.label | {"n_unmatched": int(unmatched.sum())}
         with in_the_names_of(label, judge="scores"):
             result = stats.pairwise_agreement(
                 rows["x"],
                 rows["y"],
-                orders=rows[[*ORDERS.values()]],
+                orders=rows[_BOTH],
                 groups=_groups(rows, groups),
                 confidence_level=confidence_level,
             )
-        yield label, with_warnings(result, pair.warnings)
-
-
-# --- length ---------------------------------------------------------------------------------------------------------
+        answers.append((label, with_warnings(result, pair.warnings)))
+    return Results.of(answers)
 
 
 def length_controlled(
@@ -249,15 +224,7 @@ def length_controlled(
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
-    Returns
-    -------
-    Results of LengthControlled
-        One for each criterion and rater.
 
-    Raises
-    ------
-    TableError
-        If neither outputs nor lengths are there.
 
     Examples
     --------
@@ -271,67 +238,48 @@ def length_controlled(
     as_typed(length_controlled, locals())
     choice(unit, "unit", ("characters", "words"))
     table = _verdicts(scores, "scores", columns)
-    known = table.frame if items is None else _items_of_pairs(items, table)
-    difference = _length_difference(known, unit, "scores" if items is None else "items")
-    return Results.of(_length_answers(table, difference, groups, confidence_level))
+    table = replace(table, frame=table.frame.reset_index(drop=True))
+    frame = table.frame if items is None else _items_of_pairs(items, table.frame)
+    difference = _length_difference(frame, unit, "scores" if items is None else "items")
+    answers = []
+    for label, rows in table.slices():
+        difference_here, group = difference.loc[rows.index], _groups(rows, groups)
+        with in_the_names_of(label, preference="scores"):
+            result = stats.length_controlled(
+                rows["score"], difference_here, groups=group, confidence_level=confidence_level
+            )
+        systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
+        system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
+        answers.append((label | system, with_warnings(result, _SEVERAL_SYSTEMS if len(systems) > 1 else ())))
+    return Results.of(answers)
 
 
-def _items_of_pairs(items: Any, table: Checked) -> pd.DataFrame:
+def _items_of_pairs(items: Any, scores: pd.DataFrame) -> pd.DataFrame:
     """The items in the rows of the scores; where they name the two the other way round, turned."""
-    given = opened(items, "items") if isinstance(items, str | Path) else items
-    frame = check_items(getattr(given, "frame", given)).astype({"item": object})
-    own = table.frame.reset_index(drop=True)
-    known = own[["item"]].astype(object).merge(frame, on="item", how="left")
-    if {*SYSTEMS} <= set(own) & set(known):
-        mine, theirs = (part[[*SYSTEMS]].astype(object) for part in (own, known))
-        turn = (mine["system_a"] == theirs["system_b"]) & (mine["system_b"] == theirs["system_a"])
+    table = opened(items, "items") if isinstance(items, str | Path) else items
+    frame = check_items(getattr(table, "frame", table)).astype({"item": object})
+    rows = scores[["item"]].astype(object).merge(frame, on="item", how="left")
+    if {*SYSTEMS} <= set(scores) & set(rows):
+        turn = crossed(scores, rows)
         for one, two in (_LENGTHS, *_TEXTS):
-            if {one, two} <= set(known):
-                known[one], known[two] = known[one].where(~turn, known[two]), known[two].where(~turn, known[one])
-    return known
+            if {one, two} <= set(rows):
+                rows[one], rows[two] = rows[one].where(~turn, rows[two]), rows[two].where(~turn, rows[one])
+    return rows
 
 
 def _length_difference(frame: pd.DataFrame, unit: str, argument: str) -> pd.Series:
     """Length of A less length of B, in the rows of the frame."""
-    there = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(frame)), None)
-    if there is None:
+    names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(frame)), None)
+    if names is None:
         rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
         raise TableArgumentError(argument, rule, f"has {', '.join(repr(str(name)) for name in frame)}")
-    a, b = (_lengths(frame[name], unit if there != _LENGTHS else "") for name in there)
+    if names == _LENGTHS:
+        a, b = (pd.to_numeric(frame[name], errors="coerce").astype(float) for name in names)
+    else:
+        count = (lambda text: len(str(text).split())) if unit == "words" else (lambda text: len(str(text)))
+        texts = (frame[name].astype(object) for name in names)
+        a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
     return (a - b).reset_index(drop=True)
-
-
-def _lengths(cells: pd.Series, unit: str) -> pd.Series:
-    if not unit:
-        return pd.to_numeric(cells, errors="coerce").astype(float)
-    texts = cells.astype(object)
-    count = texts.map(lambda text: len(str(text).split()) if unit == "words" else len(str(text)))
-    return count.astype(float).where(texts.notna(), np.nan)
-
-
-def _length_answers(
-    table: Checked, difference: pd.Series, groups: str | None, confidence_level: float
-) -> Iterator[tuple[dict[str, Any], stats.LengthControlled]]:
-    placed = replace(table, frame=table.frame.reset_index(drop=True))
-    for label, rows in placed.slices():
-        with in_the_names_of(label, preference="scores"):
-            result = stats.length_controlled(
-                rows["score"],
-                difference.loc[rows.index],
-                groups=_groups(rows, groups),
-                confidence_level=confidence_level,
-            )
-        systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
-        named = label | ({"system": systems[0]} if len(systems) == 1 and systems[0] else {})
-        yield named, with_warnings(result, _several_systems(systems))
-
-
-def _several_systems(systems: list[str]) -> tuple[str, ...]:
-    text = "A is not the same system in all pairs: read the slope, not the win rates, which are of who is named first"
-    return (f"several_systems: {text}",) if len(systems) > 1 else ()
-
-
-# --- boards ---------------------------------------------------------------------------------------------------------
 
 
 def leaderboard(
@@ -372,11 +320,6 @@ def leaderboard(
         One for each criterion and rater; with `gold` of each judge. `n_unmatched` verdicts of people are on battles
         that the judge did not decide.
 
-    Raises
-    ------
-    TableError
-        If there are neither pairs of named systems nor scores with `system` and `group`.
-
     Examples
     --------
     >>> import calib
@@ -387,16 +330,27 @@ def leaderboard(
     """
     as_typed(leaderboard, locals())
     judges, people = _sides_of_battles(preferences, gold, columns)
-    options: dict[str, Any] = {"confidence_level": confidence_level, "rng": rng}
-    if people is None:
-        answers = []
-        for label, rows in battles_in(judges):
-            with in_the_names_of(label, **_OF_BATTLES):
-                a, b = (rows[name].tolist() for name in SYSTEMS)
-                found = stats.bradley_terry(a, b, rows["score"], groups=_groups(rows, groups), ties=ties, **options)
-            answers.append((label, found))
-        return Results.of(answers)
-    return Results.of(_with_people(judges, people, groups, options))
+    theirs = {} if people is None else {label["criterion"]: rows for label, rows in battles_in(people)}
+    answers = []
+    for label, rows in battles_in(judges):
+        if people is not None and label["criterion"] not in theirs:
+            continue
+        y, unmatched = np.full(len(rows), np.nan), {}
+        if people is not None:
+            labels = theirs[label["criterion"]].set_index("item")["score"]
+            y = labels[~labels.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
+            unmatched = {"n_unmatched": int((~labels.index.isin(rows["item"])).sum())}
+        with in_the_names_of(label, **_OF_BATTLES):
+            a, b = (rows[name].tolist() for name in SYSTEMS)
+            options = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
+            if people is None:
+                board = stats.bradley_terry(a, b, rows["score"], ties=ties, **options)
+            elif np.isnan(y).any():
+                board = stats.ppi_bradley_terry(a, b, rows["score"], y, **options)
+            else:  # people decide all of them
+                board = stats.bradley_terry(a, b, y, ties="half", **options)
+        answers.append((label | unmatched, board))
+    return Results.of(answers)
 
 
 _OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "people": "gold", "judge": "preferences"}
@@ -422,24 +376,3 @@ def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[
         assert people is not None
         return people, None
     return judges, None if people is None else mean_of_people(people)
-
-
-def _with_people(
-    judges: Checked, people: Checked, groups: str | None, options: dict[str, Any]
-) -> Iterator[tuple[dict[str, Any], stats.BradleyTerry]]:
-    """Each judge with people's verdicts on some of its battles."""
-    theirs = {label["criterion"]: rows for label, rows in battles_in(people)}
-    for label, rows in battles_in(judges):
-        if label["criterion"] not in theirs:
-            continue
-        said = theirs[label["criterion"]].set_index("item")["score"]
-        y = said[~said.index.duplicated()].reindex(rows["item"])
-        strangers = int((~said.index.isin(rows["item"])).sum())
-        a, b = (rows[name].tolist() for name in SYSTEMS)
-        options = options | {"groups": _groups(rows, groups)}
-        with in_the_names_of(label, **_OF_BATTLES):
-            if y.notna().all():  # people decide all of them
-                found = stats.bradley_terry(a, b, y.to_numpy(dtype=float), ties="half", **options)
-            else:
-                found = stats.ppi_bradley_terry(a, b, rows["score"], y.to_numpy(dtype=float), **options)
-        yield label | {"n_unmatched": strangers}, found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,26 +35,26 @@ def preference_scores(table: Any, argument: str) -> Checked:
     0   0.75            1.0            0.5     p
     """
     if isinstance(table, pd.DataFrame) and "shown_first" in table:
-        table = _of_orders(table, argument)
-    found = scores_in(table, argument)
-    frame = found.frame
-    _refuse_no_shares(frame, argument)
+        try:
+            ratings = check_ratings(table)
+        except TableError as error:
+            raise TableError(f"`{argument}`: {error}") from None
+        # what the ratings say of each pair; rows name its two in the order of the first
+        names = [name for name in (*SYSTEMS, "group") if name in ratings]
+        pairs = ratings.astype(dict.fromkeys(["item", *names], object))[["item", *names]].drop_duplicates("item")
+        table = summarize(_turned(ratings, pairs))
+        lost = [name for name in names if name not in table]
+        table = table.merge(pairs[["item", *lost]], on="item", how="left") if lost else table
+    checked = scores_in(table, argument)
+    frame = checked.frame
+    off = frame["score"].notna() & ~frame["score"].between(0, 1)
+    if off.any():
+        row = int(np.argmax(off.to_numpy()))
+        rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
+        raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
     out = frame.assign(**{name: np.nan for name in ORDERS.values() if name not in frame})
     group = out["item"] if "group" not in out else out["group"].astype(object).where(out["group"] != "", out["item"])
-    return replace(found, frame=check_scores(out.assign(group=group.astype(str))))
-
-
-def _of_orders(ratings: pd.DataFrame, argument: str) -> pd.DataFrame:
-    """Ratings of pairs, summarised, with what they say of each pair; rows name its two in the order of the first."""
-    try:
-        ratings = check_ratings(ratings)
-    except TableError as error:
-        raise TableError(f"`{argument}`: {error}") from None
-    names = [name for name in (*SYSTEMS, "group") if name in ratings]
-    pairs = ratings.astype(dict.fromkeys(["item", *names], object))[["item", *names]].drop_duplicates("item")
-    scores = summarize(_turned(ratings, pairs))
-    there = [name for name in names if name not in scores]
-    return scores.merge(pairs[["item", *there]], on="item", how="left") if there else scores
+    return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
 
 
 def in_the_order_of(judges: Checked, people: Checked) -> Checked:
@@ -67,12 +67,11 @@ def in_the_order_of(judges: Checked, people: Checked) -> Checked:
 
 def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Rows in terms of the A of their pair; a row that names the two the other way round is turned."""
+    """Rows in terms of the A of their pair; a row that names the two the other way round is turned."""
     if not {*SYSTEMS} <= set(pairs) & set(frame):
         return frame
-    known = frame[["item"]].astype(object).merge(pairs.drop_duplicates("item"), on="item", how="left")
-    own = frame[[*SYSTEMS]].astype(object).reset_index(drop=True)
-    crossed = (own["system_a"] == known["system_b"]) & (own["system_b"] == known["system_a"])
-    turn = (crossed & (own["system_a"] != own["system_b"])).to_numpy()
+    of_pair = frame[["item"]].astype(object).merge(pairs.drop_duplicates("item"), on="item", how="left")
+    turn = crossed(frame, of_pair).to_numpy()
     if not turn.any():
         return frame
     out = frame.copy()
@@ -83,18 +82,17 @@ def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     if {*ORDERS.values()} <= set(out):
         a, b = (out[name].copy() for name in ORDERS.values())
         out["score_a_first"], out["score_b_first"] = a.where(~turn, 1 - b), b.where(~turn, 1 - a)
-    for mine, other in (SYSTEMS, SYSTEMS[::-1]):
-        out[mine] = own[mine].where(~turn, own[other]).to_numpy()
+    own = frame[[*SYSTEMS]].astype(object)
+    for name, other in (SYSTEMS, SYSTEMS[::-1]):
+        out[name] = own[name].where(~turn, own[other])
     return out
 
 
-def _refuse_no_shares(frame: pd.DataFrame, argument: str) -> None:
-    """A verdict on a pair is a share of A."""
-    off = frame["score"].notna() & ~frame["score"].between(0, 1)
-    if off.any():
-        row = int(np.argmax(off.to_numpy()))
-        rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
-        raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
+def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
+    """Where two tables of the same rows name the two systems of a pair the other way round."""
+    own, theirs = (frame[[*SYSTEMS]].astype(object).reset_index(drop=True) for frame in (rows, others))
+    turned = (own["system_a"] == theirs["system_b"]) & (own["system_b"] == theirs["system_a"])
+    return turned & (own["system_a"] != own["system_b"])
 
 
 # --- battles of systems -----------------------------------------------------------------------------------------------
@@ -107,13 +105,11 @@ def battles_in(table: Checked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """For each criterion and rater: group, system_a, system_b, score, and the pair's id."""
     pairs = {*SYSTEMS} <= set(table.frame) and table.frame[[*SYSTEMS]].notna().all(axis=None)
     for label, rows in table.slices():
-        yield label, _of_pairs(rows) if pairs else _of_scores(rows, table.argument, label)
-
-
-def _of_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    plain = rows.astype(dict.fromkeys(("item", *BATTLE), object))
-    found = plain[["item", *BATTLE, "score"]]
-    return found[found["system_a"] != found["system_b"]].reset_index(drop=True)
+        if pairs:
+            battles = rows.astype(dict.fromkeys(("item", *BATTLE), object))[["item", *BATTLE, "score"]]
+            yield label, battles[battles["system_a"] != battles["system_b"]].reset_index(drop=True)
+        else:
+            yield label, _of_scores(rows, table.argument, label)
 
 
 def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> pd.DataFrame:
@@ -127,11 +123,11 @@ def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> p
     for a, b in combinations(wide.columns, 2):
         both = wide[[a, b]].dropna()
         score = (np.sign(both[a] - both[b]) + 1) / 2
-        names = {"group": both.index, "system_a": a, "system_b": b, "score": score.to_numpy()}
-        parts.append(pd.DataFrame(names))
-    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
-    ids = found["group"].astype(str) + "\x1f" + found["system_a"].astype(str) + "\x1f" + found["system_b"].astype(str)
-    return found.assign(item=ids)
+        battle = {"group": both.index, "system_a": a, "system_b": b, "score": score.to_numpy()}
+        parts.append(pd.DataFrame(battle))
+    battles = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
+    group, one, other = (battles[name].astype(str) for name in BATTLE)
+    return battles.assign(item=group + "\x1f" + one + "\x1f" + other)
 
 
 # --- pairs of systems' outputs ----------------------------------------------------------------------------------------
@@ -144,9 +140,8 @@ _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two 
 def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
-    Two outputs make a pair where their `source` is the same (and their `group`, where there is
-    one), or their `group` where there is no `source`. Each pair stands there once: `rate` asks
-    in both orders by itself.
+    Two outputs make a pair where their `source` is the same (and their `group`, where there is one), or their `group`
+    where there is no `source`. Each pair stands there once: `rate` asks in both orders by itself.
 
     Parameters
     ----------
@@ -159,15 +154,9 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group`
-        as they were (`group` is the source's number where there was none), `output_a`, `output_b`,
-        `system_a`, `system_b`, `item_a`, `item_b` (the ids), and other columns that
-        both outputs have alike everywhere.
-
-    Raises
-    ------
-    TableError
-        If a column is missing, there is no such system, or no two systems have the same source.
+        A table of items, one row per pair: `item` ("x vs y", of the two ids), `source` and `group` as they were
+        (`group` is the source's number where there was none), `output_a`, `output_b`, `system_a`, `system_b`, `item_a`,
+        `item_b` (the ids), and other columns that both outputs have alike everywhere.
 
     Warns
     -----
@@ -185,13 +174,25 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     as_typed(pair_items, locals())
     table = check_items(items)
     shared = _shared_columns(table)
-    outputs = _numbered(table, shared)
-    pairs = outputs.merge(outputs[_is_second(outputs, table, baseline)], on="place", suffixes=("_a", "_b"))
+    # each output by its row, its system's place in the table, and what it is an output on
+    rank, systems = pd.factorize(table["system"].astype(object))
+    place = table.groupby(shared, sort=False, observed=True).ngroup()
+    outputs = seconds = pd.DataFrame({"at": range(len(table)), "rank": rank, "place": place})
+    if baseline is not None:
+        names = list(systems)
+        if str(baseline) not in names:
+            some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+            raise TableArgumentError("baseline", f"must be one of the systems: {some}", f"got {baseline!r}")
+        seconds = outputs[outputs["rank"] == names.index(str(baseline))]
+    pairs = outputs.merge(seconds, on="place", suffixes=("_a", "_b"))
     pairs = pairs[pairs["rank_a"] < pairs["rank_b"] if baseline is None else pairs["rank_a"] != pairs["rank_b"]]
     if pairs.empty:
         among = " and ".join(f"`{name}`" for name in shared)
         raise TableError(f"items: column `system`: must have two or more systems with the same {among}, but has none.")
-    _tell_unpaired(len(table) - len({*pairs["at_a"], *pairs["at_b"]}), len(table), baseline)
+    if left := len(table) - len({*pairs["at_a"], *pairs["at_b"]}):
+        other = "no other system" if baseline is None else f"not the baseline {baseline!r}"
+        note = f"unpaired: {left} of {len(table)} outputs are in no pair, for {other} has an output on the same source."
+        warnings.warn(printable(note), stacklevel=2)
     return check_items(_as_items(pairs, table))
 
 
@@ -207,40 +208,17 @@ def _shared_columns(table: pd.DataFrame) -> list[str]:
     return shared
 
 
-def _numbered(table: pd.DataFrame, shared: list[str]) -> pd.DataFrame:
-    """Each output by its row, its system's place in the table, and what it is an output on."""
-    place = table.groupby(shared, sort=False, observed=True).ngroup()
-    rank = pd.factorize(table["system"].astype(object))[0]
-    return pd.DataFrame({"at": range(len(table)), "rank": rank, "place": place})
-
-
-def _is_second(outputs: pd.DataFrame, table: pd.DataFrame, baseline: str | None) -> pd.Series:
-    """Whether each may be the second of a pair: any, or the baseline's."""
-    if baseline is None:
-        return outputs["rank"] >= 0
-    names = list(dict.fromkeys(table["system"].astype(object)))
-    if str(baseline) not in names:
-        known = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
-        raise TableArgumentError("baseline", f"must be one of the systems: {known}", f"got {baseline!r}")
-    return outputs["rank"] == names.index(str(baseline))
-
-
-def _tell_unpaired(left: int, n: int, baseline: str | None) -> None:
-    if left:
-        other = "no other system" if baseline is None else f"not the baseline {baseline!r}"
-        note = f"unpaired: {left} of {n} outputs are in no pair, for {other} has an output on the same source."
-        warnings.warn(printable(note), stacklevel=3)
-
-
 def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """The pairs as items, in the order of the table."""
     """The pairs as items, in the order of the table."""
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
     first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
     names = [_quoted(a) + _BETWEEN + _quoted(b) for a, b in zip(first["item"], second["item"], strict=True)]
     out = pd.DataFrame({"item": pd.Series(names, dtype=object)})
-    alike = [name for name in plain if name not in _OF_ONE and _same(first[name], second[name])]
-    out = out.assign(**{name: first[name] for name in alike})
+    for name in [name for name in plain if name not in _OF_ONE]:
+        if ((first[name] == second[name]) | (first[name].isna() & second[name].isna())).all():
+            out[name] = first[name]
     if "group" not in table:
         out["group"] = "source " + (pairs["place"].to_numpy() + 1).astype(str).astype(object)
     for name in ("output", "system", "item"):
@@ -253,15 +231,7 @@ def _quoted(name: str) -> str:
     return repr(name) if _BETWEEN in name else name
 
 
-def _same(first: pd.Series, second: pd.Series) -> bool:
-    return bool(((first == second) | (first.isna() & second.isna())).all())
-
-
-# --- which of two is better -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Preferences:
+class Preferences(NamedTuple):
     """Verdicts on pairs, each a checked table of scores with a row for each pair, criterion and rater.
 
     Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the
@@ -271,13 +241,6 @@ class Preferences:
 
     judges: Checked | None
     people: Checked | None
-
-    def needed(self, side: str, argument: str) -> Checked:
-        """The table of a side, "judges" or "people", which must be there."""
-        found: Checked | None = getattr(self, side)
-        if found is None:
-            raise TableError(f"`{argument}`: must hold verdicts of {'a judge' if side == 'judges' else 'people'}.")
-        return found
 
 
 def preferences_in(
@@ -290,17 +253,9 @@ def preferences_in(
 ) -> Preferences:
     """Verdicts of judges and of people on pairs, in one form, people's in the order of the two that the judge's have.
 
-    Parameters
-    ----------
-    scores, people : table, path, frame, ...
-        Scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
-        or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order.
-    columns : dict
-        What was said of the columns of files of one's own.
-    names : sequence of str
-        The arguments that the two came as.
-    needs : sequence of str
-        Which sides must be there: "judge", "label".
+    From scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
+    or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order. `names` are
+    the arguments that the two came as; `needs` says which sides must be there: "judge", "label".
 
     Examples
     --------

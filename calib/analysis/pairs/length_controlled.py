@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.pairs.position_bias import few_groups, share_of, sums_by, units_of, win_shares
+from calib.analysis.pairs.pair_shares import few_groups, share_of, sums_by, units_of, win_shares
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -117,10 +118,6 @@ def length_controlled(
         What pairs share, such as the prompt.
     confidence_level : float, default 0.95
 
-    Returns
-    -------
-    LengthControlled
-
     Raises
     ------
     ValueError
@@ -154,7 +151,7 @@ def length_controlled(
     df = n_groups - 1 if n_groups else np.inf
     t = two_sided(df, level)
     ends = [Interval(float(b - t * e), float(b + t * e)) for b, e in zip(beta, errors, strict=True)]
-    plain = share_of(y, unit, level)
+    plain, z = share_of(y, unit, level), abs(beta[1] / errors[1])
     return LengthControlled(
         estimate=float(special.expit(beta[0])),
         interval=Interval(*(float(special.expit(end)) for end in ends[0])),
@@ -164,7 +161,7 @@ def length_controlled(
         slope=float(beta[1]),
         slope_std_error=float(errors[1]),
         slope_interval=ends[1],
-        slope_p_value=_p_value(beta[1] / errors[1], df),
+        slope_p_value=float(2 * (stats.t.sf(z, df) if n_groups else stats.norm.sf(z))),
         intercept=float(beta[0]),
         std_error=float(errors[0]),
         spread=spread,
@@ -175,7 +172,7 @@ def length_controlled(
         n_shorter=int(np.sum(d < 0)),
         n_missing=int(np.sum(~keep)),
         n_groups=n_groups,
-        warnings=(*few_groups(unit), *_few_pairs(y, n_groups), *_extrapolated(d)),
+        warnings=(*few_groups(unit), *_length_warnings(y, d, n_groups)),
     )
 
 
@@ -191,43 +188,39 @@ def _refuse_hopeless(y: Floats, d: Floats) -> None:
         raise ArgumentError("length_difference", rule, f"goes from {d.min():g} to {d.max():g}")
 
 
-def _few_pairs(y: Floats, n_groups: int) -> tuple[str, ...]:
-    probabilities = not np.isin(y, (0.0, 0.5, 1.0)).all()
-    text = f"few_pairs: intervals of {len(y)} probabilities hold a little less often than they say; {_MANY} would do"
-    return (text,) if probabilities and len(y) < _MANY and not n_groups else ()
-
-
-def _extrapolated(d: Floats) -> tuple[str, ...]:
-    longer, shorter = float(np.mean(d > 0)), float(np.mean(d < 0))
-    if min(longer, shorter) >= _LITTLE:
-        return ()
-    few, side = (longer, "longer") if longer < shorter else (shorter, "shorter")
-    share = f"{100 * few:.1f} %"
-    text = f"A is the {side} one in {share} of the pairs: the win rate at equal length is drawn out from the others"
-    return (f"extrapolated: {text}",)
+def _length_warnings(y: Floats, d: Floats, n_groups: int) -> Iterator[str]:
+    if len(y) < _MANY and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
+        n = len(y)
+        yield f"few_pairs: intervals of {n} probabilities hold a little less often than they say; {_MANY} would do"
+    share, side = min((float(np.mean(d < 0)), "shorter"), (float(np.mean(d > 0)), "longer"), key=lambda each: each[0])
+    if share < _LITTLE:
+        yield (
+            f"extrapolated: A is the {side} one in {100 * share:.1f} % of the pairs: the win rate at equal length is "
+            "drawn out from the others"
+        )
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:
     """Newton's steps, halved where they lose."""
+    """Newton's steps, halved where they lose."""
+
+    def quasi_likelihood(at: Floats) -> float:
+        z = design @ at
+        return float(np.sum(y * z - np.logaddexp(0, z)))
+
     beta = np.array([special.logit(np.clip(y.mean(), 1e-6, 1 - 1e-6)), 0.0])
-    best = _quasi_likelihood(design, y, beta)
+    best = quasi_likelihood(beta)
     for _ in range(_STEPS):
         p = special.expit(design @ beta)
         step = np.linalg.lstsq(design.T @ ((p * (1 - p))[:, None] * design), design.T @ (y - p), rcond=None)[0]
-        while (found := _quasi_likelihood(design, y, beta + step)) < best - 1e-12 * abs(best):
+        while (reached := quasi_likelihood(beta + step)) < best - 1e-12 * abs(best):
             step = step / 2
-        beta, gain, best = beta + step, found - best, found
+        beta, gain, best = beta + step, reached - best, reached
         if np.abs(beta).max() > _STEEP:
             break
         if np.abs(step).max() < 1e-10 or (gain <= 0 and np.abs(step).max() < 1e-7):
             return np.asarray(beta)
-    rule = "must not part wins from losses: no slope is the largest"
-    raise ArgumentError("length_difference", rule)
-
-
-def _quasi_likelihood(design: Floats, y: Floats, beta: Floats) -> float:
-    z = design @ beta
-    return float(np.sum(y * z - np.logaddexp(0, z)))
+    raise ArgumentError("length_difference", "must not part wins from losses: no slope is the largest")
 
 
 def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Floats:
@@ -238,7 +231,3 @@ def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Fl
     m = len(scores)
     factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
     return np.asarray(factor * bread @ (scores.T @ scores) @ bread)
-
-
-def _p_value(z: float, df: float) -> float:
-    return float(2 * (stats.norm.sf(abs(z)) if np.isinf(df) else stats.t.sf(abs(z), df)))

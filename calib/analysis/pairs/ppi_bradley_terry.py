@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse, special
 
-from calib.analysis.pairs.bradley_terry import Battles, BradleyTerry, battles_of, board, laplacian, signed_sums
+from calib.analysis.pairs.bradley_terry import (
+    Battles,
+    BradleyTerry,
+    battles_of,
+    board,
+    laplacian,
+    newton,
+    sandwich,
+    signed_sums,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
-_STEPS, _CLOSE = 100, 1e-10
 _FEW_GROUPS = 10
 
 
@@ -56,10 +64,7 @@ def ppi_bradley_terry(
     confidence_level, rng
         As for `bradley_terry`.
 
-    Returns
-    -------
-    BradleyTerry
-        With `lam`, and `width_ratio` beside people alone.
+
 
     Raises
     ------
@@ -108,15 +113,16 @@ def ppi_bradley_terry(
     weight = data.best(theta) if lam is None else weight
     theta = data.solved(float(weight))
     covariance, ratio = data.covariance(theta, float(weight)), math.nan
-    if data.people_connect:
+    # whether people's verdicts alone tell all strengths, none without an end
+    if Battles(battles.a[gold], battles.b[gold], y[gold], battles.group[gold], battles.names).parts()[0] == 1:
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
-    told = []
+    notes = []
     if data.n_gold_groups < _FEW_GROUPS:
-        told.append(f"few_groups: people's verdicts are in {data.n_gold_groups} groups, and carry the intervals.")
-        check.warn(told[0])
+        notes.append(f"few_groups: people's verdicts are in {data.n_gold_groups} groups, and carry the intervals.")
+        check.warn(notes[0])
     return board(
-        battles, theta, covariance, confidence, rng, told=told, n_free=data.n_gold_groups, estimator="ppi",
+        battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_gold_groups, estimator="ppi",
         lam=float(weight), width_ratio=ratio, n_gold=int(gold.sum()),
     )  # fmt: skip
 
@@ -132,16 +138,6 @@ class _Data(NamedTuple):
     def n_gold_groups(self) -> int:
         return len(np.unique(self.battles.group[self.gold]))
 
-    @property
-    def people_connect(self) -> bool:
-        """Whether people's verdicts alone tell all strengths, none without an end."""
-        mine = self.battles.only(self.gold)
-        k = len(self.battles.names)
-        y = self.people[self.gold]
-        won, lost = (sparse.csr_matrix((np.ones(int(rows.sum())), (mine.a[rows], mine.b[rows])), shape=(k, k))
-                     for rows in (y > 0, y < 1))  # fmt: skip
-        return bool(sparse.csgraph.connected_components(won + lost.T, connection="strong")[0] == 1)
-
     def shares(self, lam: float) -> tuple[Floats, Floats]:
         """What each battle adds to the equation: a share, and how much of its expectation is taken off."""
         n, rest = self.gold.sum(), (~self.gold).sum()
@@ -150,22 +146,19 @@ class _Data(NamedTuple):
 
     def solved(self, lam: float) -> Floats:
         """Newton on the battles of each pair."""
-        k = len(self.battles.names)
-        share, weight = self.shares(lam)
-        pair = self.battles.pair
+        k, pair = len(self.battles.names), self.battles.pair
         at = np.flatnonzero(np.bincount(pair, minlength=k * k))
-        wanted, taken = (np.bincount(pair, v, k * k)[at] for v in (share, weight))
-        first, second, theta = at // k, at % k, np.zeros(k)
-        for _ in range(_STEPS):
+        first, second = at // k, at % k
+        wanted, weight = (np.bincount(pair, values, k * k)[at] for values in self.shares(lam))
+
+        def slopes(theta: Floats) -> tuple[Floats, Floats]:
             p = special.expit(theta[first] - theta[second])
-            off = wanted - taken * p
+            off = wanted - weight * p
             gradient = np.bincount(first, off, k) - np.bincount(second, off, k)
-            step = np.linalg.pinv(laplacian(first, second, taken * p * (1 - p), k)) @ gradient
-            step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
-            theta = theta + step - step.mean()
-            if np.abs(step).max() < _CLOSE:
-                break
-        return theta
+            return np.asarray(gradient, dtype=float), laplacian(first, second, weight * p * (1 - p), k)
+
+        theta = newton(slopes, np.zeros(k))
+        return np.asarray(theta - theta.mean())
 
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """Sums of each group of what does not depend on the judge's weight, and of what it is multiplied with."""
@@ -189,6 +182,4 @@ class _Data(NamedTuple):
 
     def covariance(self, theta: Floats, lam: float) -> Floats:
         own, judged = self.parts(theta)
-        sums = own + lam * judged
-        g, inverse = self.n_gold_groups, self.inverse(theta, lam)
-        return np.asarray(g / (g - 1) * inverse @ (sums.T @ sums).toarray() @ inverse)
+        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_gold_groups)

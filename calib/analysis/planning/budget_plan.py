@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import check_components
-from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, told
+from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warned
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -104,15 +103,13 @@ class BudgetPlan(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        numbers = dict(zip(_RESOURCES, zip(self.present, self.plan, strict=True), strict=False))
-        steps = self.steps or [
-            Step(what, 0, math.nan, math.nan, math.nan, math.nan, waste=False) for what in _RESOURCES
-        ]
+        now, plan = (dict(zip(_RESOURCES, size, strict=False)) for size in (self.present, self.plan))
+        nan = math.nan
         return [
-            dict(zip(("what", "now", "plan"), (step.what, *numbers[step.what]), strict=True))
-            | {"step": step.more, "step_cost": step.cost, "narrowing": step.narrowing, "per_money": step.per_money}
+            {"what": step.what, "now": now[step.what], "plan": plan[step.what], "step": step.more}
+            | {"step_cost": step.cost, "narrowing": step.narrowing, "per_money": step.per_money}
             | {"limit": step.limit, "waste": step.waste, "reached": self.reached}
-            for step in steps
+            for step in self.steps or [Step(what, 0, nan, nan, nan, nan, waste=False) for what in _RESOURCES]
         ]
 
     def _terms(self) -> dict[str, Any]:
@@ -170,8 +167,8 @@ def budget_plan(
     rho : float
         Pearson correlation of labels and the pilot's score, averaged over its prompts and draws.
     prices : mapping
-        Price of a "label" and of one "judge" reply (each item needs prompts times draws); of
-        an "item" itself and of writing a "prompt", where that costs anything.
+        Price of a "label" and of one "judge" reply (each item needs prompts times draws); of an "item" itself and of
+        writing a "prompt", where that costs anything.
     sd : float, default 1
         Standard deviation of the labels; with 1 half-widths are in standard deviations.
     item, item_prompt, draw : float or None
@@ -183,7 +180,7 @@ def budget_plan(
         ``draws=inf`` for exact token probabilities. Default: nothing is there yet, and `rho` is taken as it is.
     half_width, budget : float
         One of them: the wanted half of the interval, in score points, the cheapest way there; or the narrowest interval
-        that this much more money buys.
+        that this much more money buys, which must pay for the ten labels of a first interval.
     max_items : int, optional
         Items that there are; needed where an item and its replies cost nothing.
     bounds, step, same_scale
@@ -191,17 +188,6 @@ def budget_plan(
     mean : float, optional
         Of the labels; needed with `bounds`.
     confidence_level : float, default 0.95
-
-    Returns
-    -------
-    BudgetPlan
-        With `reached` False, and the narrowest interval that there is, where no number of labels reaches the target.
-
-    Raises
-    ------
-    ValueError
-        If not one of `half_width` and `budget` is given, a price is missing or negative, or the budget does not pay for
-        the ten labels of a first interval.
 
     Notes
     -----
@@ -227,61 +213,45 @@ def budget_plan(
     if (half_width is None) == (budget is None):
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     wanted = positive(half_width or budget or 0.0, "half_width" if budget is None else "budget")
-    unknown = [name for name, value in (("prompts", item_prompt), ("draws", draw)) if value is None]
-    item_prompt, draw = item_prompt or 0.0, draw or 0.0
-    check_components(item, item_prompt, draw)
-    costs = _costs(prices, (n_gold, n_items, prompts, draws), max_items, tuple(unknown))
+    unknown = tuple(name for name, value in (("prompts", item_prompt), ("draws", draw)) if value is None)
+    item_prompt, draw_noise = item_prompt or 0.0, draw or 0.0
+    check_components(item, item_prompt, draw_noise)
+    price_of = _checked_prices(prices)
+    check.whole(n_gold, "n_gold", least=4 if n_gold else 0)
+    check.whole(n_items, "n_items", least=n_gold)
+    check.whole(prompts, "prompts", least=1)
+    draws = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
+    if max_items is None and not price_of["judge"] + price_of["item"]:
+        raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
+    # items without end, where nothing else sets a limit
+    most = 10**8 if max_items is None else check.whole(max_items, "max_items", least=max(n_items, LEAST))
     if scale is not None and (mean is None or not scale[0] <= mean <= scale[1]):
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     width = half_width_on(scale, step, mean, positive(sd, "sd"), confidence, same_scale=same_scale)
 
-    noise = item + item_prompt / prompts + draw / (prompts * draws)
-    rho_inf = max(checked_rho(rho), 0.0) * math.sqrt(noise / item)
-    design = _Design(width, costs, min(rho_inf, 1.0), item, item_prompt, draw)
-    steps, best = _steps(design) if n_gold else (), design.best(half_width, budget)
-    reached = budget is not None or design.half(best) <= wanted * (1 + 1e-9)
+    noise = item + item_prompt / prompts + draw_noise / (prompts * draws)
+    rho_inf, now = max(checked_rho(rho), 0.0) * math.sqrt(noise / item), (n_gold, n_items, prompts, draws)
+    parts = min(rho_inf, 1.0), item, item_prompt, draw_noise
+    studies = _Studies(width, *parts, price_of, now, most, unknown, half_width, budget or math.inf)
+    steps, best = _steps(studies) if n_gold else (), studies.best()
+    buy = steps[0].what if steps and steps[0].narrowing > 0 else "nothing"
+    reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
-        plan=design.size(best),
-        present=design.size(costs.now),
+        plan=studies.size(best),
+        present=studies.size(now),
         reached=reached,
         steps=steps,
-        next=_next_buy(steps),
-        advice="; ".join([*[_unreached(design, best, wanted)] * (not reached), *_advice(steps)]),
+        next=buy,
+        advice=_advice(studies, best, None if reached else wanted, steps, buy),
         rho=float(rho),
-        rho_inf=design.rho_inf,
+        rho_inf=studies.rho_inf,
         confidence_level=confidence,
         target="half_width" if budget is None else "budget",
-        warnings=told(_warnings(rho, rho_inf, unknown) + (pilot_warning(n_gold, rho, confidence) if n_gold else ())),
+        warnings=warned(_warnings(rho, rho_inf, unknown) + (pilot_warning(n_gold, rho, confidence) if n_gold else ())),
     )
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Costs:
-    """Prices, and what is paid for."""
-
-    label: float
-    judge: float
-    item: float
-    prompt: float
-    now: Numbers
-    most: int  # items that there are
-    unknown: tuple[str, ...]  # of "prompts" and "draws", what more of them would do
-
-    def of(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
-        """Of what is not there yet."""
-        n0, items0, prompts0, draws0 = self.now
-        exact = math.isinf(draws0)
-        each = prompts * (1 if exact else draws)
-        kept = np.minimum(prompts, prompts0) * (1 if exact else np.minimum(draws, draws0))
-        replies = items * each - np.minimum(items, items0) * kept
-        new = self.label * (n - n0) + self.item * np.maximum(items - items0, 0)
-        return new + self.prompt * np.maximum(prompts - prompts0, 0) + self.judge * replies
-
-
-def _costs(prices: Mapping[str, float], now: Numbers, max_items: int | None, unknown: tuple[str, ...]) -> _Costs:
+def _checked_prices(prices: Mapping[str, float]) -> dict[str, float]:
     for name, price in prices.items():
         check.choice(name, "prices", _PRICES)
         if isinstance(price, bool) or not isinstance(price, Real):
@@ -292,86 +262,114 @@ def _costs(prices: Mapping[str, float], now: Numbers, max_items: int | None, unk
             has = f"has {', '.join(map(repr, prices)) or 'none'}"
             raise ArgumentError("prices", f"must have one of a {name!r}", has)
     positive(prices["label"], "prices['label']")
-    label, judge, item, prompt = (float(prices.get(name, 0)) for name in _PRICES)
-    n, items, prompts, draws = now
-    check.whole(n, "n_gold", least=4 if n else 0)
-    check.whole(items, "n_items", least=n)
-    check.whole(prompts, "prompts", least=1)
-    reads = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
-    if max_items is None and not judge + item:
-        raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
-    # items without end, where nothing else sets a limit
-    most = 10**8 if max_items is None else check.whole(max_items, "max_items", least=max(items, LEAST))
-    return _Costs(label, judge, item, prompt, (n, items, prompts, reads), most, unknown)
+    return {name: float(prices.get(name, 0)) for name in _PRICES}
 
 
-# --- what it gives ----------------------------------------------------------------------------------------------
+# --- what a study costs and gives -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Design:
-    """What labels, items, prompts and draws of any number would give, and which are best."""
+class _Studies:
+    """What labels, items, prompts and draws of any number would cost and give, and which are best."""
 
     width: HalfWidth
-    costs: _Costs
     rho_inf: float
     item: float
     item_prompt: float
     draw: float
+    price_of: Mapping[str, float]
+    now: Numbers
+    most: int  # items that there are
+    unknown: tuple[str, ...]  # of "prompts" and "draws", what more of them would do
+    half_width: float | None  # what is wanted: this, or the narrowest for the budget
+    budget: float
 
-    def variance(self, prompts: Any, draws: Any) -> Any:
-        return self.item + self.item_prompt / prompts + self.draw / (prompts * draws)
+    def cost(self, n: Any, items: Any, prompts: Any, draws: Any) -> Any:
+        """Of what is not there yet."""
+        n0, items0, prompts0, draws0 = self.now
+        exact, price = math.isinf(draws0), self.price_of
+        each = prompts * (1 if exact else draws)
+        kept = np.minimum(prompts, prompts0) * (1 if exact else np.minimum(draws, draws0))
+        replies = items * each - np.minimum(items, items0) * kept
+        new = price["label"] * (n - n0) + price["item"] * np.maximum(items - items0, 0)
+        return new + price["prompt"] * np.maximum(prompts - prompts0, 0) + price["judge"] * replies
 
-    def rho(self, prompts: Any, draws: Any) -> Any:
-        return self.rho_inf * np.sqrt(self.item / self.variance(prompts, draws))
-
-    def half(self, now: tuple[float, ...]) -> float:
-        n, items, prompts, _ = now
-        return float(self.width.alone(n) if not prompts or items == n else self.halves(*now))
+    def rho_and_spread(self, prompts: Any, draws: Any) -> tuple[Any, Any]:
+        """Correlation with labels of the averaged score, and its standard deviation over items."""
+        variance = self.item + self.item_prompt / prompts + self.draw / (prompts * draws)
+        return self.rho_inf * np.sqrt(self.item / variance), np.sqrt(variance)
 
     def halves(self, n: Any, items: Any, prompts: Any, draws: Any) -> Floats:
-        spread, single = np.sqrt(self.variance(prompts, draws)), np.asarray(prompts * draws == 1)
-        return self.width.judged(n, items, self.rho(prompts, draws), spread, single=single)
+        rho, spread = self.rho_and_spread(prompts, draws)
+        return self.width.judged(n, items, rho, spread, single=np.asarray(prompts * draws == 1))
 
-    def size(self, now: Numbers) -> StudySize:
-        if not now[0]:
-            return StudySize(0, now[1], 0, 0, 0.0, math.inf, 0.0)
-        rho = float(self.rho(*now[2:])) if now[2] else 0.0
-        return StudySize(*now, rho, self.half(now), float(self.costs.of(*now)))
+    def half(self, numbers: tuple[float, ...]) -> float:
+        n, items, prompts, _ = numbers
+        return float(self.width.alone(n) if not prompts or items == n else self.halves(*numbers))
 
-    def best(self, half_width: float | None, budget: float | None) -> Numbers:
+    def size(self, numbers: Numbers) -> StudySize:
+        if not numbers[0]:
+            return StudySize(0, numbers[1], 0, 0, 0.0, math.inf, 0.0)
+        rho = float(self.rho_and_spread(*numbers[2:])[0]) if numbers[2] else 0.0
+        return StudySize(*numbers, rho, self.half(numbers), float(self.cost(*numbers)))
+
+    def best(self) -> Numbers:
         """The best size with the judge, or without; the nearest to a half-width that cannot be reached."""
-        n0, most = max(self.costs.now[0], LEAST), self.costs.most
-        if half_width is not None:
-            alone = int(_first_where(lambda n: self.width.alone(n) <= half_width, n0, most))
+        n0, wanted = max(self.now[0], LEAST), self.half_width
+        if wanted is not None:
+            alone = int(_first_where(lambda n: self.width.alone(n) <= wanted, n0, self.most))
         else:
-            alone = int(_first_where(lambda n: self.costs.of(n, n, 0, 0) > budget, n0, most + 1)) - 1
+            alone = int(_first_where(lambda n: self.cost(n, n, 0, 0) > self.budget, n0, self.most + 1)) - 1
             if alone < n0:
-                rule = f"must pay for {n0} labels at least ({float(self.costs.of(n0, n0, 0, 0)):g})"
-                raise ArgumentError("budget", rule, f"got {budget:g}")
-        key, judged = _search(partial(self._worth, half_width, budget), n0, alone, self.costs)
-        cost, half = float(self.costs.of(alone, alone, 0, 0)), self.half((alone, alone, 0, 0))
+                rule = f"must pay for {n0} labels at least ({float(self.cost(n0, n0, 0, 0)):g})"
+                raise ArgumentError("budget", rule, f"got {self.budget:g}")
         without: Numbers = (alone, alone, 0, 0)
-        if half_width is None:
-            return judged if key <= (half, cost) else without
-        if half > half_width:
-            return without if key[0] == math.inf else judged
-        return judged if key <= (cost, half) else without
+        first, second = self._rank(np.array(self.half(without)), self.cost(*without))
+        key, judged = self._best_with_judge(n0, alone)
+        return judged if key[0] < math.inf and key <= (float(first), float(second)) else without
 
-    def _worth(
-        self, half_width: float | None, budget: float | None, n: Floats, prompts: Floats, draws: Floats
-    ) -> tuple[Floats, Floats, Floats]:
+    def _best_with_judge(self, low: int, high: int) -> tuple[tuple[float, float], Numbers]:
+        """Labels, prompts and draws on a grid; then the labels of the best pairs of prompts and draws ever finer."""
+        axes = [np.unique(np.geomspace(low, high, _LABELS).round())]
+        for what, now, most in (("prompts", self.now[2], _MOST_PROMPTS), ("draws", self.now[3], _MOST_DRAWS)):
+            fixed = what in self.unknown or math.isinf(now)
+            axes.append(np.unique([now] if fixed else [*range(1, 9), 12, 16, 24, 32, most, now]).astype(float))
+        grid = [side.ravel() for side in np.meshgrid(*axes, indexing="ij")]
+        _, first, second = self._worth(*grid)
+        order = np.lexsort((second, first))
+        pairs = dict.fromkeys((float(grid[1][at]), float(grid[2][at])) for at in order)  # the best first
+        ranked = []
+        for prompts, draws in list(pairs)[:_LEADING]:
+            labels = axes[0]
+            while True:
+                items, first, second = self._worth(labels, *(np.full(len(labels), each) for each in (prompts, draws)))
+                at = int(np.lexsort((second, first))[0])
+                near = labels[max(at - 1, 0)], labels[min(at + 1, len(labels) - 1)]
+                if near[1] - near[0] <= 2:
+                    break
+                labels = np.unique(np.linspace(*near, _LABELS).round())
+            size = (int(labels[at]), int(items[at]), int(prompts), draws if math.isinf(draws) else int(draws))
+            ranked.append(((float(first[at]), float(second[at])), size))
+        return min(ranked)
+
+    def _worth(self, n: Floats, prompts: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
         """Items for each of these labels, prompts and draws, and what comes first and second in the choice."""
-        (_, items0, prompts0, draws0), most = self.costs.now, self.costs.most
-        if half_width is None:
-            items = _first_where(lambda m: self.costs.of(n, m, prompts, draws) > budget, n, most + 1) - 1
+        (_, items0, prompts0, draws0), most, wanted = self.now, self.most, self.half_width
+        if wanted is None:
+            items = _first_where(lambda m: self.cost(n, m, prompts, draws) > self.budget, n, most + 1) - 1
             half = np.where(items > n, self.halves(n, np.maximum(items, n), prompts, draws), np.inf)
-            return items, half, np.asarray(self.costs.of(n, items, prompts, draws))
-        items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= half_width, n, most)
-        # the pilot's items have a score already
-        items = np.where((prompts <= prompts0) & (draws <= draws0), np.maximum(items, items0), items)
-        half = self.halves(n, items, prompts, draws)
-        return items, np.where(half <= half_width, np.round(self.costs.of(n, items, prompts, draws), 9), np.inf), half
+        else:
+            items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= wanted, n, most)
+            # the pilot's items have a score already
+            items = np.where((prompts <= prompts0) & (draws <= draws0), np.maximum(items, items0), items)
+            half = self.halves(n, items, prompts, draws)
+        return items, *self._rank(half, self.cost(n, items, prompts, draws))
+
+    def _rank(self, half: Floats, cost: Any) -> tuple[Floats, Floats]:
+        """The narrowest for a budget; the cheapest of those that are narrow enough."""
+        if self.half_width is None:
+            return half, np.asarray(cost)
+        return np.where(half <= self.half_width, np.round(cost, 9), np.inf), half
 
 
 def _first_where(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floats:
@@ -385,85 +383,52 @@ def _first_where(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floa
     return end
 
 
-_Worth = Callable[[Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
-
-
-def _search(worth: _Worth, low: int, high: int, costs: _Costs) -> tuple[tuple[float, float], Numbers]:
-    """Labels, prompts and draws on a grid; then the labels of the best pairs of prompts and draws finer and finer."""
-    axes = [np.unique(np.geomspace(low, high, _LABELS).round())]
-    for what, now, most in (("prompts", costs.now[2], _MOST_PROMPTS), ("draws", costs.now[3], _MOST_DRAWS)):
-        fixed = what in costs.unknown or math.isinf(now)
-        axes.append(np.unique([now] if fixed else [*range(1, 9), 12, 16, 24, 32, most, now]).astype(float))
-    grid = [side.ravel() for side in np.meshgrid(*axes, indexing="ij")]
-    _, first, second = worth(*grid)
-    order = np.lexsort((second, first))
-    pairs = dict.fromkeys((float(grid[1][at]), float(grid[2][at])) for at in order)  # the best first
-    found = []
-    for prompts, draws in list(pairs)[:_LEADING]:
-        labels = axes[0]
-        while True:
-            items, first, second = worth(labels, *(np.full(len(labels), value) for value in (prompts, draws)))
-            at = int(np.lexsort((second, first))[0])
-            near = labels[max(at - 1, 0)], labels[min(at + 1, len(labels) - 1)]
-            if near[1] - near[0] <= 2:
-                break
-            labels = np.unique(np.linspace(*near, _LABELS).round())
-        size = (int(labels[at]), int(items[at]), int(prompts), draws if math.isinf(draws) else int(draws))
-        found.append(((float(first[at]), float(second[at])), size))
-    return min(found)
-
-
 # --- what comes next --------------------------------------------------------------------------------------------
 
 
-def _steps(design: _Design) -> tuple[Step, ...]:
+def _steps(studies: _Studies) -> tuple[Step, ...]:
     """One more prompt, one more draw, a tenth more labels and items; the best for its money first."""
-    costs = design.costs
-    n, items, prompts, draws = costs.now
-    half, labels, others = design.half(costs.now), max(1, round(n / 10)), max(1, round(items / 10))
+    n, items, prompts, draws = studies.now
+    half, labels, others = studies.half(studies.now), max(1, round(n / 10)), max(1, round(items / 10))
     room = max(items, n + labels)  # where all items are labelled another label brings another item
     steps: dict[str, tuple[int, tuple[float, ...], tuple[float, ...]]] = {
         "labels": (labels, (n + labels, room, prompts, draws), (room, room, prompts, draws)),
-        "items": (others, (n, items + others, prompts, draws), (n, costs.most, prompts, draws)),
+        "items": (others, (n, items + others, prompts, draws), (n, studies.most, prompts, draws)),
         "draws": (1, (n, items, prompts, draws + 1), (n, items, prompts, math.inf)),
         "prompts": (1, (n, items, prompts + 1, draws), (n, items, math.inf, draws)),
     }
     ranked = []
     for what, (more, then, end) in steps.items():
-        if then[1] <= costs.most and what not in costs.unknown and not (what == "draws" and math.isinf(draws)):
-            cost, narrowing = float(costs.of(*then)), 1 - design.half(then) / half
+        if then[1] <= studies.most and what not in studies.unknown and not (what == "draws" and math.isinf(draws)):
+            cost, narrowing = float(studies.cost(*then)), 1 - studies.half(then) / half
             each = narrowing / cost if cost else math.copysign(math.inf, narrowing) if narrowing else 0.0
-            limit = 1 - design.half(end) / half
+            limit = 1 - studies.half(end) / half
             ranked.append(Step(what, more, cost, narrowing, each, limit, waste=limit < _WASTE))
     return tuple(sorted(ranked, key=lambda step: (step.per_money, step.narrowing), reverse=True))
 
 
-def _next_buy(steps: tuple[Step, ...]) -> str:
-    return steps[0].what if steps and steps[0].narrowing > 0 else "nothing"
-
-
-def _unreached(design: _Design, best: Numbers, half_width: float) -> str:
-    n, most = best[0], design.costs.most
-    what = f"labels for all {most} items give" if n == most else f"{n} labels give"
-    return f"+/- {short(half_width)} cannot be reached with {most} items: {what} +/- {short(design.half(best))}"
-
-
-def _advice(steps: tuple[Step, ...]) -> list[str]:
-    if not steps:
-        return []
-    buy = _next_buy(steps)
-    texts = [f"next {buy}"]
-    if buy != "nothing":
-        texts[0] += f": {steps[0].more} more for {steps[0].cost:g} narrow it by {100 * steps[0].narrowing:.2g} %"
-    wasted = [f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in steps if step.waste]
-    return [*texts, f"a waste: {', '.join(wasted)}"] if wasted else texts
-
-
-def _warnings(rho: float, uncapped: float, unknown: list[str]) -> tuple[str, ...]:
+def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tuple[Step, ...], buy: str) -> str:
+    """What cannot be reached, what to buy next, and what would be a waste."""
     texts = []
-    if unknown == ["prompts"]:
+    if unreached is not None:
+        n, most = best[0], studies.most
+        what = f"labels for all {most} items give" if n == most else f"{n} labels give"
+        half = short(studies.half(best))
+        texts.append(f"+/- {short(unreached)} cannot be reached with {most} items: {what} +/- {half}")
+    if steps:
+        step = steps[0]
+        effect = f": {step.more} more for {step.cost:g} narrow it by {100 * step.narrowing:.2g} %"
+        texts.append(f"next {buy}" + effect * (buy != "nothing"))
+    if wasted := [f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in steps if step.waste]:
+        texts.append(f"a waste: {', '.join(wasted)}")
+    return "; ".join(texts)
+
+
+def _warnings(rho: float, uncapped: float, unknown: tuple[str, ...]) -> tuple[str, ...]:
+    texts = []
+    if unknown == ("prompts",):
         texts.append("one_prompt: from one prompt it is not known what more prompts would do.")
-    if unknown == ["draws"]:
+    if unknown == ("draws",):
         texts.append("one_draw: from one draw under each prompt it is not known what more draws would do.")
     if uncapped > 1:
         texts.append(

@@ -119,21 +119,10 @@ def choose_items(
     method : str, optional
         What `design` was called.
 
-    Returns
-    -------
-    Choice
-
-    Raises
-    ------
-    ValueError
-        If n is more than there are items (or too few for the strata), a judge score is
-        missing, an entropy is negative, or an argument does not belong to the design.
-
     References
     ----------
-    Neyman (1934); Wright (2012), The American Statistician 66:217, for whole numbers;
-    Zrnic and Candes (2024), arXiv:2403.03208, and Angelopoulos et al. (2025),
-    arXiv:2506.07949, for "active".
+    Neyman (1934); Wright (2012), The American Statistician 66:217, for whole numbers; Zrnic and Candes (2024),
+    arXiv:2403.03208, and Angelopoulos et al. (2025), arXiv:2506.07949, for "active".
 
     Examples
     --------
@@ -146,28 +135,28 @@ def choose_items(
     6 of 8 items to label (strata, probability 0.75)
     """
     scores = _whole(f, "f")
-    design = check.was_called(method, design, name="design", default="simple")
+    design, most = check.was_called(method, design, name="design", default="simple"), len(scores)
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
-    if after is not None:
-        design = _design_before(after, design, scores)
-    total, most = check.whole(n, "n", least=2 if after is None else 1), len(scores)
-    _refuse_too_many(total, most, after)
     source = np.random.default_rng(rng)
-    if after is not None:  # a stream of its own for each round, whatever number comes again
+    if after is None:
+        if check.whole(n, "n", least=2) > most:
+            raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
+    else:
+        design = _design_again(after, design, n, most)
+        # a stream of its own for each round, whatever number comes again
         source = np.random.default_rng([*source.integers(2**32, size=4).tolist(), after.n_chosen])
     unsure = _uncertainty(entropy, scores, design)
     stratum = None if after is None else after.stratum
     if design == "active" and unsure is not None:
-        inclusion, chosen = _thrown(unsure, total, after, source)
+        inclusion, chosen = _coins_thrown(unsure, n, after, source)
     else:
         unit = _unit_of_each(groups, scores, design)
-        if after is None:
-            cut = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata, design)
-            stratum = cut if design == "strata" else None
+        if design == "strata" and after is None:
+            stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata)
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
         before = np.zeros(most, dtype=bool) if after is None else after.chosen
-        taken = _units_to_draw(unit, home, unsure, total, design, before)
-        chosen, inclusion = _drawn_units(unit, home, taken, source, before)
+        units = _units_to_draw(unit, home, unsure, n, design, before)
+        chosen, inclusion = _drawn_units(unit, home, units, source, before)
     return Choice(
         chosen=chosen,
         inclusion=inclusion,
@@ -179,26 +168,20 @@ def choose_items(
     )
 
 
-def _design_before(after: Choice, design: str, scores: Floats) -> str:
-    """The design of the earlier choice, which must be of the same items."""
+def _design_again(after: Choice, design: str, n: int, most: int) -> str:
+    """The design of the earlier choice, which must be of the same items and leave enough of them."""
     if design not in ("simple", after.design):
-        raise ArgumentError(
-            "design", "must be that of {0}", f"got {design!r} after {after.design!r}", mentions=("after",)
-        )
-    if len(after.chosen) != len(scores):
+        got = f"got {design!r} after {after.design!r}"
+        raise ArgumentError("design", "must be that of {0}", got, mentions=("after",))
+    if len(after.chosen) != most:
         raise ArgumentError("after", "must be of as many items as {0}", f"is of {len(after.chosen)}", mentions=("f",))
+    if check.whole(n, "n", least=1) > (left := most - after.n_chosen):
+        rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
+        raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
     return after.design
 
 
-def _refuse_too_many(n: int, most: int, after: Choice | None) -> None:
-    if after is None and n > most:
-        raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
-    if after is not None and n > (left := most - after.n_chosen):
-        rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
-        raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
-
-
-def _thrown(
+def _coins_thrown(
     unsure: Floats, n: int, after: Choice | None, source: np.random.Generator
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Probabilities, and a coin for each item that was not drawn before."""
@@ -252,20 +235,18 @@ def _coins(unsure: Floats, n: float) -> Floats:
 
 def _unit_of_each(groups: Labels | None, scores: Floats, design: str) -> Codes:
     """What is drawn: the group of each item, or the item itself."""
-    if design != "groups":
-        if groups is not None:
-            raise ArgumentError("groups", "must come with design 'groups'", f"came with {design!r}")
-        return np.arange(len(scores))
     if groups is None:
-        raise ArgumentError("groups", "must be given for design 'groups'", "came without")
+        if design == "groups":
+            raise ArgumentError("groups", "must be given for design 'groups'", "came without")
+        return np.arange(len(scores))
+    if design != "groups":
+        raise ArgumentError("groups", "must come with design 'groups'", f"came with {design!r}")
     check.same_length(f=scores, groups=groups)
     return check.codes(groups, "groups")
 
 
-def _strata_of(values: Floats, n_strata: int, design: str) -> Codes:
+def _strata_of(values: Floats, n_strata: int) -> Codes:
     """Codes by quantiles; equal values stay together, and a stratum has two items at least."""
-    if design != "strata":
-        return np.zeros(len(values), dtype=np.intp)
     k = check.whole(n_strata, "n_strata", least=2)
     cuts = np.quantile(values, np.arange(1, k) / k)
     code = np.searchsorted(cuts, values, side="left")
@@ -309,7 +290,7 @@ def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
 
 
 def _drawn_units(
-    unit: Codes, stratum: Codes, taken: Codes, source: np.random.Generator, before: NDArray[np.bool_]
+    unit: Codes, stratum: Codes, units: Codes, source: np.random.Generator, before: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], Floats]:
     """Units at random within their stratum, those of `before` first (groups and the simple design have one stratum)."""
     count = int(unit.max()) + 1
@@ -324,5 +305,5 @@ def _drawn_units(
     order = shuffled[np.argsort(home[shuffled], kind="stable")]
     place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     picked = np.zeros(count, dtype=bool)
-    picked[order] = place < taken[home[order]]
-    return picked[unit], (taken / sizes)[stratum]
+    picked[order] = place < units[home[order]]
+    return picked[unit], (units / sizes)[stratum]

@@ -34,17 +34,17 @@ def choose(
     # in a table of calib's the criterion is one of several that are there
     is_own = not is_table_file(file)
     chosen = None if is_own else files.said.get("criterion")
-    said = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
-    judged, _ = replace(files, said=cast(Columns, said)).taken(file, names=("scores",))
+    columns = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
+    judged, _ = replace(files, said=cast(Columns, columns)).taken(file, names=("scores",))
     if chosen is not None:
         there = sorted(set(judged["criterion"].astype(str)))
         if chosen not in there:
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
     drawn = calib.choose_items(judged, n, rng=seed, **options)
-    shown = drawn[drawn["chosen"]]
-    typer.echo(f"{len(shown)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
-    show_rows(shown[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in shown]])
+    rows = drawn[drawn["chosen"]]
+    typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
+    show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
     write(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
     paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")

@@ -32,8 +32,17 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
     names = telling(facts)
     for place, (label, result) in enumerate(pairs):
-        of = ", ".join(place_of(label, names))
-        _width_curves(drawn, result, f"{of}: " * bool(of), figure.look_of(place)[0])
+        of, colour = ", ".join(place_of(label, names)), figure.look_of(place)[0]
+        n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
+        drawn.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
+        for width, line, who, reached in (
+            (judged, "-", "with the judge", result.n_gold),
+            (alone, "--", "labels alone", result.n_gold_alone),
+        ):
+            words = f"{of}: " * bool(of) + f"{who}: {reached}" + " labels" * (width is judged)
+            drawn.plot(n, width, line, color=colour, linewidth=1.4, label=words)
+            at = float(np.exp(np.interp(np.log(reached), np.log(n), np.log(width))))
+            drawn.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
     drawn.set_xlabel("gold labels")
@@ -42,23 +51,11 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     drawn.xaxis.set_minor_formatter("")
     figure.plain_frame(drawn)
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
-    judged, alone = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_gold", "n_gold_alone"))
-    fact = f"with the judge {judged} labels do what {alone} do alone"
+    with_judge, without = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_gold", "n_gold_alone"))
+    fact = f"with the judge {with_judge} labels do what {without} do alone"
     handles = drawn.get_legend_handles_labels()[0]
     figure.legend_above(drawn, handles, title_of(facts, names), fact, columns=2)
     return drawn
-
-
-def _width_curves(ax: Axes, result: LabelsNeeded, of: str, colour: str) -> None:
-    n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
-    ax.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
-    for width, line, words, reached in (
-        (judged, "-", f"{of}with the judge: {result.n_gold} labels", result.n_gold),
-        (alone, "--", f"{of}labels alone: {result.n_gold_alone}", result.n_gold_alone),
-    ):
-        ax.plot(n, width, line, color=colour, linewidth=1.4, label=words)
-        at = float(np.exp(np.interp(np.log(reached), np.log(n), np.log(width))))
-        ax.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
 
 
 def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
@@ -72,17 +69,17 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     >>> sorted(text.get_text().split(",")[0] for text in ax.get_yticklabels())
     ['draws', 'items', 'labels', 'prompts']
     """
-    label, found = figure.single_pair(result, BudgetPlan)
-    drawn, widths = figure.axes_of(ax), [100 * step.per_money for step in found.steps]
-    for place, (step, width) in enumerate(zip(found.steps, widths, strict=True)):
-        best = step.what == found.next
-        known = width if math.isfinite(width) else 0.0
-        drawn.barh(place + 0.5, known, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
+    label, bought = figure.single_pair(result, BudgetPlan)
+    drawn, widths = figure.axes_of(ax), [100 * step.per_money for step in bought.steps]
+    for place, (step, width) in enumerate(zip(bought.steps, widths, strict=True)):
+        best = step.what == bought.next
+        length = width if math.isfinite(width) else 0.0
+        drawn.barh(place + 0.5, length, 0.7, color=figure.COLOURS[0] if best else "#C8C8C8", zorder=2)
         note = ", next" * best + ", a waste" * step.waste
         words = f" {width:.2g} %{note}" if math.isfinite(width) else " not known"
         weight = "bold" if best else None
-        drawn.text(max(known, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight=weight)
-    names = [f"{step.what}, {step.more} more for {step.cost:.3g}" for step in found.steps]
+        drawn.text(max(length, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight=weight)
+    names = [f"{step.what}, {step.more} more for {step.cost:.3g}" for step in bought.steps]
     drawn.set_yticks([place + 0.5 for place in range(len(widths))], names)
     drawn.set_ylim(len(widths) + 0.1, -0.1)
     drawn.tick_params(axis="y", length=0)
@@ -90,5 +87,5 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     drawn.set_xlim(left=min(0.0, *(w for w in widths if math.isfinite(w)), 0.0))
     figure.plain_frame(drawn, "x")
     drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
-    figure.say_title(drawn, title_of([label], []), f"next: {found.next}")
+    figure.say_title(drawn, title_of([label], []), f"next: {bought.next}")
     return figure.finished(drawn, ax)

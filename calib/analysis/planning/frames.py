@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -72,13 +71,6 @@ def choose_items(
     DataFrame
         The scores with columns `chosen`, `inclusion` (the probability), `stratum` and `design`.
 
-    Raises
-    ------
-    TableError
-        If the scores are of several judges or criteria, or a column is not there.
-    ValueError
-        If n is more than there are items (or are left), or a score is missing.
-
     Examples
     --------
     >>> import calib
@@ -95,8 +87,9 @@ def choose_items(
     files = given(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
-    if len(known := list(table.slices())) > 1:
-        names = "; ".join(words(label) for label, _ in known)
+    label, *others = [label for label, _ in table.slices()]
+    if others:
+        names = "; ".join(words(each) for each in (label, *others))
         raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
     design, source = check.was_called(method, design, name="design", default="simple"), np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
@@ -106,12 +99,21 @@ def choose_items(
     for part in [frame] if by is None else [rows for _, rows in frame.groupby(by, sort=False, observed=True)]:
         after = _choice_before(part) if more else None
         used = after.design if after and design == "simple" else design
-        options = _columns_drawn_by(part, used, on, groups) | {"n_strata": n_strata, "rng": source, "after": after}
-        with in_the_names_of(known[0][0], f="scores", after="scores"):
+        options: dict[str, Any] = {"n_strata": n_strata, "rng": source, "after": after}
+        if used == "groups":
+            options["groups"] = whole_column(part, groups, "groups")
+        if used == "active" or (used, on) == ("strata", "entropy"):
+            if "entropy" not in part or part["entropy"].isna().any():
+                raise TableError(
+                    f"design {used!r} needs the column `entropy` whole, but these scores have none or gaps."
+                )
+            options["entropy"] = part["entropy"].to_numpy()
+        with in_the_names_of(label, f="scores", after="scores"):
             choice = stats.choose_items(part["score"], n, design=design, **options)
-        # each value of `by` has strata of its own
-        stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
-        stratum = _strata_before(part) if more else stratum
+        if more:
+            stratum = _strata_before(part)
+        else:  # each value of `by` has strata of its own
+            stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
         how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
         drawn.append(pd.DataFrame(how, index=part.index))
     return frame.drop(columns=[name for name in DESIGN if name in frame]).join(pd.concat(drawn))
@@ -145,17 +147,6 @@ def _strata_before(part: pd.DataFrame) -> pd.Series:
     return part["stratum"].astype(float).astype(int)
 
 
-def _columns_drawn_by(part: pd.DataFrame, design: str, on: str, groups: str) -> dict[str, Any]:
-    """Entropies and groups, for the designs that need them."""
-    if design == "groups":
-        return {"groups": whole_column(part, groups, "groups")}
-    if design != "active" and (design, on) != ("strata", "entropy"):
-        return {}
-    if "entropy" not in part or part["entropy"].isna().any():
-        raise TableError(f"design {design!r} needs the column `entropy` whole, but these scores have none or gaps.")
-    return {"entropy": part["entropy"].to_numpy()}
-
-
 def labels_needed(
     scores: Data,
     gold: Data = None,
@@ -180,15 +171,6 @@ def labels_needed(
         As for `calib.stats.labels_needed`.
     by : str, optional
         A column of the scores, such as "system".
-
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError, ValueError
-        As `interval` and `calib.stats.labels_needed`.
 
     Examples
     --------
@@ -227,10 +209,6 @@ def will_it_help(
     **columns
         As for `choose_items`.
 
-    Returns
-    -------
-    Results
-
     Examples
     --------
     >>> import calib
@@ -260,9 +238,9 @@ def plan(
 ) -> Results[stats.BudgetPlan]:
     """What to buy next: labels, items, prompts or draws.
 
-    From ratings, under one prompt or several and with draws or token probabilities, the variance
-    that prompts and draws have is known, and the plan says what more of each would do to the interval of
-    the gold-corrected mean. From scores alone it is about labels and judge scores as they are.
+    From ratings, under one prompt or several and with draws or token probabilities, the variance that prompts and draws
+    have is known, and the plan says what more of each would do to the interval of the gold-corrected mean. From scores
+    alone it is about labels and judge scores as they are.
 
     Parameters
     ----------
@@ -282,16 +260,6 @@ def plan(
     by : str, optional
         A column of the scores, such as "system". With scores only.
     confidence_level : float
-
-    Returns
-    -------
-    Results
-        Of `calib.stats.budget_plan`; `reached` says whether the target can be had, and `plan` what comes nearest.
-
-    Raises
-    ------
-    ValueError
-        If both or neither of `half_width` and `budget` are given, or a price is missing.
 
     Examples
     --------
@@ -315,85 +283,72 @@ def plan(
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}
     files = given(pilot, gold, columns, names=("pilot", "gold"))
-    if not (isinstance(files.scores, pd.DataFrame) and has_replies(files.scores)):
-        if "prompt" in prices:
-            raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
-        return _each_part(files, by, partial(_plan_of_scores, options))
-    if by is not None:
-        raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
-    return _plans_of_ratings(files.scores, files.gold, options)
+    if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
+        if by is not None:
+            raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
+        answers, table = [], ratings_in(files.scores, "pilot").frame
+        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
+        for label, rows, theirs in with_gold(judged, people):
+            (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
+            cells = row_means(x) if x.ndim == 3 else x
+            # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
+            score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
+            labels, ends, unmatched = beside(rows, theirs, index, label)
+            y = labels.to_numpy(dtype=float)
+            with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+                facts = _reply_components(label, x, variance) | _pilot_facts(y, score, cells, ends)
+                result = stats.budget_plan(**facts, **options)
+            counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+            answers.append((label | counts, _with_group_warning(theirs, result)))
+        return Results.of(answers)
+    if "prompt" in prices:
+        raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
+
+    def of_scores(part: pd.DataFrame, ends: dict[str, Any]) -> stats.BudgetPlan:
+        y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
+        facts = _pilot_facts(y, score, score, ends)
+        exact = not is_whole(score, ends.get("bounds"), ends.get("step"))  # such as expected scores
+        item = float(np.var(score, ddof=1)) or 1.0
+        return stats.budget_plan(**facts, **options, item=item, draws=math.inf if exact else 1)
+
+    return _each_part(files, by, of_scores)
 
 
-def _plan_of_scores(options: dict[str, Any], part: pd.DataFrame, ends: dict[str, Any]) -> stats.Result:
-    """Of scores as they are: they do not tell what prompts and draws do."""
-    y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
-    facts = _labels_and_rho(y, score) | _judge_scale(score, ends)
-    facts |= {"n_items": len(score), "item": float(np.var(score, ddof=1)) or 1.0}
-    if not is_whole(score, ends.get("bounds"), ends.get("step")):
-        facts["draws"] = math.inf  # such as expected scores
-    return stats.budget_plan(**facts, **options)
-
-
-def _plans_of_ratings(ratings: pd.DataFrame, gold: pd.DataFrame, options: dict[str, Any]) -> Results[Any]:
-    table, people = ratings_in(ratings, "pilot").frame, scores_in(gold, "gold")
-    answers = []
-    for label, rows, theirs in with_gold(over_prompts(table[table["method"] != "human"], "pilot"), people):
-        exact = label["method"] == "logprob"
-        index, x, variance = cells_of_replies(rows, exact=exact)
-        cells = row_means(x) if x.ndim == 3 else x
-        # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
-        score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-        labelled, ends, unmatched = beside(rows, theirs, index, label)
-        y = labelled.to_numpy(dtype=float)
-        facts: dict[str, Any] = {"n_items": int(np.isfinite(score).sum())}
-        with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
-            facts |= _reply_components(label, x, variance) | _labels_and_rho(y, score) | _judge_scale(cells, ends)
-            planned = stats.budget_plan(**facts, **options)
-        counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
-        answers.append((label | counts, _with_group_warning(theirs, planned)))
-    return Results.of(answers)
-
-
-def _judge_scale(score: Any, ends: dict[str, Any]) -> dict[str, Any]:
-    """The ends of people's scale, and whether the judge answers on it."""
-    if not ends:
-        return {}
-    low, high = ends["bounds"]
-    return ends | {"same_scale": bool(low <= np.nanmin(score) and np.nanmax(score) <= high)}
-
-
-def _labels_and_rho(y: Any, score: Any) -> dict[str, Any]:
-    """Number, mean and spread of the labels, and their correlation with the judge."""
+def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:
+    """Labels and their correlation with the judge, and the scale with whether the judge answers on it."""
     both = np.isfinite(y) & np.isfinite(score)
-    y, score = y[both], score[both]
+    n_items, y, score = int(np.isfinite(score).sum()), y[both], score[both]
     if len(y) < 4 or not np.ptp(y):
         rule = "must label four items of the pilot at least, with labels that vary"
         raise ArgumentError("gold", rule, f"labels {len(y)}")
-    spread = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1))}
     # a judge that says the same of all explains nothing
-    return spread | {"rho": float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0, "n_gold": len(y)}
+    rho = float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0
+    facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_gold": len(y)}
+    if ends:
+        low, high = ends["bounds"]
+        ends = ends | {"same_scale": bool(low <= np.nanmin(replies) and np.nanmax(replies) <= high)}
+    return facts | ends | {"n_items": n_items}
 
 
 def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
     """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
-    if x.shape[1] > 1:
+    if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
+        return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
+    if x.shape[1] == 1:
+        one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
+        facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
+        n_draws = one.n_draws
+    else:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
         parts = {part.name: part.estimate for part in study.components}
         if parts["item"] <= 0:
             rule = "the items' variance (less what prompts and draws add) must be above 0"
             raise TableError(f"{words(label)}: {rule}, but got {parts['item']!r}.")
-        noise = {"item_prompt": parts.get("item_prompt", parts.get("residual")), "draw": parts.get("draw")}
-        return noise | {"item": parts["item"], "prompts": study.n_prompts, "draws": _whole_draws(study.n_draws)}
-    if variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws: the score as it is
-        return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
-    one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
-    draws = _whole_draws(one.n_draws)
-    return {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1, "draws": draws}
-
-
-def _whole_draws(number: float) -> float:
-    """Replies that were read, as a whole number."""
-    return number if math.isinf(number) else max(1, round(number))
+        facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
+        facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
+        n_draws = study.n_draws
+    # replies that were read, as a whole number
+    return facts | {"draws": n_draws if math.isinf(n_draws) else max(1, round(n_draws))}
 
 
 def transport_test(
@@ -419,15 +374,6 @@ def transport_test(
         The value at home; the others are held against it. Default: each against no error at all.
     confidence_level : float
 
-    Returns
-    -------
-    Results
-
-    Raises
-    ------
-    TableError
-        If the column or the base is not there.
-
     Examples
     --------
     >>> import calib
@@ -445,12 +391,12 @@ def transport_test(
     for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
-        known = dict(iter(judged.groupby(by, sort=False, observed=True)))
-        if base is not None and base not in known:
-            there = ", ".join(map(repr, known))
-            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {there}")
-        home = {} if base is None else _side_of_test(known[base], "_base")
-        for value, part in known.items():
+        parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
+        if base is not None and base not in parts:
+            values = ", ".join(map(repr, parts))
+            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {values}")
+        home = {} if base is None else _side_of_test(parts[base], "_base")
+        for value, part in parts.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
                 with in_the_names_of(label, **NAMES):
@@ -476,8 +422,8 @@ def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dic
         for value, part in parts_of(judged, by):
             label = pair.label | value
             with in_the_names_of(label, **NAMES):
-                found = answer(part, ends)
-            answers.append((label, _with_group_warning(part, with_warnings(found, pair.warnings + pair.fold_doubts))))
+                result = with_warnings(answer(part, ends), pair.warnings + pair.fold_doubts)
+            answers.append((label, _with_group_warning(part, result)))
     return Results.of(answers)
 
 

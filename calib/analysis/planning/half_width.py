@@ -31,8 +31,8 @@ class Spread(NamedTuple):
     scatter: Floats
     kurtosis: Floats
 
-    def at(self, rho: Floats, known: Floats) -> Spread:
-        return Spread(*(np.interp(rho, known, part) for part in self))
+    def at(self, rho: Floats, correlations: Floats) -> Spread:
+        return Spread(*(np.interp(rho, correlations, part) for part in self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +48,37 @@ class Ideal:
     averaged: tuple[Floats, Spread]
 
     def errors(self, rho: Floats, *, single: ArrayLike) -> Spread:
-        alone, together = (spread.at(np.abs(rho), known) for known, spread in (self.single, self.averaged))
-        return Spread(*(np.where(single, one, other) for one, other in zip(alone, together, strict=True)))
+        alone, averaged = (spread.at(np.abs(rho), at) for at, spread in (self.single, self.averaged))
+        return Spread(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
 
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
     """Of labels with this mean and standard deviation; a judge on another scale is normal."""
-    whole = _Scale(*bounds, step or 0.0)
-    centre, width = _fitted(whole, mean, sd)
+    whole, length = _Scale(*bounds, step or 0.0), bounds[1] - bounds[0]
+    # mean and standard deviation of the normal that has these on the scale, as nearly as one can
+    centre, width = mean, sd
+    for _ in range(_FITTINGS):
+        y = whole.cut(centre + width * _DEVIATES)
+        got = float(_CHANCE_OF_DEVIATE @ y)
+        centre = min(max(centre + mean - got, bounds[0] - 9 * length), bounds[1] + 9 * length)
+        width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
     y = whole.cut(centre + width * _DEVIATES)
+    dy, chance = y[:, None] - _CHANCE_OF_DEVIATE @ y, _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
 
     def errors(scale: _Scale | None) -> tuple[Floats, Spread]:
-        found = [_errors(y, centre, width, rho, scale) for rho in _CLOSENESS]
-        return np.array([rho for rho, _ in found]), Spread(*map(np.array, zip(*(s for _, s in found), strict=True)))
+        """Correlations with the labels and the spread of errors, by the correlation of the normal scores behind."""
+        correlations, spreads = [], []
+        for rho in _CLOSENESS:
+            judge = centre + width * (rho * _DEVIATES[:, None] + np.sqrt(1 - rho**2) * _DEVIATES)
+            f = judge if scale is None else scale.cut(judge)
+            df = f - np.sum(chance * f)
+            square, cross = float(np.sum(chance * df**2)), float(np.sum(chance * dy * df))
+            both = square * float(_CHANCE_OF_DEVIATE @ dy[:, 0] ** 2)
+            correlations.append(cross / np.sqrt(both) if both else 0.0)
+            spreads.append(_spread(dy - (cross / square if square else 0.0) * df, chance))
+        return np.array(correlations), Spread(*map(np.array, zip(*spreads, strict=True)))
 
-    two_valued = step is not None and step == bounds[1] - bounds[0]
+    two_valued = step is not None and step == length
     averaged = errors(_Scale(*bounds, 0.0) if same_scale and not two_valued else None)
     single = errors(whole) if same_scale and step is not None and not two_valued else averaged
     return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), single, averaged)
@@ -84,28 +100,6 @@ class _Scale(NamedTuple):
         if self.step:
             values = self.low + np.round((values - self.low) / self.step) * self.step
         return np.clip(values, self.low, self.high)
-
-
-def _fitted(scale: _Scale, mean: float, sd: float) -> tuple[float, float]:
-    """Mean and standard deviation of the normal that has these on the scale, as nearly as one can."""
-    centre, width, length = mean, sd, scale.high - scale.low
-    for _ in range(_FITTINGS):
-        y = scale.cut(centre + width * _DEVIATES)
-        got = float(_CHANCE_OF_DEVIATE @ y)
-        centre = min(max(centre + mean - got, scale.low - 9 * length), scale.high + 9 * length)
-        width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
-    return centre, width
-
-
-def _errors(y: Floats, centre: float, width: float, rho: float, scale: _Scale | None) -> tuple[float, Spread]:
-    """Correlation with the labels and the spread of errors where the normal scores behind have this correlation."""
-    judge = centre + width * (rho * _DEVIATES[:, None] + np.sqrt(1 - rho**2) * _DEVIATES)
-    f, chance = judge if scale is None else scale.cut(judge), _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
-    dy, df = y[:, None] - _CHANCE_OF_DEVIATE @ y, f - np.sum(chance * f)
-    square, cross = float(np.sum(chance * df**2)), float(np.sum(chance * dy * df))
-    error = dy - (cross / square if square else 0.0) * df
-    whole = square * float(_CHANCE_OF_DEVIATE @ dy[:, 0] ** 2)
-    return (cross / np.sqrt(whole) if whole else 0.0), _spread(error, chance)
 
 
 def _spread(values: Floats, chance: Floats) -> Spread:

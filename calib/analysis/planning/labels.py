@@ -62,8 +62,8 @@ class LabelsNeeded(Result):
 
     def _terms(self) -> dict[str, Any]:
         goal = {"half": self.half_width} if self.difference is None else {"diff": self.difference, "power": self.power}
-        known = {"cl": self.confidence_level, "rho": self.rho, "sd": self.sd, "n": self.n_items}
-        return {"labels-needed": True, "t": True, **goal, **known}
+        terms = {"cl": self.confidence_level, "rho": self.rho, "sd": self.sd, "n": self.n_items}
+        return {"labels-needed": True, "t": True, **goal, **terms}
 
     def __str__(self) -> str:
         goal = f"a {100 * self.confidence_level:g} % interval of +/- {short(self.half_width)}"
@@ -97,11 +97,11 @@ def labels_needed(
     .. math:: V(n) = \sigma^2 \Big[ \frac{1 - \rho^2}{n} \Big(1 + \frac{1 - n/M}{n - 3}\Big)
                      + \frac{\rho^2}{M} \Big]
 
-    The bracket with n - 3 is what it costs to learn the slope from the same labels; for M
-    without end it is (n - 2)/(n - 3), and with every item labelled it is 1 and the judge
-    leaves the formula. The half-width is :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone
-    :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral t. With `bounds` half-widths are those that
-    `ppi_mean` and `mean_interval` make there on the average, as in `budget_plan`.
+    The bracket with n - 3 is what it costs to learn the slope from the same labels; for M without end it is
+    (n - 2)/(n - 3), and with every item labelled it is 1 and the judge leaves the formula. The half-width is
+    :math:`t_{n-2} \sqrt{V(n)}`, that of labels alone :math:`t_{n-1} \sigma / \sqrt n`; power comes from the noncentral
+    t. With `bounds` half-widths are those that `ppi_mean` and `mean_interval` make there on the average, as in
+    `budget_plan`.
 
     Parameters
     ----------
@@ -123,10 +123,6 @@ def labels_needed(
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
-    Returns
-    -------
-    LabelsNeeded
-
     Raises
     ------
     ValueError
@@ -144,31 +140,55 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    known, scale = _known(y, f, rho, sd, mean), bounds_of(bounds, step)
-    if (items := known.items if n_items is None else n_items) is None:
+    pilot, scale = _pilot(y, f, rho, sd, mean), bounds_of(bounds, step)
+    if (items := pilot.items if n_items is None else n_items) is None:
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     check.whole(items, "n_items", least=LEAST)
-    if scale is not None and not scale[0] <= known.mean <= scale[1]:
+    if scale is not None and not scale[0] <= pilot.mean <= scale[1]:
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
-    curves = judged, alone = _half_widths(known, items, scale, step, confidence)
-    name, wanted, (enough, enough_alone), best = _goal(half_width, difference, power, confidence, known, items, curves)
-    if not enough(items):
-        rule = f"must be {short(best())} or more, which labels for all {items} items reach"
+    judged, alone = _half_widths(pilot, items, scale, step, confidence)
+    if (half_width is None) == (difference is None):
+        raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
+    if not 1 - confidence < power < 1:
+        rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
+        raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
+    name = "difference" if half_width is None else "half_width"
+    wanted = positive(abs(difference or 0.0) if half_width is None else half_width, name)
+
+    def enough(n: int, *, judge: bool) -> bool:
+        if half_width is not None:
+            return (judged(n) if judge else alone(n)) <= wanted
+        error = error_with_judge(n, items, pilot.rho, pilot.sd) if judge else pilot.sd / math.sqrt(n)
+        return power_of(wanted, error, n - 2 if judge else n - 1, confidence) >= power
+
+    if not enough(items, judge=True):
+        alone_error = pilot.sd / math.sqrt(items)
+        best = detectable(alone_error, items - 2, power, confidence) if half_width is None else judged(items)
+        rule = f"must be {short(best)} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
-    n_gold, n_gold_alone = _smallest(enough, LEAST, items), _smallest(enough_alone, 2, items)
+    # the first number that is enough, by halving: the error falls as it grows
+    n_gold = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
+    n_gold_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
+    doubts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
+    weak = n_gold < items and abs(pilot.rho) < break_even(n_gold, items - n_gold)
+    if weak or LEAST <= n_gold_alone < n_gold:
+        text = f"a correlation of {short(pilot.rho)} does not pay with {n_gold} labels: leave the judge out."
+        doubts += (f"weak_judge: {text}",)
+    if n_gold == LEAST:
+        doubts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
         n_gold=n_gold,
         n_gold_alone=n_gold_alone,
         half_width=judged(n_gold),
         difference=difference,
         power=None if difference is None else power,
-        rho=known.rho,
-        sd=known.sd,
+        rho=pilot.rho,
+        sd=pilot.sd,
         n_items=items,
         confidence_level=confidence,
         curve=tuple((n, judged(n), alone(n)) for n in sizes),
-        warnings=told(_labels_warnings(n_gold, n_gold_alone, items, known, confidence)),
+        warnings=warned(doubts),
     )
 
 
@@ -176,11 +196,6 @@ def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:
     """Standard error of the regression estimator with n of the items labelled."""
     slope = 1 + (1 - n / n_items) / (n - 3)
     return sd * math.sqrt((1 - rho**2) / n * slope + rho**2 / n_items)
-
-
-def half_width_of(error: float, df: int, confidence: float) -> float:
-    """Of the t interval."""
-    return float(stats.t.ppf((1 + confidence) / 2, df)) * error
 
 
 def power_of(difference: float, error: float, df: int, confidence: float) -> float:
@@ -198,15 +213,19 @@ def detectable(error: float, df: int, power: float, confidence: float) -> float:
 
 
 def _half_widths(
-    known: _Known, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
+    pilot: _Pilot, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
 ) -> tuple[Callable[[int], float], Callable[[int], float]]:
     """With the judge and without, by the number of labels."""
-    rho, sd, half = known.rho, known.sd, partial(half_width_of, confidence=confidence)
+    rho, sd = pilot.rho, pilot.sd
     if scale is None:
-        return lambda n: half(error_with_judge(n, items, rho, sd), n - 2), lambda n: half(sd / math.sqrt(n), n - 1)
-    f = known.scores
+
+        def t(df: int) -> float:
+            return float(stats.t.ppf((1 + confidence) / 2, df))
+
+        return lambda n: t(n - 2) * error_with_judge(n, items, rho, sd), lambda n: t(n - 1) * (sd / math.sqrt(n))
+    f = pilot.scores
     same = f is None or bool(scale[0] <= f.min() and f.max() <= scale[1])
-    width = half_width_on(scale, step, known.mean, sd, confidence, same_scale=same)
+    width = half_width_on(scale, step, pilot.mean, sd, confidence, same_scale=same)
     spread, single = (sd, False) if f is None else (float(np.std(f)) or 1.0, is_whole(f, scale, step))
 
     def alone(n: int) -> float:
@@ -218,39 +237,7 @@ def _half_widths(
     return judged, alone
 
 
-_Enough = Callable[[int], bool]
-
-
-def _goal(
-    half_width: float | None,
-    difference: float | None,
-    power: float,
-    confidence: float,
-    known: _Known,
-    items: int,
-    curves: tuple[Callable[[int], float], Callable[[int], float]],
-) -> tuple[str, float, tuple[_Enough, _Enough], Callable[[], float]]:
-    """The target by name and value, whether so many labels reach it with the judge or alone, and the best of all."""
-    if (half_width is None) == (difference is None):
-        raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
-    check_power(power, confidence)
-    if half_width is not None:
-        half, (judged, alone) = positive(half_width, "half_width"), curves
-        return "half_width", half, (lambda n: judged(n) <= half, lambda n: alone(n) <= half), lambda: judged(items)
-    delta, rho, sd = positive(abs(difference or 0.0), "difference"), known.rho, known.sd
-    found = (
-        lambda n: power_of(delta, error_with_judge(n, items, rho, sd), n - 2, confidence) >= power,
-        lambda n: power_of(delta, sd / math.sqrt(n), n - 1, confidence) >= power,
-    )
-    return "difference", delta, found, lambda: detectable(sd / math.sqrt(items), items - 2, power, confidence)
-
-
-def _smallest(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The first n that is enough, by halving: `high` is enough, and the error falls as n grows."""
-    return low + bisect_left(range(low, high), True, key=enough)
-
-
-class _Known(NamedTuple):
+class _Pilot(NamedTuple):
     """What is known of labels and judge, and the pilot that it is known from."""
 
     rho: float
@@ -261,33 +248,16 @@ class _Known(NamedTuple):
     scores: Floats | None = None
 
 
-def _known(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Known:
+def _pilot(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Pilot:
     if y is not None and f is not None and rho is None and sd is None:
         labels, _, r = labelled_pairs(y, f)
         scores = np.asarray(f, dtype=float)
-        spread, there = float(np.std(labels, ddof=1)), scores[np.isfinite(scores)]
-        return _Known(r, spread, float(np.mean(labels)), len(labels), len(scores), there)
+        read, spread = scores[np.isfinite(scores)], float(np.std(labels, ddof=1))
+        return _Pilot(r, spread, float(np.mean(labels)), len(labels), len(scores), read)
     if y is None and f is None and rho is not None and sd is not None:
-        return _Known(checked_rho(rho), positive(sd, "sd"), math.nan if mean is None else float(mean))
-    rule, given = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
-    raise ArgumentError("y", rule, given, mentions=("f", "rho", "sd"))
-
-
-def _labels_warnings(n_gold: int, alone: int, items: int, known: _Known, confidence: float) -> tuple[str, ...]:
-    warned = () if known.labels is None else pilot_warning(known.labels, known.rho, confidence)
-    weak = n_gold < items and abs(known.rho) < break_even(n_gold, items - n_gold)
-    if weak or LEAST <= alone < n_gold:
-        text = f"a correlation of {short(known.rho)} does not pay with {n_gold} labels: leave the judge out."
-        warned += (f"weak_judge: {text}",)
-    if n_gold == LEAST:
-        warned += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
-    return warned
-
-
-def check_power(power: float, confidence: float) -> None:
-    if not 1 - confidence < power < 1:
-        rule = f"must be between 1 - {{0}} ({1 - confidence:g}) and 1"
-        raise ArgumentError("power", rule, f"got {power!r}", mentions=("confidence_level",))
+        return _Pilot(checked_rho(rho), positive(sd, "sd"), math.nan if mean is None else float(mean))
+    rule, both = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
+    raise ArgumentError("y", rule, both, mentions=("f", "rho", "sd"))
 
 
 def labels_and_scores(
@@ -296,20 +266,20 @@ def labels_and_scores(
     """Checked arrays of one length, and which items have a label: each of them needs a score."""
     labels, scores = check.array(y, f"y{of}", ndim=1), check.array(f, f"f{of}", ndim=1)
     check.same_length(**{f"y{of}": labels, f"f{of}": scores, f"groups{of}": groups})
-    given = ~np.isnan(labels)
-    if (bad := given & np.isnan(scores)).any():
+    labelled = ~np.isnan(labels)
+    if (bad := labelled & np.isnan(scores)).any():
         raise ArgumentError(f"f{of}", "must have a judge score for each label", f"got NaN at {int(np.argmax(bad))}")
-    return labels, scores, given
+    return labels, scores, labelled
 
 
 def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
     """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
-    labels, scores, given = labels_and_scores(y, f)
-    if given.sum() < 4:
-        raise ArgumentError("y", "must have four labels at least", f"got {int(given.sum())}")
-    if not np.ptp(labels[given]):
-        raise ArgumentError("y", "must vary to plan from it", f"every label is {labels[given][0]:g}")
-    labels, scores = labels[given], scores[given]
+    labels, scores, labelled = labels_and_scores(y, f)
+    labels, scores = labels[labelled], scores[labelled]
+    if len(labels) < 4:
+        raise ArgumentError("y", "must have four labels at least", f"got {len(labels)}")
+    if not np.ptp(labels):
+        raise ArgumentError("y", "must vary to plan from it", f"every label is {labels[0]:g}")
     # a judge that says the same of all explains nothing
     return labels, scores, float(np.clip(np.corrcoef(labels, scores)[0, 1], -1, 1)) if np.ptp(scores) else 0.0
 
@@ -330,7 +300,7 @@ def pilot_warning(n: int, rho: float, confidence: float) -> tuple[str, ...]:
     return (f"pilot: a correlation of {short(rho)} from {n} labels is uncertain: {text}.",)
 
 
-def told(texts: tuple[str, ...]) -> tuple[str, ...]:
+def warned(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of warnings, that were also warned of."""
     for text in texts:
         check.warn(text)

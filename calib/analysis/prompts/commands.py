@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -12,9 +12,6 @@ import calib
 from calib.console.command import options_from
 from calib.console.files import By, Items, Out
 from calib.console.show import paragraphs, show_lines, show_results
-
-if TYPE_CHECKING:
-    pass
 
 
 @options_from("sensitivity")
@@ -29,32 +26,24 @@ def sensitivity(
     **options: Any,
 ) -> None:
     """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
+    from calib.table.results import words
+
     table = calib.table.read(ratings, "ratings")
     texts = None if items is None else calib.table.read(items, "items")
     judges, groups = options.pop("judges"), options.pop("groups")
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
     studies = calib.sensitivity(table, texts, judges=judges, groups=of_items, **options)
-    answers: list[calib.Results[Any]] = []  # all of it before the first line is printed
-    designs = _designs(studies, calls, target, price_prompt)
-    if not judges:
-        scores = calib.summarize(table, texts)
-        answers.append(calib.prompt_mean(scores, by=by, **shared))
-    show_results(studies, out)
-    paragraphs(*designs)
-    for answer in answers:
-        show_lines(answer)
-
-
-def _designs(studies: calib.Results[Any], calls: int, target: float | None, price_prompt: float) -> list[str]:
-    """What as many replies, spent otherwise, would give."""
-    from calib.table.results import words
-
-    said = []
+    designs = []  # what as many replies, spent otherwise, would give
     for label, study in zip(studies.labels, cast("Sequence[calib.stats.GStudy]", studies), strict=True):
         confounded = any(part.name == "residual" for part in study.components)
-        said.append(f"{words(label)}: {study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)}")
+        designs.append(f"{words(label)}: {study.d_study([1, calls], 1) if confounded else study.equal_calls(calls)}")
         if target is not None:
             best = study.cheapest(target, price_prompt=price_prompt, n_items=study.n_items)
-            said.append(f"{words(label)}: cheapest for Phi {target:g}: {best}")
-    return said
+            designs.append(f"{words(label)}: cheapest for Phi {target:g}: {best}")
+    # all of it before the first line is printed
+    means = None if judges else calib.prompt_mean(calib.summarize(table, texts), by=by, **shared)
+    show_results(studies, out)
+    paragraphs(*designs)
+    if means is not None:
+        show_lines(means)

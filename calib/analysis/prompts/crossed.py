@@ -69,7 +69,15 @@ def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
     if values.ndim not in (2, 3, 4):
         raise ArgumentError("x", "must have the axes item, prompt, (judge,) draw", f"got shape {values.shape}")
     if draw_variance is not None:
-        return _exact_cells(values, check.array(draw_variance, "draw_variance"))
+        variance = check.array(draw_variance, "draw_variance")
+        if values.ndim != 2 or variance.shape != values.shape:
+            rule, got = "must have the shape of {0}, (items, prompts)", f"got {variance.shape} and {values.shape}"
+            raise ArgumentError("draw_variance", rule, got, mentions=("x",))
+        if (variance < 0).any():
+            raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
+        seen = np.isfinite(values) & np.isfinite(variance)
+        means, variance = np.where(seen, values, np.nan), np.where(seen, variance, 0.0)
+        return Cells(means, np.where(seen, np.inf, 0.0), variance, seen.astype(float))
     draws = values[..., None] if values.ndim == 2 else values
     read = np.isfinite(draws)
     counts = read.sum(axis=-1).astype(float)
@@ -77,17 +85,6 @@ def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
         means = np.where(read, draws, 0.0).sum(axis=-1) / np.where(counts, counts, np.nan)
     off = np.where(read, draws - means[..., None], 0.0)
     return Cells(means, counts, np.einsum("...k,...k->...", off, off), np.maximum(counts - 1, 0))
-
-
-def _exact_cells(means: Floats, variance: Floats) -> Cells:
-    if means.ndim != 2 or variance.shape != means.shape:
-        rule, given = "must have the shape of {0}, (items, prompts)", f"got {variance.shape} and {means.shape}"
-        raise ArgumentError("draw_variance", rule, given, mentions=("x",))
-    if (variance < 0).any():
-        raise ArgumentError("draw_variance", "must not be negative", f"got {float(np.nanmin(variance))}")
-    seen = np.isfinite(means) & np.isfinite(variance)
-    counts = np.where(seen, np.inf, 0.0)
-    return Cells(np.where(seen, means, np.nan), counts, np.where(seen, variance, 0.0), seen.astype(float))
 
 
 def _mean_squares(means: Floats) -> dict[Effect, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.prompts.g_study import GStudy
+from calib.analysis.prompts.g_study import GStudy, counted
 from calib.analysis.prompts.prompt_mean import PromptMean
 from calib.core.check import ArgumentError, Floats
 from calib.table import figure
@@ -34,9 +34,6 @@ def prompts_fact(results: Results[PromptMean]) -> str:
     return f"the means under the prompts span {number_span([result.range for result in results])} points"
 
 
-# --- prompts ----------------------------------------------------------------------------------------------------------
-
-
 _PARTS = {  # dark and light in turn, so that neighbours differ in print as well
     "item": "#0072B2", "judge": "#4D4D4D", "prompt": "#E69F00", "item_judge": "#56B4E9", "item_prompt": "#009E73",
     "item_prompt_judge": "#8C6BB1", "prompt_judge": "#F0E442", "residual": "#CC79A7", "draw": "#BBBBBB",
@@ -59,7 +56,17 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
     rows = figure.rows_of(ax, facts, studies, pitch=1.2)
     for mark in rows.marks:
-        _stack(rows.ax, rows.heights[mark.place], mark.result)
+        left, height = 0.0, rows.heights[mark.place]
+        for part in mark.result.components:
+            share = part.share if math.isfinite(part.share) else 0.0
+            colour = _PARTS.get(part.name, "#888888")
+            look: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.8, "zorder": 2}
+            rows.ax.barh(height, share, 0.85, left=left, **look)
+            if share >= 0.045:  # a narrower piece has no room for its number
+                ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
+                rows.ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
+            left += share
     rows.ax.set_xlim(0, 1)
     rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
@@ -69,19 +76,6 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), fact, columns=min(len(handles), 5))
     return figure.finished(rows.ax, ax)
-
-
-def _stack(ax: Axes, height: float, result: GStudy) -> None:
-    left = 0.0
-    for part in result.components:
-        share = part.share if math.isfinite(part.share) else 0.0
-        colour = _PARTS.get(part.name, "#888888")
-        ax.barh(height, share, 0.85, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-        if share >= 0.045:  # a narrower piece has no room for its number
-            ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
-            middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-            ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
-        left += share
 
 
 _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
@@ -105,12 +99,6 @@ def d_study(
     most_prompts, most_draws : int, default 8
         Ends of the axes.
 
-    Raises
-    ------
-    ValueError
-        If `coefficient` is another word, an axis would end below 2, or each prompt was asked
-        once, so that nothing is known about draws.
-
     Examples
     --------
     >>> from calib.stats import g_study
@@ -127,32 +115,37 @@ def d_study(
     prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
     worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
     drawn = figure.axes_of(ax)
-    _map(drawn, prompts, draws, worth)
-    _equal_costs(drawn, most_prompts, most_draws)
+    _map_of_designs(drawn, prompts, draws, worth)
+    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
+        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
+        drawn.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
+    handles = [
+        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
+        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
+    ]
+    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
+    drawn.legend(handles=handles, loc="upper left", ncols=2, **below)
     if study.n_prompts <= most_prompts and study.n_draws <= most_draws:
         look: dict[str, Any] = {"color": figure.COLOURS[1], "mec": "white", "markersize": 9, "clip_on": False}
         drawn.plot([study.n_prompts], [study.n_draws], "o", **look)
     drawn.set_xlabel("prompts")
     drawn.set_ylabel("draws under each prompt")
-    figure.say_title(drawn, title_of([label], []), _worth_as_asked(study, coefficient))
+    # where draws are missing, with their number rounded
+    read = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
+    value = getattr(study.d_study([study.n_prompts], [read]), coefficient)[0]
+    each = "exact probabilities" if math.isinf(read) else counted(int(read), "draw")
+    fact = f"{_WORTH[coefficient]} is {value:.2f} with {counted(study.n_prompts, 'prompt')} x {each}"
+    figure.say_title(drawn, title_of([label], []), fact)
     return drawn
 
 
-def _worth_as_asked(study: GStudy, coefficient: str) -> str:
-    """What the design that was measured is worth; where draws are missing, with their number rounded."""
-    draws = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
-    value = getattr(study.d_study([study.n_prompts], [draws]), coefficient)[0]
-    each = "exact probabilities" if math.isinf(draws) else f"{draws} draw{'s' * (draws != 1)}"
-    prompts = f"{study.n_prompts} prompt{'s' * (study.n_prompts != 1)}"
-    return f"{_WORTH[coefficient]} is {value:.2f} with {prompts} x {each}"
-
-
-def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+def _map_of_designs(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
+    """Lines of designs that are worth the same."""
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
     for axis, numbers in ((ax.xaxis, prompts), (ax.yaxis, draws)):
-        shown = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
-        axis.set_ticks(shown, labels=[str(n) for n in shown])
+        ticks = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
+        axis.set_ticks(ticks, labels=[str(n) for n in ticks])
         axis.set_ticks([], minor=True)
     if not np.ptp(worth) > 0:  # no lines where all designs are alike, or nothing is known
         return
@@ -162,18 +155,6 @@ def _map(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) 
         x, y = ax.transAxes.inverted().transform(ax.transData.transform(text.get_position()))
         if not (0.05 < x < 0.95 and 0.05 < y < 0.95):  # the edge would cut it
             text.set_visible(False)
-
-
-def _equal_costs(ax: Axes, most_prompts: int, most_draws: int) -> None:
-    for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
-        ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
-        ax.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
-    handles = [
-        figure.handle("equal cost (2, 4, 8, ... replies)", color=figure.GREY, linewidth=0.8, linestyle="--"),
-        figure.handle("measured", color=figure.COLOURS[1], marker="o", linestyle="", mec="white", markersize=8),
-    ]
-    below: dict[str, Any] = {"bbox_to_anchor": (0, -0.13), "frameon": False, "fontsize": "small"}
-    ax.legend(handles=handles, loc="upper left", ncols=2, **below)
 
 
 def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) -> Axes:
@@ -195,13 +176,24 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     most = max(r.n_prompts for r in means)
     rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
-        _prompts_of(rows.ax, rows.heights[mark.place] - 0.15 * most, mark.result, named=len(means) == 1)
+        one: PromptMean = mark.result
+        top = rows.heights[mark.place] - 0.15 * most
+        each = zip(one.prompt_means, one.prompt_intervals, one.names, strict=True)
+        for place, (mean, ends, name) in enumerate(each):
+            height = top + 0.3 * place
+            if len(means) == 1:
+                beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+                rows.ax.annotate(plain_text(name), (ends.high, height), fontsize="small", color=figure.GREY, **beside)
+            rows.ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
+            rows.ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
+        height = top + 0.3 * one.n_prompts + 0.1
+        rows.ax.hlines(height, *one.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
+        look: dict[str, Any] = {"color": figure.COLOURS[0], "markersize": 6, "zorder": 3}
+        rows.ax.plot([one.estimate], [height], "D", mfc="white" if one.conditional else figure.COLOURS[0], **look)
     if len(means) == 1:  # beside the last of the intervals there is room for a name, too
         low, high = rows.ax.get_xlim()
         rows.ax.set_xlim(low, high + (high - low) * 0.013 * max(map(len, means[0].names), default=0))
-    rows.ax.set_xlabel(f"{'; '.join(dict.fromkeys(r.estimand for r in means))}{level_words(means)}")
-    if any(r.estimand.startswith("difference") for r in means):
-        figure.zero_line(rows.ax)
+    rows.ax.set_xlabel(f"{means[0].estimand}{level_words(means)}")
     whole = "over items, of this prompt alone" if all(r.conditional for r in means) else "with the prompt inside"
     handles = [
         figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
@@ -209,18 +201,3 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     ]
     figure.legend_above(rows.ax, handles, title_of(facts, rows.names), prompts_fact(Results.of(pairs)), columns=2)
     return figure.finished(rows.ax, ax)
-
-
-def _prompts_of(ax: Axes, top: float, result: PromptMean, *, named: bool) -> None:
-    each = zip(result.prompt_means, result.prompt_intervals, result.names, strict=True)
-    for place, (mean, ends, name) in enumerate(each):
-        height = top + 0.3 * place
-        if named:
-            beside: dict[str, Any] = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(plain_text(name), (ends.high, height), fontsize="small", color=figure.GREY, **beside)
-        ax.hlines(height, *ends, colors=figure.COLOURS[5], linewidth=1, zorder=2)
-        ax.plot([mean], [height], "o", color=figure.COLOURS[5], markersize=3, zorder=3)
-    height = top + 0.3 * result.n_prompts + 0.1
-    ax.hlines(height, *result.interval, colors=figure.COLOURS[0], linewidth=3, zorder=2)
-    face = "white" if result.conditional else figure.COLOURS[0]
-    ax.plot([result.estimate], [height], "D", color=figure.COLOURS[0], mfc=face, markersize=6, zorder=3)

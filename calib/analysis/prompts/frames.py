@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,44 +19,10 @@ from calib.table.results import Results, words
 from calib.table.validate import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
 
 _REPLY = ("item", "prompt", "rater", "run", "draw")
-_STUDY_KEY = tuple(name for name in Who._fields if name != "prompt")
+_KEY = tuple(name for name in Who._fields if name != "prompt")
 
 
-class Study(NamedTuple):
-    """Scores of one criterion and judge, items x prompts (x judges) x draws, and the variance of a draw, if known.
-
-    `names` are those of prompts (and of judges), `unread` counts replies.
-    """
-
-    label: dict[str, Any]
-    items: Any
-    names: list[list[str]]
-    x: Any
-    variance: Any
-    unread: int
-
-
-def studies_of(ratings: Any, judges: bool) -> Iterator[Study]:
-    """One for each criterion and judge, or with `judges` for all together."""
-    table = ratings_in(ratings).frame
-    table = table[table["method"] != "human"]
-    if judges and not table["method"].eq("sample").all():
-        raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
-    for label, rows in over_prompts(table, "ratings", [n for n in _STUDY_KEY if not (judges and n == "rater")]):
-        (items, *names), x, variance = _cells(rows, judges=judges)
-        reply, begins = first_places(rows, _REPLY)
-        good = (rows["status"] == "ok") & rows["score"].notna()
-        unread = len(begins) - int(np.count_nonzero(np.bincount(reply, good)))
-        if label["method"] == "logprob":  # probabilities that were asked for more than once estimate the same
-            x, variance = row_means(x), row_means(variance)
-        else:
-            variance = None
-        yield Study(label, items, names, x, variance, unread)
-
-
-def over_prompts(
-    frame: pd.DataFrame, argument: str, key: Sequence[str] = _STUDY_KEY
-) -> Iterator[tuple[dict[str, Any], Any]]:
+def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
     """Scores or ratings of one criterion and judge under all its prompts, on one scale."""
     if not len(frame):
         raise TableArgumentError(argument, "must hold scores of a judge", "has none")
@@ -70,14 +36,11 @@ def over_prompts(
         yield label, rows
 
 
-def cells_of_replies(rows: pd.DataFrame, *, exact: bool) -> tuple[pd.Index, Any, Any]:
-    """Scores as items x prompts x draws, and the variance of one draw where it is known."""
-    (items, _), x, variance = _cells(rows, judges=False)
-    return (items, row_means(x), row_means(variance)) if exact else (items, x, None)
+def cells_of_replies(rows: pd.DataFrame, *, exact: bool, judges: bool = False) -> tuple[list[Any], Any, Any]:
+    """Items, names of prompts (and judges); the scores by these and draws; the variance of one draw where it is known.
 
-
-def _cells(rows: pd.DataFrame, *, judges: bool) -> tuple[list[Any], Any, Any]:
-    """Names of the items and of the facets, and by these and draws the scores and their variance within a reply."""
+    Exact expectations that were asked for more than once estimate the same, and have no draws.
+    """
     facets = ["item", "prompt", "rater"] if judges else ["item", "prompt"]
     good = (rows["status"] == "ok") & rows["score"].notna()
     weight, score = rows["weight"].where(good, 0.0), rows["score"].where(good, 0.0)
@@ -96,13 +59,8 @@ def _cells(rows: pd.DataFrame, *, judges: bool) -> tuple[list[Any], Any, Any]:
     shape = *(len(n) for n in names), int(draw.max()) + 1
     x, variance = np.full(shape, np.nan), np.full(shape, np.nan)
     x[(*codes, draw)], variance[(*codes, draw)] = mean, np.maximum(spread, 0.0)
-    return [pd.Index(names[0]), *([str(name) for name in each] for each in names[1:])], x, variance
-
-
-# --- prompts on tables ------------------------------------------------------------------------------------------------
-
-
-_KEY = tuple(name for name in Who._fields if name != "prompt")
+    facets_named = [pd.Index(names[0]), *([str(name) for name in each] for each in names[1:])]
+    return (facets_named, row_means(x), row_means(variance)) if exact else (facets_named, x, None)
 
 
 def sensitivity(
@@ -159,35 +117,38 @@ def sensitivity(
     if items is None and groups not in (None, "group"):
         came = f"{groups!r} came without {{0}}"
         raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
-    owners = None if items is None or groups is None else _groups_of_items(items, groups)
-    options: dict[str, Any] = {"confidence_level": confidence_level}
-    options["estimator"] = was_called(method, estimator, name="estimator", default="auto")
+    owners = None
+    if items is not None and groups is not None:
+        frame = checked(items, "items", "items").frame
+        if groups not in frame and groups != "group":
+            raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
+        owners = frame.set_index(frame["item"].astype(object))[groups] if groups in frame else None
+    estimator = was_called(method, estimator, name="estimator", default="auto")
+    table = ratings_in(ratings).frame
+    table = table[table["method"] != "human"]
+    if judges and not table["method"].eq("sample").all():
+        raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")
     answers = []
-    for one in studies_of(ratings, judges):
-        _several(one.label, one.names[0], "ratings")
-        group = None if owners is None else _group_of_each(owners, one.items)
-        with in_the_names_of(one.label, x="ratings"):
-            study = stats.g_study(one.x, draw_variance=one.variance, groups=group, **options)
-        # cells of fewer draws than others are filled up; what was never asked for is not unread
-        answers.append((one.label, study if study.n_dropped else replace(study, n_unread=one.unread)))
+    for label, rows in over_prompts(table, "ratings", [n for n in _KEY if not (judges and n == "rater")]):
+        (ids, prompts, *_), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob", judges=judges)
+        if len(prompts) < 2:
+            rule = "two prompts at least (rewordings: prompt.variants(8), in a shell --variants of `calib rate`)"
+            one = f"are under one, {prompts[0]!r}"
+            raise TableArgumentError("ratings", f"must be under {rule}", one, about=words(label))
+        group = None if owners is None else owners.reindex(ids)
+        if group is not None and (none := group.isna().sum()):
+            raise TableError(f"the items must have a {groups!r} for all that was rated; {none} have none.")
+        if group is not None and not group.duplicated().any():
+            group = None
+        options: dict[str, Any] = {"estimator": estimator, "confidence_level": confidence_level}
+        with in_the_names_of(label, x="ratings"):
+            study = stats.g_study(x, draw_variance=variance, groups=group, **options)
+        if not study.n_dropped:  # cells of fewer draws are filled up; what was never asked for is not unread
+            reply, begins = first_places(rows, _REPLY)
+            good = (rows["status"] == "ok") & rows["score"].notna()
+            study = replace(study, n_unread=len(begins) - int(np.count_nonzero(np.bincount(reply, good))))
+        answers.append((label, study))
     return Results.of(answers)
-
-
-def _groups_of_items(items: pd.DataFrame, groups: str) -> pd.Series | None:
-    frame = checked(items, "items", "items").frame
-    if groups not in frame and groups != "group":
-        raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
-    return frame.set_index(frame["item"].astype(object))[groups] if groups in frame else None
-
-
-def _group_of_each(owners: pd.Series, items: pd.Index) -> Any:
-    group = owners.reindex(items)
-    if none := group.isna().sum():
-        raise TableError(f"the items must have a {owners.name!r} for all that was rated; {none} have none.")
-    return group.to_numpy() if group.duplicated().any() else None
-
-
-# --- results with the prompt inside -----------------------------------------------------------------------------
 
 
 def prompt_mean(
@@ -206,15 +167,7 @@ def prompt_mean(
         The column of what items share.
     confidence_level : float
 
-    Returns
-    -------
-    Results
-        Labelled by criterion, rater, method, temperature and `by`.
 
-    Raises
-    ------
-    TableError
-        If a column is not there, or the prompts have different scales.
 
     Examples
     --------
@@ -228,13 +181,21 @@ def prompt_mean(
     """
     as_typed(prompt_mean, locals())
     answers = []
-    for label, rows in _judged(scores):
+    frame = scores_in(scores, "scores").frame
+    for label, rows in over_prompts(frame[frame["method"] != "human"], "scores"):
         for value, part in parts_of(rows, by):
-            wide = wide_of(part)
-            options = {"groups": shared_groups(part, groups, wide.index), "names": wide.columns}
-            whole = label | value
-            with in_the_names_of(whole, x="scores"):
-                answers.append((whole, stats.prompt_mean(wide, confidence_level=confidence_level, **options)))
+            plain = part.assign(item=part["item"].astype(object), prompt=part["prompt"].astype(object))
+            # one row per item, one column per prompt
+            wide = plain.set_index(["item", "prompt"])["score"].unstack("prompt")  # noqa: PD010 - one score each
+            wide = wide.reindex(index=pd.unique(plain["item"]), columns=pd.unique(plain["prompt"]))
+            group = None
+            if groups is not None:
+                group = groups_of(plain.drop_duplicates("item").set_index("item").reindex(wide.index), groups)
+            if group is not None and len(set(group)) == len(group):
+                group = None
+            options: dict[str, Any] = {"groups": group, "names": wide.columns, "confidence_level": confidence_level}
+            with in_the_names_of(label | value, x="scores"):
+                answers.append((label | value, stats.prompt_mean(wide, **options)))
     return Results.of(answers)
 
 
@@ -243,11 +204,11 @@ def with_gold(
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
     """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
     people = mean_of_people(people)
-    known = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
-    if not any(len(theirs) for _, _, theirs in known):
-        wanted = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in known))
-        raise TableArgumentError("gold", f"must have scores of {wanted}", f"has {people.holds}")
-    for label, rows, theirs in known:
+    sides = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
+    if not any(len(theirs) for _, _, theirs in sides):
+        criteria = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in sides))
+        raise TableArgumentError("gold", f"must have scores of {criteria}", f"has {people.holds}")
+    for label, rows, theirs in sides:
         if theirs["item"].duplicated().any():
             rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
             raise TableArgumentError("gold", rule)
@@ -262,32 +223,3 @@ def beside(
     mine = theirs["item"].astype(object)
     scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
     return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
-
-
-def _judged(scores: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    frame = scores_in(scores, "scores").frame
-    yield from over_prompts(frame[frame["method"] != "human"], "scores")
-
-
-def wide_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row per item, one column per prompt."""
-    keys = rows.assign(item=rows["item"].astype(object), prompt=rows["prompt"].astype(object))
-    wide = keys.set_index(["item", "prompt"])["score"].unstack("prompt")  # noqa: PD010 - one score each
-    return wide.reindex(index=pd.unique(keys["item"]), columns=pd.unique(keys["prompt"]))
-
-
-def shared_groups(rows: pd.DataFrame, groups: str | None, items: pd.Index) -> Any:
-    if groups is None:
-        return None
-    heads = rows.assign(item=rows["item"].astype(object)).drop_duplicates("item").set_index("item")
-    group = groups_of(heads.reindex(items), groups)
-    return group if group is not None and len(set(group)) < len(group) else None
-
-
-def _several(label: dict[str, Any], prompts: Any, argument: str = "scores") -> None:
-    if len(pd.unique(pd.Series(prompts))) < 2:
-        rule = (
-            "must be under two prompts at least (rewordings: prompt.variants(8), in a shell --variants of `calib rate`)"
-        )
-        given = f"are under one, {pd.Series(prompts).iloc[0]!r}"
-        raise TableArgumentError(argument, rule, given, about=words(label))

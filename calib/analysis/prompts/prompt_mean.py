@@ -1,4 +1,4 @@
-"""The prompt as part of the result: a judge's mean over prompts, and the difference of two."""
+"""The prompt as part of the result: a judge's mean over prompts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MANY = 10**6  # prompts: as good as without end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptMean(Result):
-    """A judge's mean score, or a difference of two, with the choice of the prompt inside the interval.
+    """A judge's mean score, with the choice of the prompt inside the interval.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class PromptMean(Result):
         over items only (`conditional`). NaN ends where the scores do not vary at all.
     confidence_level : float
     estimand : str
-        "judge mean" or "difference of judge means".
+        "judge mean".
     conditional : bool
         There is one prompt, so nothing is known about others.
     df : float
@@ -107,10 +107,6 @@ class PromptMean(Result):
         half_width : float
             Wanted half of the interval, in score points.
 
-        Returns
-        -------
-        int
-
         Raises
         ------
         ValueError
@@ -179,13 +175,12 @@ def prompt_mean(
     .. math:: \hat\sigma^2_p = (S^2 - N)_+, \qquad
               h^2 = t^2_{P-1} \frac{S^2}{P} + t^2_{G-1} \Big(V - \frac{N}{P}\Big)_+ ,
 
-    and h at least :math:`t_{G-1} \sqrt V`. Each part keeps its own t quantile, which for independent
-    normal parts covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or
-    10 to 50 groups, normal and five-level scores, 95 % intervals covered 94 to 99 % of the time with
-    two or three prompts and 93 to 97 % with 5 to 10; 89 to 99 % where the prompts' own effects were
-    strongly skewed. Plus and minus t(`df`) times `std_error`, with Satterthwaite's `df`, covered as little
-    as 87 % with two prompts and 92 % with three: a variance between so few is often small by chance, and is
-    then also given many degrees of freedom. From eight prompts on the two hardly differ.
+    and h at least :math:`t_{G-1} \sqrt V`. Each part keeps its own t quantile, which for independent normal parts
+    covers at least as often as it says (Banerjee). In simulations with 20 to 300 items or 10 to 50 groups, normal and
+    five-level scores, 95 % intervals covered 94 to 99 % of the time with two or three prompts and 93 to 97 % with 5 to
+    10; 89 to 99 % where the prompts' own effects were strongly skewed. Plus and minus t(`df`) times `std_error`, with
+    Satterthwaite's `df`, covered as little as 87 % with two prompts and 92 % with three: a variance between so few is
+    often small by chance, and is then also given many degrees of freedom. From eight prompts on the two hardly differ.
 
     Parameters
     ----------
@@ -199,26 +194,14 @@ def prompt_mean(
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
-    Returns
-    -------
-    PromptMean
-        With one prompt its interval is over items only, and it says so.
-
-    Raises
-    ------
-    ValueError
-        If fewer than two complete items (or groups) are there, or the lengths differ.
-
     Notes
     -----
-    The prompts stand for others that would have done as well. It is the judge's mean, whatever people
-    would say.
+    The prompts stand for others that would have done as well. It is the judge's mean, whatever people would say.
 
     References
     ----------
-    Cornfield and Tukey (1956), Annals of Mathematical Statistics 27:907-949, for the variances;
-    Satterthwaite (1946), Biometrics Bulletin 2:110-114; Banerjee (1960), Sankhya 22:357-358, for
-    the two quantiles.
+    Cornfield and Tukey (1956), Annals of Mathematical Statistics 27:907-949, for the variances; Satterthwaite (1946),
+    Biometrics Bulletin 2:110-114; Banerjee (1960), Sankhya 22:357-358, for the two quantiles.
 
     Examples
     --------
@@ -233,29 +216,26 @@ def prompt_mean(
     >>> prompt_mean(x[:, :1]).conditional
     True
     """
-    return _over_prompts(check.array(x, "x", ndim=2), groups, names, confidence_level, "x", "judge mean")
-
-
-def _over_prompts(
-    x: Floats, groups: Labels | None, names: Labels | None, confidence: float, name: str, estimand: str
-) -> PromptMean:
-    check.probability(confidence, "confidence_level")
-    called = names_of(names, x)
-    x, unit, dropped = with_all_prompts(x, groups, name)
-    sums, means = unit_deviations(x, unit), x.mean(axis=0)
+    scores, confidence = check.array(x, "x", ndim=2), check.probability(confidence_level, "confidence_level")
+    called = tuple(map(str, range(1, scores.shape[1] + 1) if names is None else names))
+    if len(called) != scores.shape[1]:
+        raise ArgumentError("names", f"must be one for each of {scores.shape[1]} prompts", f"got {len(called)}")
+    kept, unit = _complete_items(scores, groups)
+    means, dropped = kept.mean(axis=0), len(scores) - len(kept)
+    # each unit's share of how far the means lie from their own average, shape (units, prompts)
+    sums = unit_sums((kept - means) / len(kept), unit)
     n_groups, prompts = sums.shape
     parts = _parts_of_variance(sums, means)
     alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
-    flat = np.ptp(x) == 0
+    flat, clipped = bool(np.ptp(kept) == 0), bool(parts.spread < parts.noise)
     half = math.nan if flat else parts.half_width(confidence, n_groups)
     estimate, s2 = float(means.mean()), max(parts.spread - parts.noise, 0.0)
-    clipped = bool(parts.spread < parts.noise)
     return PromptMean(
         estimate=estimate,
         std_error=math.sqrt(parts.variance),
         interval=Interval(estimate - half, estimate + half),
         confidence_level=confidence,
-        estimand=estimand,
+        estimand="judge mean",
         conditional=prompts == 1,
         df=parts.df(n_groups),
         names=called,
@@ -264,17 +244,30 @@ def _over_prompts(
         range=float(np.ptp(means)),
         prompt_width=float(2 * alone.mean()),
         s2_prompt=math.nan if prompts == 1 else s2,
-        s2_prompt_interval=_prompt_variance_interval(parts, confidence),
+        s2_prompt_interval=parts.interval_between(confidence),
         clipped=clipped,
         floor=math.nan if prompts == 1 else two_sided(prompts - 1, confidence) * math.sqrt(s2 / prompts),
         item_variance=parts.item_alone,
         noise_variance=parts.noise,
-        n=len(x),
+        n=len(kept),
         n_dropped=dropped,
         n_groups=n_groups,
         n_prompts=prompts,
-        warnings=_mean_warnings(prompts, dropped, confidence, clipped=clipped, flat=bool(flat)),
+        warnings=_mean_warnings(prompts, dropped, confidence, clipped=clipped, flat=flat),
     )
+
+
+def _complete_items(x: Floats, groups: Labels | None) -> tuple[Floats, Codes]:
+    """Items with a score under every prompt, and the unit of each."""
+    check.same_length(x=x, groups=groups)
+    if not x.shape[1]:
+        raise ArgumentError("x", "must have one prompt at least", f"got shape {x.shape}")
+    whole = np.asarray(~np.isnan(x).any(axis=1))
+    unit = units_of(groups, whole)
+    if unit.max(initial=-1) < 1:
+        what, count = "items" if groups is None else "groups", unit.max(initial=-1) + 1
+        raise ArgumentError("x", f"must have a score under every prompt for two {what} at least", f"got {count}")
+    return x[whole], unit
 
 
 def _mean_warnings(prompts: int, dropped: int, confidence: float, *, clipped: bool, flat: bool) -> tuple[str, ...]:
@@ -287,24 +280,6 @@ def _mean_warnings(prompts: int, dropped: int, confidence: float, *, clipped: bo
         "no_spread: all scores are equal, so no interval can be given.": flat,
     }
     return tuple(text for text, holds in texts.items() if holds)
-
-
-def with_all_prompts(x: Floats, groups: Labels | None, name: str) -> tuple[Floats, Codes, int]:
-    """Items with a score under every prompt, the unit of each, and how many others there were."""
-    check.same_length(**{name: x, "groups": groups})
-    if not x.shape[1]:
-        raise ArgumentError(name, "must have one prompt at least", f"got shape {x.shape}")
-    whole = np.asarray(~np.isnan(x).any(axis=1))
-    unit = units_of(groups, whole)
-    if unit.max(initial=-1) < 1:
-        what, count = "items" if groups is None else "groups", unit.max(initial=-1) + 1
-        raise ArgumentError(name, f"must have a score under every prompt for two {what} at least", f"got {count}")
-    return x[whole], unit, int(np.sum(~whole))
-
-
-def unit_deviations(x: Floats, unit: Codes) -> Floats:
-    """Each unit's share of how far the means lie from their own average, shape (units, prompts)."""
-    return unit_sums((x - x.mean(axis=0)) / len(x), unit)
 
 
 class _PromptParts(NamedTuple):
@@ -340,6 +315,14 @@ class _PromptParts(NamedTuple):
         between = two_sided(self.prompts - 1, confidence) ** 2 * self.spread / self.prompts
         return math.sqrt(max(between + of_items * self.item_alone, of_items * self.items))
 
+    def interval_between(self, confidence: float) -> Interval:
+        """Of the variance between prompts, less what items leave in it."""
+        if self.prompts == 1:
+            return Interval(math.nan, math.nan)
+        rest = self.prompts - 1
+        low, high = (rest * self.spread / special.chdtri(rest, (1 - sign * confidence) / 2) for sign in (1, -1))
+        return Interval(max(float(low) - self.noise, 0.0), max(float(high) - self.noise, 0.0))
+
 
 def _parts_of_variance(sums: Floats, means: Floats) -> _PromptParts:
     groups, prompts = sums.shape
@@ -349,19 +332,3 @@ def _parts_of_variance(sums: Floats, means: Floats) -> _PromptParts:
         return _PromptParts(0.0, 0.0, items, 1)
     noise = float(scale * ((sums - by_group[:, None]) ** 2).sum() / (prompts - 1))
     return _PromptParts(float(means.var(ddof=1)), noise, items, prompts)
-
-
-def _prompt_variance_interval(parts: _PromptParts, confidence: float) -> Interval:
-    if parts.prompts == 1:
-        return Interval(math.nan, math.nan)
-    rest = parts.prompts - 1
-    low, high = (rest * parts.spread / special.chdtri(rest, (1 - sign * confidence) / 2) for sign in (1, -1))
-    return Interval(max(float(low) - parts.noise, 0.0), max(float(high) - parts.noise, 0.0))
-
-
-def names_of(names: Labels | None, x: Floats) -> tuple[str, ...]:
-    """Of the prompts, the columns of x; their numbers if they have none."""
-    called = tuple(map(str, range(1, x.shape[1] + 1) if names is None else names))
-    if len(called) != x.shape[1]:
-        raise ArgumentError("names", f"must be one for each of {x.shape[1]} prompts", f"got {len(called)}")
-    return called

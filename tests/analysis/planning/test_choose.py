@@ -13,7 +13,7 @@ from refusal import message
 from scipy import stats
 
 from calib.analysis.planning.choose import _neyman, choose_items
-from calib.analysis.planning.transport import shift_weights, transport_test
+from calib.analysis.planning.judge_correlation import shift_weights, transport_test
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
