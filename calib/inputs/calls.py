@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calib.inputs.availability import Can
 from calib.inputs.names import Intake
-from calib.inputs.question import Can
 from calib.inputs.roles import is_table
 
 # commands that have another name than their verb

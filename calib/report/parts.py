@@ -22,10 +22,9 @@ from calib.analysis.verdicts import frames as verdicts
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
-from calib.inputs.availability import MOST_IN_PAIRS
+from calib.inputs.availability import MOST_IN_PAIRS, Can
 from calib.inputs.look import Look, look
 from calib.inputs.names import Intake
-from calib.inputs.question import Can
 from calib.inputs.resolve import is_file
 from calib.inputs.tables import taken_in
 from calib.table.results import Results

@@ -7,11 +7,10 @@ import pytest
 import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.score_sets import least_labels
-from calib.inputs.availability import possibilities
+from calib.inputs.availability import beside, possibilities
 from calib.inputs.calls import commands_of, lines_of
 from calib.inputs.look import copied_labels, suspicions
 from calib.inputs.names import Intake
-from calib.inputs.question import beside
 
 
 def scored(rater, score, criterion="quality", **more):
