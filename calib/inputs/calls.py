@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,67 +27,62 @@ def report_path(taken: Intake) -> Path:
 
 def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
-    asked = [_line(one, taken) for one in _printed(can, taken)]
-    report = f"calib.report({look_line(taken)}, {_literal(str(report_path(taken)))})"
-    return (report, *asked) if _reported(can) else tuple(asked)
-
-
-def look_line(taken: Intake) -> str:
-    return f"calib.look({', '.join([*_named(taken), *_words(taken)])})"
-
-
-def _named(taken: Intake) -> list[str]:
-    """The files as Python has them; a frame by a name that its user will know better."""
-    return [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
-
-
-def _words(taken: Intake) -> list[str]:
-    return [f"{name}={_literal(value)}" for name, value in taken.said.items()]
-
-
-def _line(can: Can, taken: Intake) -> str:
-    options = [f"{name}={_literal(value)}" for name, value in can.options.items()]
-    names = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(can), strict=False)]
-    return f"calib.{can.verb}({', '.join([*_in_order(can, _named(taken)), *names, *options, *_words(taken)])})"
+    files, words = _python_arguments(taken)
+    page = _literal(str(report_path(taken)))
+    lines = [f"calib.report(calib.look({', '.join([*files, *words])}), {page})"] if _reported(can) else []
+    for one in _printed(can, taken):
+        sides = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(one), strict=False)]
+        options = [f"{name}={_literal(value)}" for name, value in one.options.items()]
+        lines.append(f"calib.{one.verb}({', '.join([*_in_order(one, files), *sides, *options, *words])})")
+    return tuple(lines)
 
 
 def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
     if any(source.path is None for source in taken.sources):
         return ()
-    asked = [_command(one, taken) for one in _printed(can, taken)]
-    return (_joined("report", _files(taken), _options(taken)), *asked) if _reported(can) else tuple(asked)
+    files, words = _shell_arguments(taken)
+    commands = [_joined("report", files, words)] if _reported(can) else []
+    for one in _printed(can, taken):
+        options = dict(one.options)
+        amount = [str(options.pop("n"))] if "n" in options else []
+        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
+        places = [*_in_order(one, files), *amount, *_sides(one)]
+        commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
+    return tuple(commands)
 
 
 def tries_of(taken: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """To look again, with what is said now: a command, where all is in files, and a line."""
-    command = _joined("look", _files(taken), _options(taken))
-    return (() if any(source.path is None for source in taken.sources) else (command,)), (look_line(taken),)
+    files, words = _python_arguments(taken)
+    command = _joined("look", *_shell_arguments(taken))
+    in_files = all(source.path is not None for source in taken.sources)
+    return (command,) if in_files else (), (f"calib.look({', '.join([*files, *words])})",)
 
 
-def _files(taken: Intake) -> list[str]:
-    return [str(source.path) for source in taken.sources]
+def _python_arguments(taken: Intake) -> tuple[list[str], list[str]]:
+    """The files, a frame by a name that its user will know better, and what was said of columns."""
+    files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
+    return files, [f"{name}={_literal(value)}" for name, value in taken.said.items()]
 
 
-def _options(taken: Intake) -> list[str]:
-    return [word for name, value in taken.said.items() for word in _option(name, value)]
+def _shell_arguments(taken: Intake) -> tuple[list[str], list[str]]:
+    return [str(source.path) for source in taken.sources], _as_options(taken.said)
+
+
+def _as_options(values: Mapping[str, Any]) -> list[str]:
+    """Each value as an option; one that begins as an option does is joined to its name."""
+    words = []
+    for name, value in values.items():
+        option = f"--{name.replace('_', '-')}"
+        for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
+    return words
 
 
 def _reported(can: Sequence[Can]) -> bool:
     """Whether a report would hold anything."""
     return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
-
-
-def _command(can: Can, taken: Intake) -> str:
-    options = dict(can.options)
-    amount = [str(options.pop("n"))] if "n" in options else []
-    words = [word for name, value in options.items() for word in _option(name, value)]
-    out = ["--out", "chosen.csv"] if can.verb == "choose_items" else []
-    return _joined(
-        _COMMANDS.get(can.verb, can.verb),
-        [*_in_order(can, _files(taken)), *amount, *_sides(can)],
-        [*words, *_options(taken), *out],
-    )
 
 
 def _printed(can: Sequence[Can], taken: Intake) -> Iterator[Can]:
@@ -112,12 +107,6 @@ def _sides(can: Can) -> tuple[str, ...]:
     return can.systems if len(can.systems) == 2 else can.systems[:1]
 
 
-def _option(name: str, value: Any) -> list[str]:
-    option = f"--{name.replace('_', '-')}"
-    values = [value] if isinstance(value, str | float | int) else list(value)
-    return [word for one in values for word in ([f"{option}={one}"] if str(one)[:1] == "-" else [option, str(one)])]
-
-
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
     """A place that begins as an option does stands behind two dashes, and so do all."""
     dashed = any(place[:1] == "-" for place in places)
@@ -135,13 +124,11 @@ def shell_word(text: str) -> str:
     """
     if text.isprintable():
         return shlex.quote(text)
-    plain = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{''.join(char if char.isprintable() else _written_out(char) for char in plain)}'"
-
-
-def _written_out(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 128 else f"\\U{code:08x}"
+    written = ""
+    for char in text.replace("\\", "\\\\").replace("'", "\\'"):
+        code = f"\\x{ord(char):02x}" if ord(char) < 128 else f"\\U{ord(char):08x}"
+        written += char if char.isprintable() else code
+    return f"$'{written}'"
 
 
 def _literal(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Ids of items: their column in each file, and as texts that can be matched; rows that have them."""
+"""Rows of judges and of people: ids as texts, rows that are there twice, what has no counterpart, and the scale."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from unicodedata import normalize
 import numpy as np
 import pandas as pd
 
+from calib.core.check import ArgumentError
 from calib.inputs.codes import guessed_scale, refuse_unclear_low
-from calib.inputs.names import Columns, Source
+from calib.inputs.names import Columns, Source, is_person, loose
 from calib.inputs.roles import Seen
 from calib.table import TableError, parse_scale
 from calib.table.schema import scale_words
+
+_KEY = ["item", "system", "criterion", "rater"]
+_ORDER = "shown"  # of the two of a pair, each order is asked of its own
+_MOSTLY = 0.5
+_SPARSE = 0.9  # people rated less than this share of what the busiest did
+QUALITY = "quality"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +67,6 @@ def item_texts(one: Seen) -> pd.Series:
     return pd.Series(range(len(one.source.frame))).map("{}".format) if ids is None else id_texts(ids)
 
 
-def n_padded(cells: pd.Series) -> int:
-    """How many ids have blanks before or behind."""
-    return sum(isinstance(cell, str) and cell != cell.strip() for cell in cells.astype(object))
-
-
 def blank_ids(cells: pd.Series) -> pd.Series:
     """Which cells name nothing; "none" and "NA" may well be names."""
     return cells.isna() | (cells.astype(object).map(lambda cell: isinstance(cell, str) and not cell.strip()))
@@ -84,6 +86,214 @@ def chosen_ids(found: Sequence[Seen]) -> list[str]:
             if shared > best + 1e-9:
                 best, pair = shared, (mine, theirs)
     return list(pair)
+
+
+# --- rows of both sides by item ---------------------------------------------------------------------------------------
+
+
+def parted(judges: Rows | None, people: Rows | None, found: Sequence[Seen]) -> tuple[Rows | None, Rows | None]:
+    """Judges and people in one column of scores: people by their names, or because they rated less."""
+    if judges is None or people is not None or len(found) > 1 or "rater" not in found[0].roles:
+        return judges, people
+    counts = judges.rows.dropna(subset=["score"])["rater"].value_counts()
+    theirs = {str(name) for name in counts.index if is_person(name)}
+    theirs = theirs or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
+    if not theirs or theirs >= set(counts.index):
+        return judges, people
+    rows = judges.rows
+    mine = ~rows["rater"].isin(theirs)
+    labels = rows[~mine & rows["score"].notna()].reset_index(drop=True)
+    return replace(judges, rows=rows[mine].reset_index(drop=True)), replace(judges, rows=labels)
+
+
+def of_criteria(
+    judges: Rows | None, people: Rows | None, said: Columns, notes: list[str]
+) -> tuple[Rows | None, Rows | None]:
+    """Both sides with a criterion in each row: their own, the other's where that is one, or what was said."""
+    sides = [side for side in (judges, people) if side is not None]
+    held = [list(dict.fromkeys(side.rows["criterion"].dropna())) for side in sides]
+    meant = said.get("criterion", "")
+    for place, side in enumerate(sides):
+        other = held[1 - place] if len(sides) > 1 else []
+        default = meant or (other[0] if len(other) == 1 else QUALITY)
+        nameless = side.rows["criterion"].isna().any()
+        if nameless and len(other) > 1 and default not in other:
+            given = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
+            raise ArgumentError("criterion", "must say which criterion is meant", given)
+        if nameless:
+            sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
+    if meant:
+        there = [side.rows["criterion"] == meant for side in sides]
+        sides = [side.only(rows) if rows.any() else side for side, rows in zip(sides, there, strict=True)]
+    if len(sides) > 1:
+        spelled = of_one_spelling(sides[0].rows, sides[1].rows, "criterion", notes)
+        sides[1] = replace(sides[1], rows=spelled)
+        if not set(sides[0].rows["criterion"]) & set(spelled["criterion"]):
+            ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
+            given = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
+            raise ArgumentError("criterion", "must be one on both sides", given)
+    again = iter(sides)
+    return (None if judges is None else next(again), None if people is None else next(again))
+
+
+def refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
+    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
+
+    `repeats` is for scores that stand in a row for each annotator of their item.
+    """
+    if not side.ids or side.table is not None:
+        return side
+    order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
+    key = _key_of(side.rows)
+    extra = side.rows.loc[order].duplicated(key).sort_index()
+    if not extra.any():
+        return side
+    again = side.rows[side.rows.duplicated(key, keep=False)]
+    unlike = again.groupby(key, dropna=False, sort=False)["score"].transform("nunique") > 1
+    if unlike.any():
+        raise TableError(_contradiction(side, _alike_first(again[unlike])))
+    if not repeats:
+        both = _alike_first(again)
+        lines = " and ".join(side.line(at) for at in both["at"][:2])
+        such = f"such as {lines}, of {both['item'].iloc[0]!r}"
+        notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
+    return replace(side, rows=side.rows[~extra].reset_index(drop=True))
+
+
+def _key_of(rows: pd.DataFrame) -> list[str]:
+    return [*_KEY, *[_ORDER] * (_ORDER in rows)]
+
+
+def _alike_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those that have the item, system, criterion and rater of the first."""
+    keys = rows[_key_of(rows)].fillna("")
+    return rows[(keys == keys.iloc[0]).all(axis=1)]
+
+
+def _contradiction(side: Rows, rows: pd.DataFrame) -> str:
+    """Rows of one item with several scores, and which columns tell them apart."""
+    first, both = rows.iloc[0], rows.iloc[:2]
+    lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(both["at"], both["score"], strict=True))
+    of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
+    message = (
+        f"{side.source.name}: column `{side.ids}`: {first['item']!r}{of} has several scores by {first['rater']!r}, "
+        f"in {lines}. Where a column tells them apart, name it: system, criterion, annotator, rater "
+        f"(in a shell --system, ...); else keep one row of each."
+    )
+    # columns that differ where all that is known of rows is the same, and have few values
+    frame, by_line = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
+    keys = by_line[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
+    apart = []
+    for name in frame.columns.difference([side.ids, *side.rows["column"]], sort=False):
+        cells = frame[name]
+        few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
+        if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
+            apart.append(f"`{name}`")
+    return f"{message} Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else message
+
+
+def of_one_spelling(judges: pd.DataFrame, people: pd.DataFrame, name: str, notes: list[str]) -> pd.DataFrame:
+    """People's rows with systems or criteria spelled as the judge's are."""
+    ours = {loose(value): value for value in judges[name].dropna().unique()}
+    theirs = list(people[name].dropna().unique())
+    other = {value: ours[loose(value)] for value in theirs if value not in ours.values() and loose(value) in ours}
+    if other:
+        such = ", ".join(f"{value!r} as {mine!r}" for value, mine in list(other.items())[:3])
+        notes.append(f"the labels spell each {name} otherwise than the scores: {such} are taken as one.")
+    return people.assign(**{name: people[name].map(lambda value: other.get(value, value))})
+
+
+def joined(judges: Rows | None, people: Rows | None, notes: list[str]) -> list[Rows | None]:
+    """Ids that are the same on both sides, and of each system where ids repeat; the groups that this makes."""
+    sides = [side for side in (judges, people) if side is not None]
+    sides = [_as_whole_numbers(side, sides, notes) for side in sides]
+    if any(_repeats_over_systems(side.rows) for side in sides):
+        sides = _by_system(sides)
+    left = iter(sides)
+    both = [None if side is None else next(left) for side in (judges, people)]
+    if both[0] is not None and both[1] is not None:
+        _refuse_unmatched(both[0], both[1], notes)
+    return both
+
+
+def _as_whole_numbers(side: Rows, sides: Sequence[Rows], notes: list[str]) -> Rows:
+    """Ids such as 7.0, which a gap in the file made of 7."""
+    ids = side.rows["item"]
+    pointed = ids.map(lambda text: str(text).endswith(".0") and str(text)[:-2].isdigit())
+    if not pointed.all() or not len(ids) or len(sides) < 2:
+        return side
+    other = {item for one in sides if one is not side for item in one.rows["item"]}
+    if other & set(ids):
+        return side
+    notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
+    return replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
+
+
+def _repeats_over_systems(rows: pd.DataFrame) -> bool:
+    pairs = rows[["item", "system"]].drop_duplicates()
+    return bool(pairs["system"].notna().any() and pairs["item"].duplicated().any())
+
+
+def _by_system(sides: Sequence[Rows]) -> list[Rows]:
+    """The output of a system is an item, what several answered a group; each row must say whose it is."""
+    repeated = next(side for side in sides if _repeats_over_systems(side.rows))
+    every = {f"{item}/{system}" for item, system in zip(repeated.rows["item"], repeated.rows["system"], strict=True)}
+    for side in sides:
+        if side.rows["system"].isna().any() and not set(side.rows["item"]) & every:
+            where = f"`{repeated.system}`" if repeated.system else "one column for each"
+            rule = f"must be a column of {side.source.name} as well (or one column for each system)"
+            unnamed = f"and {side.source.name} does not say whose output it is"
+            raise ArgumentError("system", rule, f"{repeated.of} repeats over systems ({where}), {unnamed}")
+    split = list(sides)
+    for place, side in enumerate(sides):
+        if side.table is None:
+            rows, whole = side.rows, side.rows["system"].isna()
+            group = rows["group"].where(rows["group"].notna(), rows["item"])
+            item = rows["item"].where(whole, rows["item"] + "/" + rows["system"].astype(str))
+            split[place] = replace(side, rows=rows.assign(item=item, group=group.where(~whole, rows["group"])))
+    return split
+
+
+def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
+    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused."""
+    scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
+    shared = [item for item in labelled if item in scored]
+    if labelled and scored and not shared:
+        theirs, ours = list(labelled), list(scored)
+        hint = _alike(theirs, ours) or "; item= and label_item= (--item, --label-item) name other columns"
+        raise TableError(f"no id is in both: {judges.of} has {_two(ours)}, {people.of} has {_two(theirs)}{hint}.")
+    unmatched = [item for item in labelled if item not in scored]
+    hint = _alike(unmatched, list(scored))
+    if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result
+        of = f"{len(unmatched)} of {len(labelled)} labelled items have no score of the judge"
+        notes.append(f"{of} and are left out, such as {_two(unmatched)} ({people.of}){hint}.")
+
+
+def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
+    """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
+    scored, labelled = (side.rows.loc[side.rows["score"].notna(), "item"].nunique() for side in (judges, people))
+    if labelled <= scored or people.table is not None or judges.table is not None:
+        return
+    counts = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
+    if not sure:
+        raise TableError(
+            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
+            "hold what: judge= and label= (--judge, --label)."
+        )
+    notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
+
+
+def _two(ids: Sequence[str]) -> str:
+    return " and ".join(repr(item) for item in ids[:2])
+
+
+def _alike(ids: Sequence[str], others: Sequence[str]) -> str:
+    """What would make ids match: another case, zeros in front, something before or behind."""
+    for words, made in (("case", str.casefold), ("zeros in front", lambda text: text.lstrip("0") or "0")):
+        theirs = {made(item): item for item in others}
+        if same := next((item for item in ids if made(item) in theirs and theirs[made(item)] != item), None):
+            return f"; {same!r} and {theirs[made(same)]!r} differ in {words} alone: write them alike"
+    return ""
 
 
 # --- the scale of labels and of scores --------------------------------------------------------------------------------
@@ -115,16 +325,21 @@ def scales_of(
     )
     if pairwise:
         return Scales(_WINS, False, dict.fromkeys(criteria, _WINS), dict.fromkeys(criteria, _WINS))
-    known = said.get("scale", "")
-    if known and ".." not in known:  # words as their values, as the tables write a scale
-        known = "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(known)}))
+    fixed = said.get("scale", "")
+    if fixed and ".." not in fixed:  # words as their values, as the tables write a scale
+        fixed = "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(fixed)}))
     ours: dict[str, str] = {}
     theirs: dict[str, str] = {}
     apart: list[str] = []
     guessed = False
     for name in criteria:
-        f, y = (_numbers(side, name) for side in (judges, people))
-        text = known or _of_table(judges, name) or _of_table(people, name)
+        f, y = (
+            pd.Series([], dtype=float)
+            if side is None
+            else side.rows.loc[side.rows["criterion"] == name, "score"].dropna().astype(float)
+            for side in (judges, people)
+        )
+        text = fixed or _of_table(judges, name) or _of_table(people, name)
         if not (text or worded):
             refuse_unclear_low(f, y, name, notes)
             notes += _far_off(y, name)
@@ -134,12 +349,6 @@ def scales_of(
         ours[name] = _of_judge(f, y, text, name, judges, apart)
     texts = list(dict.fromkeys(filter(None, theirs.values())))
     return Scales("; ".join(texts), guessed and bool(texts), theirs, ours, tuple(apart))
-
-
-def _numbers(side: Rows | None, criterion: str) -> pd.Series:
-    if side is None:
-        return pd.Series([], dtype=float)
-    return side.rows.loc[side.rows["criterion"] == criterion, "score"].dropna().astype(float)
 
 
 def _of_table(side: Rows | None, criterion: str) -> str:
@@ -169,8 +378,8 @@ def _far_off(y: pd.Series, criterion: str) -> list[str]:
     if most.empty or y.max() <= _LARGER * most.max() or most.max() <= 0:
         return []
     far = y[y > most.max()]
-    told = f"{len(far)} of {len(y)} labels of {criterion} ({far.max():g} at most) lie far above all others"
-    return [f"{told}; without them the scale would be {guessed_scale(most) or 'shorter'}: --scale, scale= says it."]
+    outliers = f"{len(far)} of {len(y)} labels of {criterion} ({far.max():g} at most) lie far above all others"
+    return [f"{outliers}; without them the scale would be {guessed_scale(most) or 'shorter'}: --scale, scale= says it."]
 
 
 def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Rows | None, apart: list[str]) -> str:

@@ -17,7 +17,7 @@ from calib.inputs.roles import Seen, Side, Value
 from calib.table import TableArgumentError, TableError
 from calib.table.schema import scale_words
 
-QUALITY, PREFERENCE = "quality", "preference"
+PREFERENCE = "preference"
 _ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
 
 
