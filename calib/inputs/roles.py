@@ -250,7 +250,7 @@ def _tells_rows_apart(one: Seen, column: str) -> bool:
 
 
 def _holds_scores(one: Seen, column: str, kind: str, said: Columns, compared: Mapping[str, set[str]]) -> bool:
-    """Whether a column may be one of scores, by what was said, by its name and by its cells."""
+    """Whether a column may be one of scores, by what was said and by its cells."""
     cells, free = one.source.frame[column], column not in {*one.roles.values(), *one.ids[:1]}
     if column in (*_listed(said, "judge"), *_listed(said, "label")):
         return True
@@ -260,8 +260,11 @@ def _holds_scores(one: Seen, column: str, kind: str, said: Columns, compared: Ma
         return True
     if key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id"):
         return False
-    if _are_words_of(cells, said.get("scale", "")):
-        return True
+    return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
+
+
+def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
+    """By what the column is called, and what its cells are."""
     name = read(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
