@@ -64,16 +64,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         from calib.core.check import ArgumentError
 
         _refuse_overwriting(values, known)
-        more: dict[str, Any] = {}
-        for name, parameter in options.items():  # None for an empty text, tuples for what is repeatable
-            value = values.pop(name)
-            more[name] = None if value == "" else value
-            if isinstance(value, list):
-                more[name] = tuple(value) or parameter.default
-        if "method" in options and options["method"].default is None:  # the old name of that which the verb has now
-            now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
-            old = more.pop("method")
-            more |= {} if old is None else {now: old}
+        more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
             more["files"] = Files(words.pop("items", None), cast(Columns, words))
@@ -90,6 +81,20 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
     return command
+
+
+def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, Any]:
+    """What the verb gets: None for an empty text, tuples for what is repeatable, `method` under its name of now."""
+    more: dict[str, Any] = {}
+    for name, value in values.items():
+        more[name] = None if value == "" else value
+        if isinstance(value, list):
+            more[name] = tuple(value) or options[name].default
+    if "method" in options and options["method"].default is None:
+        now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
+        old = more.pop("method")
+        more |= {} if old is None else {now: old}
+    return more
 
 
 def _refuse_overwriting(values: Mapping[str, Any], known: Parameters) -> None:
