@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 from unicodedata import normalize
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.codes import guessed_scale, refuse_unclear_low
 from calib.inputs.names import Columns, Source, is_person, loose
-from calib.inputs.roles import Seen
+from calib.inputs.roles import Seen, Side
 from calib.table import TableError, parse_scale
 from calib.table.schema import scale_words
 
@@ -91,26 +92,28 @@ def chosen_ids(found: Sequence[Seen]) -> list[str]:
 # --- rows of both sides by item ---------------------------------------------------------------------------------------
 
 
-def parted(judges: Rows | None, people: Rows | None, found: Sequence[Seen]) -> tuple[Rows | None, Rows | None]:
+Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
+
+
+def parted(sides: Sides, files: Sequence[Seen]) -> Sides:
     """Judges and people in one column of scores: people by their names, or because they rated less."""
-    if judges is None or people is not None or len(found) > 1 or "rater" not in found[0].roles:
-        return judges, people
+    if set(sides) != {"judge"} or len(files) > 1 or "rater" not in files[0].roles:
+        return sides
+    judges = sides["judge"]
     counts = judges.rows.dropna(subset=["score"])["rater"].value_counts()
     theirs = {str(name) for name in counts.index if is_person(name)}
     theirs = theirs or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
     if not theirs or theirs >= set(counts.index):
-        return judges, people
+        return sides
     rows = judges.rows
     mine = ~rows["rater"].isin(theirs)
     labels = rows[~mine & rows["score"].notna()].reset_index(drop=True)
-    return replace(judges, rows=rows[mine].reset_index(drop=True)), replace(judges, rows=labels)
+    return {"judge": replace(judges, rows=rows[mine].reset_index(drop=True)), "label": replace(judges, rows=labels)}
 
 
-def of_criteria(
-    judges: Rows | None, people: Rows | None, said: Columns, notes: list[str]
-) -> tuple[Rows | None, Rows | None]:
+def of_criteria(by_side: Sides, said: Columns, notes: list[str]) -> Sides:
     """Both sides with a criterion in each row: their own, the other's where that is one, or what was said."""
-    sides = [side for side in (judges, people) if side is not None]
+    sides = list(by_side.values())
     held = [list(dict.fromkeys(side.rows["criterion"].dropna())) for side in sides]
     meant = said.get("criterion", "")
     for place, side in enumerate(sides):
@@ -132,8 +135,7 @@ def of_criteria(
             ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
             given = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
             raise ArgumentError("criterion", "must be one on both sides", given)
-    again = iter(sides)
-    return (None if judges is None else next(again), None if people is None else next(again))
+    return dict(zip(by_side, sides, strict=True))
 
 
 def refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
@@ -203,30 +205,22 @@ def of_one_spelling(judges: pd.DataFrame, people: pd.DataFrame, name: str, notes
     return people.assign(**{name: people[name].map(lambda value: other.get(value, value))})
 
 
-def joined(judges: Rows | None, people: Rows | None, notes: list[str]) -> list[Rows | None]:
+def joined(by_side: Sides, notes: list[str]) -> Sides:
     """Ids that are the same on both sides, and of each system where ids repeat; the groups that this makes."""
-    sides = [side for side in (judges, people) if side is not None]
-    sides = [_as_whole_numbers(side, sides, notes) for side in sides]
+    sides = list(by_side.values())
+    if len(sides) == 2:  # ids such as 7.0, which a gap in the file made of 7
+        held = [side.rows["item"] for side in sides]
+        for place, ids in enumerate(held):
+            pointed = ids.map(lambda text: str(text).endswith(".0") and str(text)[:-2].isdigit())
+            if len(ids) and pointed.all() and not set(held[1 - place]) & set(ids):
+                side = sides[place]
+                notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
+                sides[place] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
     if any(_repeats_over_systems(side.rows) for side in sides):
         sides = _by_system(sides)
-    left = iter(sides)
-    both = [None if side is None else next(left) for side in (judges, people)]
-    if both[0] is not None and both[1] is not None:
-        _refuse_unmatched(both[0], both[1], notes)
-    return both
-
-
-def _as_whole_numbers(side: Rows, sides: Sequence[Rows], notes: list[str]) -> Rows:
-    """Ids such as 7.0, which a gap in the file made of 7."""
-    ids = side.rows["item"]
-    pointed = ids.map(lambda text: str(text).endswith(".0") and str(text)[:-2].isdigit())
-    if not pointed.all() or not len(ids) or len(sides) < 2:
-        return side
-    other = {item for one in sides if one is not side for item in one.rows["item"]}
-    if other & set(ids):
-        return side
-    notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
-    return replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
+    if len(sides) == 2:
+        _refuse_unmatched(*sides, notes)
+    return dict(zip(by_side, sides, strict=True))
 
 
 def _repeats_over_systems(rows: pd.DataFrame) -> bool:
@@ -316,13 +310,10 @@ class Scales:
     apart: tuple[str, ...] = ()  # what is to be said of judges on a scale of their own
 
 
-def scales_of(
-    judges: Rows | None, people: Rows | None, said: Columns, notes: list[str], *, worded: str = "", pairwise: bool
-) -> Scales:
+def scales_of(sides: Sides, said: Columns, notes: list[str], *, worded: str, pairwise: bool) -> Scales:
     """The scales of both sides; `worded` is that of labels in words."""
-    criteria = list(
-        dict.fromkeys(name for side in (judges, people) if side is not None for name in side.rows["criterion"])
-    )
+    criteria = list(dict.fromkeys(name for side in sides.values() for name in side.rows["criterion"]))
+    judges, people = sides.get("judge"), sides.get("label")
     if pairwise:
         return Scales(_WINS, False, dict.fromkeys(criteria, _WINS), dict.fromkeys(criteria, _WINS))
     fixed = said.get("scale", "")

@@ -17,7 +17,7 @@ from calib.inputs.names import ROLE_OF, Columns, Name, Role, Source, Taken, is_p
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
-_SIDES: tuple[Side, Side] = ("judge", "label")
+BOTH_SIDES: tuple[Side, Side] = ("judge", "label")
 WHO: tuple[Role, ...] = ("system", "group", "criterion", "annotator", "rater")
 _TABLE = frozenset(("item", "criterion", "rater", "score"))
 _SPARSE = 0.9  # a column is sparse where it is filled less than this share of the fullest
@@ -114,7 +114,7 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     for column, kind in natures.items():
         if _holds_scores(one, column, kind, said, compared):
             name, filled = read(column), int((~blank(frame[column])).sum())
-            mine = [s for s in _SIDES if column in _listed(said, s) and side in ("", s)]
+            mine = [s for s in BOTH_SIDES if column in _listed(said, s) and side in ("", s)]
             whose, why = (mine[0], "as was said") if mine else (name.side, "its name" if name.side else "")
             graded.append(Value(column, name, whose, why, kind, filled))
     return replace(one, graded=tuple(graded))

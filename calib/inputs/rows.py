@@ -199,13 +199,13 @@ def rivals(found: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
     return (names[0], names[1]) if len(names) == 2 and says else ()
 
 
-def in_one_order(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
     """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
 
     Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
     Where its rows name the two in both orders, that is the order in which they were shown; else a column may say it.
     """
-    if side is None or side.table is not None:
+    if side.table is not None:
         return side
     one = next(one for one in found if one.source is side.source)
     at = side.rows["at"]
@@ -245,9 +245,9 @@ def _order_shown(one: Seen, own: pd.DataFrame, at: pd.Series) -> pd.Series | Non
     return None
 
 
-def averaged_orders(side: Rows | None) -> Rows | None:
+def averaged_orders(side: Rows) -> Rows:
     """One row for each comparison: the mean of both orders, and beside it each order alone."""
-    if side is None or side.table is not None:
+    if side.table is not None:
         return side
     rows, by = side.rows, ["item", "criterion", "rater"]
     key_of = rows.groupby(by, dropna=False, sort=False).ngroup()
@@ -257,9 +257,9 @@ def averaged_orders(side: Rows | None) -> Rows | None:
     return replace(side, rows=kept.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
 
 
-def as_pairs(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+def as_pairs(side: Rows, found: Sequence[Seen]) -> Rows:
     """Rows of comparisons as they are, with the names of the two; several answers to one question are its group."""
-    if side is None or side.table is not None:
+    if side.table is not None:
         return side
     rows = side.rows
     names = ["first", "second"] if rows["first"].notna().any() else []
@@ -270,14 +270,12 @@ def as_pairs(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
     return replace(side, rows=rows.drop(columns=["first", "second"]).assign(**systems, system=None))
 
 
-def as_win_rates(side: Rows | None, found: Sequence[Seen]) -> Rows | None:
+def as_win_rates(side: Rows, found: Sequence[Seen]) -> Rows:
     """Rows of comparisons as rows of a system's wins.
 
     Where the two are always the same there is a row for each comparison, of the first; where they vary there are two,
     one for each system, and the comparison is their group.
     """
-    if side is None:
-        return None
     all_pairs, of_first = compared(found), (rivals(found) or ("A",))[0]
     if side.table is not None:
         return replace(side, rows=side.rows.assign(system=of_first)) if all_pairs.empty else side

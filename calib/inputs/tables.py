@@ -15,6 +15,7 @@ from calib.inputs.cells import Values, valued
 from calib.inputs.codes import n_summaries
 from calib.inputs.ids import (
     Rows,
+    Sides,
     blank_ids,
     chosen_ids,
     joined,
@@ -26,7 +27,7 @@ from calib.inputs.ids import (
     scales_of,
 )
 from calib.inputs.names import Columns, Intake, Source, Stands, is_model
-from calib.inputs.roles import Seen, is_table, refuse_unknown, seen, sided
+from calib.inputs.roles import BOTH_SIDES, Seen, Side, is_table, refuse_unknown, seen, sided
 from calib.inputs.rows import (
     Reading,
     Stood,
@@ -83,7 +84,7 @@ def taken_in(
             for one, (_, name) in zip(sources, things, strict=True)
         ]
     # whose scores a file holds is said by its place; one alone may hold both
-    sides: list[Any] = ["label" if name in _PEOPLE else "judge" if len(things) > 1 else "" for _, name in things]
+    sides: list[Side] = ["label" if name in _PEOPLE else "judge" if len(things) > 1 else "" for _, name in things]
     words = _of_people(checked_words(columns), sources, sides)
     refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, words)
     files = [seen(source, side, words) for source, side in zip(sources, sides, strict=True)]
@@ -147,17 +148,15 @@ def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pai
     files = [_without_summaries(one, notes) for one in files]
     scale = said.get("scale", "") or ("" if pairwise else common_words(files))
     read = Reading(scale, rivals(files) if pairwise else None)
-    judges, people = (_side(files, side, how, said, read) for side in ("judge", "label"))
-    judges, people = parted(judges, people, files)
-    judges, people = of_criteria(judges, people, said, notes)
-    judges, people = _matched(judges, people, files, notes, pairwise=pairwise, in_pairs=in_pairs)
+    sides = of_criteria(parted(_sides(files, how, said, read), files), said, notes)
+    sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs)
     # the scale of labels in words: of it a judge's numbers say nothing
     labels = [read.of(one, value) for one in files for value in one.of("label")]
     worded = {values.scale for values in labels if values.words}
-    scales = scales_of(judges, people, said, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
+    scales = scales_of(sides, said, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
     _count_forgiven(read, files, notes)
-    everyone = None if people is None else _table(people, scales.of_people, files, judge=False)
-    scores = None if judges is None else _table(judges, scales.of_judges, files, judge=True)
+    everyone = _table(sides["label"], scales.of_people, files, judge=False) if "label" in sides else None
+    scores = _table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
     stands = {}
     for value in (value for one in files for value in one.graded):
         entity = how.entity(value) or value.name.person or value.name.entity
@@ -171,7 +170,7 @@ def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pai
         scores=scores,
         people=everyone,
         gold=None if everyone is None else mean_of_people(Checked(everyone, "scores", "gold")).frame,
-        items=_items(files, judges, people),
+        items=_items(files, sides),
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
@@ -180,29 +179,27 @@ def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pai
     )
 
 
-def _matched(
-    judges: Rows | None, people: Rows | None, found: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool
-) -> tuple[Rows | None, Rows | None]:
+def _matched(sides: Sides, files: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool) -> Sides:
     """Both sides without repeats, under one spelling of systems and of items."""
     # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
-    both = [one.roles for one in found if one.of("judge") and one.of("label")]
+    both = {role for one in files if one.of("judge") and one.of("label") for role in one.roles}
+    repeating = {"judge": "annotator" in both, "label": "rater" in both}
     if pairwise or in_pairs:
-        judges, people = (in_one_order(side, found) for side in (judges, people))
-    judges = None if judges is None else refuse_repeated(judges, notes, repeats=any("annotator" in r for r in both))
-    people = None if people is None else refuse_repeated(people, notes, repeats=any("rater" in r for r in both))
-    if judges is not None and people is not None:
-        people = replace(people, rows=of_one_spelling(judges.rows, people.rows, "system", notes))
+        sides = {name: in_one_order(side, files) for name, side in sides.items()}
+    sides = {name: refuse_repeated(side, notes, repeats=repeating[name]) for name, side in sides.items()}
+    if len(sides) == 2:
+        spelled = of_one_spelling(sides["judge"].rows, sides["label"].rows, "system", notes)
+        sides["label"] = replace(sides["label"], rows=spelled)
     if pairwise or in_pairs:
-        judges, people = (averaged_orders(side) for side in (judges, people))
         stand = as_pairs if in_pairs else as_win_rates
-        judges, people = (stand(side, found) for side in (judges, people))
-    judges, people = joined(judges, people, notes)
-    if judges is not None and people is not None:
+        sides = {name: stand(averaged_orders(side), files) for name, side in sides.items()}
+    sides = joined(sides, notes)
+    if len(sides) == 2:
         # whether anything but the order of the files says which are the labels
-        says = [v for one in found for v in one.graded if v.why == "as was said" or v.name.side == v.side]
-        sure = len(found) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in says)
-        refuse_larger_gold(judges, people, notes, sure=sure)
-    return judges, people
+        says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
+        sure = len(files) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in says)
+        refuse_larger_gold(sides["judge"], sides["label"], notes, sure=sure)
+    return sides
 
 
 def _words_of(read: Reading) -> tuple[str, ...]:
@@ -239,22 +236,27 @@ def _without_summaries(one: Seen, notes: list[str]) -> Seen:
     return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 
 
-def _side(found: Sequence[Seen], side: Any, how: Stood, said: Columns, read: Reading) -> Rows | None:
-    """The rows of judges or of people, from the one file that has them."""
-    for one in found:
+def _sides(files: Sequence[Seen], how: Stood, said: Columns, read: Reading) -> Sides:
+    """The rows of judges and of people, each from the first file that has them."""
+    sides: Sides = {}
+    for side, one in ((side, one) for side in BOTH_SIDES for one in files):
+        if side in sides:
+            continue
         if is_table(one.source.frame) and one.side == side:
-            return _of_table(one)
-        if one.of(side):
-            item = one.roles.get("item", "")
-            if not item and len(found) > 1:
-                word = "label_item" if one.side == "label" and "item" in said else "item"
-                there = ", ".join(repr(str(name)) for name in one.source.frame)
-                rule = f"must name the column of ids in {one.source.name}"
-                raise ArgumentError(word, rule, f"none looks like one: {there}")
-            rows = rows_of(one, side, how, said, read)
-            rows = rows if side == "judge" else rows[rows["score"].notna()]
-            return Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
-    return None
+            sides[side] = _of_table(one)
+            continue
+        if not one.of(side):
+            continue
+        item = one.roles.get("item", "")
+        if not item and len(files) > 1:
+            word = "label_item" if one.side == "label" and "item" in said else "item"
+            there = ", ".join(repr(str(name)) for name in one.source.frame)
+            rule = f"must name the column of ids in {one.source.name}"
+            raise ArgumentError(word, rule, f"none looks like one: {there}")
+        rows = rows_of(one, side, how, said, read)
+        rows = rows if side == "judge" else rows[rows["score"].notna()]
+        sides[side] = Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
+    return sides
 
 
 def _of_table(one: Seen) -> Rows:
@@ -269,10 +271,10 @@ def _of_table(one: Seen) -> Rows:
     return Rows(rows, one.source, "item", "system" if names else "", table)
 
 
-def _count_forgiven(read: Reading, found: Sequence[Seen], notes: list[str]) -> None:
+def _count_forgiven(read: Reading, files: Sequence[Seen], notes: list[str]) -> None:
     """What was read in spite of how it was written, and what words were read as."""
     padded, nameless = [], []
-    for one in found:
+    for one in files:
         if (ids := one.cells("item")) is None:
             continue
         where, blanks = f"{one.source.name}: `{ids.name}`", int(blank_ids(ids).sum())
@@ -318,12 +320,12 @@ def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge
     return check_scores(out)
 
 
-def _items(found: Sequence[Seen], judges: Rows | None, people: Rows | None) -> pd.DataFrame | None:
+def _items(files: Sequence[Seen], sides: Sides) -> pd.DataFrame | None:
     """The texts of each item, where a file has them."""
-    for one in found:
+    for one in files:
         texts = {"source": "source", "output": "output", "text": "reference"}
         names = {name: one.roles[role] for role, name in texts.items() if role in one.roles}
-        side = next((s for s in (judges, people) if s is not None and s.source is one.source), None)
+        side = next((side for side in sides.values() if side.source is one.source), None)
         if not names.keys() & {"source", "output"} or side is None or side.table is not None:
             continue
         rows = side.rows.drop_duplicates("item").reset_index(drop=True)
