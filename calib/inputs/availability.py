@@ -230,27 +230,22 @@ def _few_values(pair: Beside) -> str:
     return f"labels have {n} values, {MOST_VALUES} are the most (--scale)" if n > MOST_VALUES else ""
 
 
-def _two_values(pair: Beside) -> str:
-    n = pair.people["score"].nunique()
-    return "" if n == 2 else f"labels have {n} values (--pass-mark says what passes)"
-
-
 def _both_verdicts(pair: Beside) -> str:
-    few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > pair.people["score"].unique().mean()
+    values = pair.people["score"].unique()
+    if len(values) != 2:
+        return f"labels have {len(values)} values (--pass-mark says what passes)"
+    few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side
 
 
-def _items_with_two(pair: Beside) -> str:
-    """Of several annotators: enough items that two of them labelled."""
+def _features(pair: Beside) -> str:
+    """Texts or systems, and of several annotators enough items that two of them labelled."""
     people = pair.people
     each = people[people["item"].isin(pair.labelled["item"])].groupby("item", observed=True)["rater"].nunique()
     n = int((each > 1).sum())
-    few = len(people["rater"].unique()) > 1 and n < _LEAST_CLAIMS
-    return f"{n} items with two annotators, {_LEAST_CLAIMS} are the least" if few else ""
-
-
-def _features(pair: Beside) -> str:
+    if len(people["rater"].unique()) > 1 and n < _LEAST_CLAIMS:
+        return f"{n} items with two annotators, {_LEAST_CLAIMS} are the least"
     return "" if pair.has_outputs or _several_systems(pair) else "neither texts nor systems"
 
 
@@ -279,11 +274,9 @@ def _labelled_of_all(pairs: Sequence[Beside]) -> str:
 
 
 def _labelled_pairs(pairs: Sequence[Beside]) -> str:
-    sides = [pair.labelled for pair in pairs], [pair.frame for pair in pairs]
-    labelled, there = (
-        _span([int(frame["group"].nunique()) if "group" in frame else len(frame) for frame in frames])
-        for frames in sides
-    )
+    frames = [(pair.labelled, pair.frame) for pair in pairs]
+    each = [[frame["group"].nunique() if "group" in frame else len(frame) for frame in both] for both in frames]
+    labelled, there = map(_span, zip(*each, strict=True))
     return f"{labelled} of {there} pairs have a label"
 
 
@@ -420,10 +413,10 @@ _ANALYSES = (
           _counted("{} verdicts of people", lambda pair: len(pair.labelled) // min(len(pair.values("system")), 2)),
           "pairs", some=True),
     Needs("leaderboard", "leaderboard", of="pairs", count=_leaderboard),
-    Needs("pass and fail", "pass_fail", (_two_values, _both_verdicts, _both_vary),
-          _counted("{} labels, two values"), "scores", some=True),
-    Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _items_with_two, _features),
-          _named_features, "scores", some=True),
+    Needs("pass and fail", "pass_fail", (_both_verdicts, _both_vary), _counted("{} labels, two values"), "scores",
+          some=True),
+    Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
+          "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),
     Needs("items to label", "choose_items", count=_choice),
 )  # fmt: skip

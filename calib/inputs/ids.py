@@ -34,11 +34,6 @@ class Rows:
     system: str  # the column of systems, if there is one
     table: pd.DataFrame | None = None  # where it is one of calib's
 
-    def only(self, kept: pd.Series) -> Rows:
-        """Some of its rows."""
-        table = None if self.table is None else self.table[kept.to_numpy()]
-        return replace(self, rows=self.rows[kept].reset_index(drop=True), table=table)
-
     def line(self, at: int) -> str:
         return self.source.line(int(at))
 
@@ -125,9 +120,10 @@ def of_criteria(by_side: Sides, said: Columns, notes: list[str]) -> Sides:
             raise ArgumentError("criterion", "must say which criterion is meant", given)
         if nameless:
             sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
-    if meant:
-        there = [side.rows["criterion"] == meant for side in sides]
-        sides = [side.only(rows) if rows.any() else side for side, rows in zip(sides, there, strict=True)]
+        kept = sides[place].rows["criterion"] == meant
+        if kept.any():
+            table = None if side.table is None else side.table[kept.to_numpy()]
+            sides[place] = replace(side, rows=sides[place].rows[kept].reset_index(drop=True), table=table)
     if len(sides) > 1:
         spelled = of_one_spelling(sides[0].rows, sides[1].rows, "criterion", notes)
         sides[1] = replace(sides[1], rows=spelled)
@@ -219,7 +215,7 @@ def joined(by_side: Sides, notes: list[str]) -> Sides:
     if any(_repeats_over_systems(side.rows) for side in sides):
         sides = _by_system(sides)
     if len(sides) == 2:
-        _refuse_unmatched(*sides, notes)
+        _refuse_unmatched(sides[0], sides[1], notes)
     return dict(zip(by_side, sides, strict=True))
 
 

@@ -193,19 +193,13 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
             return Look(taken, can, (*notes, text), *tries_of(turned))
     scale = ""
     if isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in words:
-        scale = _scale_to_say(
-            [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
-        )
+        # the words of scores whose order nobody knows, the commonest first; of percentages their ends
+        scores = [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
+        texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
+        percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
+        scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
     tries = tries_of(replace(taken, said=Columns(**words, scale=scale))) if scale else ((), ())
     return Look(taken, can, notes, *tries)
-
-
-def _scale_to_say(columns: Sequence[tuple[pd.Series, str]]) -> str:
-    """The words of scores whose order nobody knows, the commonest first; of percentages their ends."""
-    if any(str(cell).strip().endswith("%") for cells, _ in columns for cell in cells):
-        return "0..100"
-    words = Counter(str(cell).strip() for cells, kind in columns if kind == "texts" for cell in cells.dropna())
-    return "|".join(word for word, _ in words.most_common() if word)
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------

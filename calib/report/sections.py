@@ -94,6 +94,7 @@ def picture(draw: Callable[..., Axes], name: str) -> Picture:
 
 
 def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, str]:
+    from markupsafe import escape
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -113,21 +114,15 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
         drawn.savefig(
             image, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
         )
-    return title, words, _part_of_a_page(image.getvalue().decode(), f"Picture: {words}")
-
-
-def _part_of_a_page(svg: str, words: str) -> str:
-    """The picture without what a page does not need, in the colours of the page, with its size in its own units."""
-    from markupsafe import escape
-
-    from calib.table.text import visible
-
+    # without what a page does not need, in the colours of the page, with its size in its own units
+    svg = image.getvalue().decode()
     inner = svg[svg.index("<svg") :]
     for idle in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"\n *"):
         inner = re.sub(idle, "", inner, flags=re.DOTALL)
     # only within tags: what a text says stays as it is
     inner = re.sub(r"<[^>]+>", _tidy, inner)
-    return inner.replace("<svg", f'<svg role="img" aria-label="{escape(visible(words))}"', 1)
+    label = f'<svg role="img" aria-label="{escape(visible(f"Picture: {words}"))}"'
+    return title, words, inner.replace("<svg", label, 1)
 
 
 def _tidy(tag: re.Match[str]) -> str:
