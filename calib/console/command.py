@@ -58,12 +58,12 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
                 options.setdefault(name, parameter)
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
-    known = special | options | files
+    of_command = special | options | files
 
     def command(**values: Any) -> None:
         from calib.core.check import ArgumentError
 
-        _refuse_overwriting(values, known)
+        _refuse_overwriting(values, of_command)
         more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
@@ -72,11 +72,11 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
             function(**values, **more)
         except ArgumentError as error:
             called = source["called"]
-            raise ValueError(error.told(name=lambda name: called.get(name) or _user_name(name, known))) from None
+            raise ValueError(error.told(name=lambda name: called.get(name) or _user_name(name, of_command))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(known.values(), key=lambda p: p.name == "out")]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(of_command.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
@@ -97,7 +97,7 @@ def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, A
     return more
 
 
-def _refuse_overwriting(values: Mapping[str, Any], known: Parameters) -> None:
+def _refuse_overwriting(values: Mapping[str, Any], of_command: Parameters) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
     each = [(name, one) for name, value in values.items() for one in (value if isinstance(value, list) else [value])]
     # a text may be a file where a command takes files and names, or either
@@ -110,7 +110,7 @@ def _refuse_overwriting(values: Mapping[str, Any], known: Parameters) -> None:
         with suppress(OSError):  # one of them is not there yet
             same = path.samefile(there)  # through links of both kinds
         if same:
-            rule = f"{_user_name(name, known)} must be another file than {_user_name(other, known)}"
+            rule = f"{_user_name(name, of_command)} must be another file than {_user_name(other, of_command)}"
             raise typer.BadParameter(f"{rule}, but {str(path)!r} is {str(there)!r}.")
 
 
@@ -138,11 +138,11 @@ def _shell_options(verb: str) -> Parameters:
     return options
 
 
-def _user_name(name: str, known: Parameters) -> str:
+def _user_name(name: str, of_command: Parameters) -> str:
     """An argument as the user of the command knows it."""
-    if name not in known:
+    if name not in of_command:
         return f"`{name}`"
-    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(known[name].annotation)):
+    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(of_command[name].annotation)):
         return name.upper()
     return f"--{name.replace('_', '-')}"
 

@@ -99,14 +99,14 @@ def print_table(frame: pd.DataFrame) -> None:
             words = [shown_text(name), *(shown_text(value) for value in values)]
             head, *cells = [word.ljust(max(map(len, words))) for word in words]
             columns[head] = cells
-    shown = pd.DataFrame(columns)
+    grid = pd.DataFrame(columns)
     width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}
-    text = shown.to_string(index=False, **options)
+    text = grid.to_string(index=False, **options)
     if max(map(len, text.splitlines()), default=0) > width:
         # in a table of several parts each part repeats the words that name its rows
-        names = [name for name, kind in shown.dtypes.items() if kind.kind not in "iuf"]
-        rows = shown[names].agg(" ".join, axis="columns") if names else shown.index
-        text = shown.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
+        names = [name for name, kind in grid.dtypes.items() if kind.kind not in "iuf"]
+        rows = grid[names].agg(" ".join, axis="columns") if names else grid.index
+        text = grid.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
     typer.echo(text)
 
 

@@ -80,29 +80,29 @@ Rule: TypeAlias = Callable[[Beside], str]  # why not, or nothing
 Words: TypeAlias = Callable[[Sequence[Beside]], str]  # what it can be computed from
 
 
-def beside(taken: Intake) -> tuple[Beside, ...]:
+def beside(intake: Intake) -> tuple[Beside, ...]:
     """Each judge beside the labels; none where there are no two sides, or they share nothing."""
-    if taken.scores is None or taken.gold is None:
+    if intake.scores is None or intake.gold is None:
         return ()
-    place = {item: at for at, item in enumerate(taken.scores["item"].astype(object).unique())}
+    place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
     pairs = []
     try:
-        for pair in gold_pairs(scores_in(taken.scores, "scores"), scores_in(taken.gold, "gold")):
+        for pair in gold_pairs(scores_in(intake.scores, "scores"), scores_in(intake.gold, "gold")):
             mine = pair.frame[pair.frame["_merge"] != "right_only"]
             in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
-            pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, taken))
+            pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, intake))
     except TableError:  # `Intake.notes` say why
         return ()
     return tuple(pairs) if any(len(pair.labelled) for pair in pairs) else ()
 
 
-def possibilities(taken: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
+def possibilities(intake: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
-    kind = "pairs" if taken.pairwise else "scores"
-    answers = [need.count(need, taken, pairs) for need in _ANALYSES if need.of in ("", kind)]
-    if taken.scores is None and taken.people is None:
+    kind = "pairs" if intake.pairwise else "scores"
+    answers = [need.count(need, intake, pairs) for need in _ANALYSES if need.of in ("", kind)]
+    if intake.scores is None and intake.people is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in answers)
-    sides = {"there are no scores of a judge": taken.scores, "there are no labels of people": taken.gold}
+    sides = {"there are no scores of a judge": intake.scores, "there are no labels of people": intake.gold}
     lacking = [text for text, frame in sides.items() if frame is None or not len(frame)]
     missing = " and ".join(lacking) or "no item has both a score of the judge and a label"
     return tuple(one if one.why else replace(one, why=missing) for one in answers)
@@ -291,7 +291,7 @@ _LABELLED = _counted("{} items with a label")
 # --- analyses that count in their own way -------------------------------------------------------------------------
 
 
-def _difference(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
+def _difference(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     first = next((pair for pair in pairs if not need.refusal(pair)), None)
     names = tuple(first.values("system")) if first else ()
 
@@ -302,10 +302,10 @@ def _difference(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
             return f"{against}, nothing paired, as no column says what both answered (--group)"
         return f"{against}, paired by {_number(good[0].frame['group'].nunique(), 'group')}"
 
-    return replace(_of_judges(replace(need, words=words), taken, pairs), systems=names)
+    return replace(_of_judges(replace(need, words=words), intake, pairs), systems=names)
 
 
-def _ranking(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
+def _ranking(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     judges: dict[str, list[str]] = {}
     for pair in pairs:
         judges.setdefault(pair.criterion, []).extend([] if _both_vary(pair) else [pair.rater])
@@ -316,15 +316,15 @@ def _ranking(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
     def words(good: Sequence[Beside]) -> str:
         return f"{_span([len(judges[pair.criterion]) for pair in good])} judges"
 
-    return _of_judges(replace(need, rules=(two_judges,), words=words), taken, pairs)
+    return _of_judges(replace(need, rules=(two_judges,), words=words), intake, pairs)
 
 
-def _reliability(need: Needs, taken: Intake, _: Sequence[Beside]) -> Can:
-    if taken.people is None or not len(taken.people):
+def _reliability(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
+    if intake.people is None or not len(intake.people):
         return need.refused("there are no labels of people")
     bad: dict[str, str] = {}
     good: dict[str, int] = {}
-    for criterion, rows in taken.people.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in intake.people.groupby("criterion", observed=True, sort=False):
         each = rows.dropna(subset=["score"]).groupby("item", observed=True)["rater"].nunique()
         raters = rows["rater"].nunique()
         if raters < 2:
@@ -340,19 +340,19 @@ def _reliability(need: Needs, taken: Intake, _: Sequence[Beside]) -> Can:
     return Can(need.what, need.verb, True, why, criteria=tuple(good), whole=not bad)
 
 
-def _leaderboard(need: Needs, taken: Intake, _: Sequence[Beside]) -> Can:
-    frames = [frame for frame in (taken.scores, taken.gold) if frame is not None]
+def _leaderboard(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
+    frames = [frame for frame in (intake.scores, intake.gold) if frame is not None]
     systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
-    named = any(one.role == "first" for one in taken.columns)
+    named = any(one.role == "first" for one in intake.columns)
     if not frames or not named or len(systems) < 3:
         return need.refused("fewer than three systems are named (model_a, model_b)")
     criteria = tuple(dict.fromkeys(str(name) for name in frames[0]["criterion"].unique()))
     return Can(need.what, need.verb, True, f"{len(systems)} systems", criteria=criteria)
 
 
-def _labels_needed(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
+def _labels_needed(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     """For the half-width that twice the labels would have, of people alone, to two digits."""
-    if taken.pairwise:  # preferences are planned for each system
+    if intake.pairwise:  # preferences are planned for each system
         pairs = [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
     widths = [
         2.3 * float(pair.labelled["y"].std()) / math.sqrt(2 * len(pair.labelled))
@@ -364,19 +364,19 @@ def _labels_needed(need: Needs, taken: Intake, pairs: Sequence[Beside]) -> Can:
         unit = 10.0 ** (math.floor(math.log10(max(widths))) - 1)
         width = float(f"{math.ceil(max(widths) / unit) * unit:.2g}")
     why = f"for an interval of +/- {width:g}"
-    return _of_judges(replace(need, words=lambda _: why, options={"half_width": width}), taken, pairs)
+    return _of_judges(replace(need, words=lambda _: why, options={"half_width": width}), intake, pairs)
 
 
-def _choice(need: Needs, taken: Intake, _: Sequence[Beside]) -> Can:
-    if taken.scores is None or not len(taken.scores):
+def _choice(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
+    if intake.scores is None or not len(intake.scores):
         return need.refused("there are no scores of a judge")
-    if taken.gold is not None and len(taken.gold):
+    if intake.gold is not None and len(intake.gold):
         return need.refused("some have labels already, and the drawing comes before the labels")
-    whose = taken.scores[["criterion", "rater"]].drop_duplicates()
+    whose = intake.scores[["criterion", "rater"]].drop_duplicates()
     if len(whose) > 1:
         return need.refused(f"are drawn by one judge on one criterion, here are {len(whose)}: name one (--judge)")
-    n = len(taken.scores)
-    if n < 2 or taken.scores["score"].isna().any():
+    n = len(intake.scores)
+    if n < 2 or intake.scores["score"].isna().any():
         return need.refused("each item must have a score" if n > 1 else "there is one item")
     criteria, options = tuple(map(str, whose["criterion"])), {"n": min(_FIRST_LABELS, n)}
     return Can(need.what, need.verb, True, f"none of {n} items has a label", options, criteria=criteria)

@@ -19,31 +19,31 @@ _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "p
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
-def report_path(taken: Intake) -> Path:
+def report_path(intake: Intake) -> Path:
     """Where a report goes that was not told where: into this folder, called as the file is."""
-    path = next((source.path for source in taken.sources if source.path is not None), Path("calib"))
+    path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
 
-def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
-    files, words = _python_arguments(taken)
-    page = _literal(str(report_path(taken)))
+    files, words = _python_arguments(intake)
+    page = _literal(str(report_path(intake)))
     lines = [f"calib.report(calib.look({', '.join([*files, *words])}), {page})"] if _reported(can) else []
-    for one in _printed(can, taken):
+    for one in _printed(can, intake):
         sides = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(one), strict=False)]
         options = [f"{name}={_literal(value)}" for name, value in one.options.items()]
         lines.append(f"calib.{one.verb}({', '.join([*_in_order(one, files), *sides, *options, *words])})")
     return tuple(lines)
 
 
-def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
-    if any(source.path is None for source in taken.sources):
+    if any(source.path is None for source in intake.sources):
         return ()
-    files, words = _shell_arguments(taken)
+    files, words = _shell_arguments(intake)
     commands = [_joined("report", files, words)] if _reported(can) else []
-    for one in _printed(can, taken):
+    for one in _printed(can, intake):
         options = dict(one.options)
         amount = [str(options.pop("n"))] if "n" in options else []
         more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
@@ -52,22 +52,22 @@ def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     return tuple(commands)
 
 
-def tries_of(taken: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """To look again, with what is said now: a command, where all is in files, and a line."""
-    files, words = _python_arguments(taken)
-    command = _joined("look", *_shell_arguments(taken))
-    in_files = all(source.path is not None for source in taken.sources)
+    files, words = _python_arguments(intake)
+    command = _joined("look", *_shell_arguments(intake))
+    in_files = all(source.path is not None for source in intake.sources)
     return (command,) if in_files else (), (f"calib.look({', '.join([*files, *words])})",)
 
 
-def _python_arguments(taken: Intake) -> tuple[list[str], list[str]]:
+def _python_arguments(intake: Intake) -> tuple[list[str], list[str]]:
     """The files, a frame by a name that its user will know better, and what was said of columns."""
-    files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
-    return files, [f"{name}={_literal(value)}" for name, value in taken.said.items()]
+    files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
+    return files, [f"{name}={_literal(value)}" for name, value in intake.said.items()]
 
 
-def _shell_arguments(taken: Intake) -> tuple[list[str], list[str]]:
-    return [str(source.path) for source in taken.sources], _as_options(taken.said)
+def _shell_arguments(intake: Intake) -> tuple[list[str], list[str]]:
+    return [str(source.path) for source in intake.sources], _as_options(intake.said)
 
 
 def _as_options(values: Mapping[str, Any]) -> list[str]:
@@ -85,9 +85,9 @@ def _reported(can: Sequence[Can]) -> bool:
     return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
 
 
-def _printed(can: Sequence[Can], taken: Intake) -> Iterator[Can]:
+def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
     """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
-    own = not any(is_table(source.frame) for source in taken.sources) and "criterion" not in taken.said
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.said
     for one in can:
         if one.possible and one.whole:
             yield one

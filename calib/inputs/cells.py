@@ -244,8 +244,8 @@ def _by_words(values: Mapping[str, tuple[str, float]], where: _Where) -> Values:
     common = dict(known_order({loosely(word) for word in words}))
     places = [common.get(loosely(word), math.nan) for word in words]
     if all(low > high for low, high in pairwise(places)):  # the reverse of the common order
-        meant = "|".join(reversed(words))
-        notes.append(f"the scale makes {words[-1]!r} the best; words stand worst first: was {meant!r} meant?")
+        common_order = "|".join(reversed(words))
+        notes.append(f"the scale makes {words[-1]!r} the best; words stand worst first: was {common_order!r} meant?")
     if 0 < coded < len(where.cells):
         of = f"{coded} of {len(where.cells)} cells"
         notes.append(f"{of} are numbers beside words, taken as values of {where.scale}.")

@@ -68,11 +68,11 @@ def blank_ids(cells: pd.Series) -> pd.Series:
     return cells.isna() | (cells.astype(object).map(lambda cell: isinstance(cell, str) and not cell.strip()))
 
 
-def chosen_ids(found: Sequence[Seen]) -> list[str]:
+def chosen_ids(files: Sequence[Seen]) -> list[str]:
     """The column of ids of each source: of two those that have most in common."""
-    if len(found) == 1 or any(not one.ids for one in found):
-        return [next(iter(one.ids), "") for one in found]
-    first, second = found
+    if len(files) == 1 or any(not one.ids for one in files):
+        return [next(iter(one.ids), "") for one in files]
+    first, second = files
     best, pair = -1.0, (first.ids[0], second.ids[0])
     for mine in first.ids:
         held = set(id_texts(first.source.frame[mine]).dropna())
@@ -106,21 +106,21 @@ def parted(sides: Sides, files: Sequence[Seen]) -> Sides:
     return {"judge": replace(judges, rows=rows[mine].reset_index(drop=True)), "label": replace(judges, rows=labels)}
 
 
-def of_criteria(by_side: Sides, said: Columns, notes: list[str]) -> Sides:
+def of_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
     """Both sides with a criterion in each row: their own, the other's where that is one, or what was said."""
     sides = list(by_side.values())
     held = [list(dict.fromkeys(side.rows["criterion"].dropna())) for side in sides]
-    meant = said.get("criterion", "")
+    criterion = options.get("criterion", "")
     for place, side in enumerate(sides):
         other = held[1 - place] if len(sides) > 1 else []
-        default = meant or (other[0] if len(other) == 1 else QUALITY)
+        default = criterion or (other[0] if len(other) == 1 else QUALITY)
         nameless = side.rows["criterion"].isna().any()
         if nameless and len(other) > 1 and default not in other:
-            given = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
-            raise ArgumentError("criterion", "must say which criterion is meant", given)
+            names = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
+            raise ArgumentError("criterion", "must say which criterion is meant", names)
         if nameless:
             sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
-        kept = sides[place].rows["criterion"] == meant
+        kept = sides[place].rows["criterion"] == criterion
         if kept.any():
             table = None if side.table is None else side.table[kept.to_numpy()]
             sides[place] = replace(side, rows=sides[place].rows[kept].reset_index(drop=True), table=table)
@@ -129,8 +129,8 @@ def of_criteria(by_side: Sides, said: Columns, notes: list[str]) -> Sides:
         sides[1] = replace(sides[1], rows=spelled)
         if not set(sides[0].rows["criterion"]) & set(spelled["criterion"]):
             ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
-            given = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
-            raise ArgumentError("criterion", "must be one on both sides", given)
+            names = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
+            raise ArgumentError("criterion", "must be one on both sides", names)
     return dict(zip(by_side, sides, strict=True))
 
 
@@ -306,13 +306,13 @@ class Scales:
     apart: tuple[str, ...] = ()  # what is to be said of judges on a scale of their own
 
 
-def scales_of(sides: Sides, said: Columns, notes: list[str], *, worded: str, pairwise: bool) -> Scales:
+def scales_of(sides: Sides, options: Columns, notes: list[str], *, worded: str, pairwise: bool) -> Scales:
     """The scales of both sides; `worded` is that of labels in words."""
     criteria = list(dict.fromkeys(name for side in sides.values() for name in side.rows["criterion"]))
     judges, people = sides.get("judge"), sides.get("label")
     if pairwise:
         return Scales(_WINS, False, dict.fromkeys(criteria, _WINS), dict.fromkeys(criteria, _WINS))
-    fixed = said.get("scale", "")
+    fixed = options.get("scale", "")
     if fixed and ".." not in fixed:  # words as their values, as the tables write a scale
         fixed = "|".join(f"{value:g}" for value in sorted({value for _, value in scale_words(fixed)}))
     ours: dict[str, str] = {}

@@ -155,19 +155,19 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
         return _not_taken(sources, words, error)
 
 
-def look_of(taken: Intake) -> Look:
+def look_of(intake: Intake) -> Look:
     """At files that are tables already."""
-    pairs = beside(taken)
-    can = possibilities(taken, pairs)
-    roles, lacking = {one.role for one in taken.columns}, []
+    pairs = beside(intake)
+    can = possibilities(intake, pairs)
+    roles, lacking = {one.role for one in intake.columns}, []
     if not roles & {"judge", "label"}:
         lacking = ["no column was taken for scores: say which are (--judge, --label)."]
     elif "item" not in roles:
         lacking = ["no column holds ids: each row counts as an item of its own (--item names one)."]
-    read = [f"{source.name}: {note}" for source in taken.sources for note in source.notes]
-    doubts = [*taken.notes, *taken.apart, *lacking, *suspicions(pairs), *copied_labels(taken)]
+    read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
+    doubts = [*intake.notes, *intake.apart, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
-    return Look(taken, can, notes, commands_of(taken, can), lines_of(taken, can))
+    return Look(intake, can, notes, commands_of(intake, can), lines_of(intake, can))
 
 
 def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Look:
@@ -184,13 +184,13 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
         text = trouble.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
     columns = tuple(column for one in with_ids for column in one.taken({}))
-    taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, words)
-    can = possibilities(taken, ())
-    turned = replace(taken, sources=taken.sources[::-1])
+    intake = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, words)
+    can = possibilities(intake, ())
+    turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):
         if len(sources) == 2 and taken_in(*turned.sources, **words).scores is not None:
             text = "the other way round they make tables: the judge's file comes first, people's second."
-            return Look(taken, can, (*notes, text), *tries_of(turned))
+            return Look(intake, can, (*notes, text), *tries_of(turned))
     scale = ""
     if isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in words:
         # the words of scores whose order nobody knows, the commonest first; of percentages their ends
@@ -198,8 +198,8 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
         texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
         scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
-    tries = tries_of(replace(taken, said=Columns(**words, scale=scale))) if scale else ((), ())
-    return Look(taken, can, notes, *tries)
+    tries = tries_of(replace(intake, said=Columns(**words, scale=scale))) if scale else ((), ())
+    return Look(intake, can, notes, *tries)
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------
@@ -220,9 +220,9 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
-def copied_labels(taken: Intake) -> Iterator[str]:
+def copied_labels(intake: Intake) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
-    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
+    frame = pd.DataFrame() if intake.people is None else intake.people.astype({"item": object, "rater": object})
     for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
         if rows["rater"].nunique() > _FEW_PEOPLE:
             continue
@@ -280,23 +280,23 @@ def _refused(can: Iterable[Can]) -> list[str]:
     return [f"{'; '.join(what)}: {visible(why)}." for why, what in by_reason.items()]
 
 
-def _holds(taken: Intake) -> str:
+def _holds(intake: Intake) -> str:
     """What the tables hold, in a sentence, and the scale."""
     parts = []
-    if taken.scores is not None and len(taken.scores):
-        parts.append(_names("judge", taken.scores["rater"]))
-        parts += [_names(name, taken.scores[name]) for name in ("criterion", "system") if name in taken.scores]
-        if "group" in taken.scores:
-            parts.append(_number(taken.scores["group"].nunique(), "group"))
-    if taken.gold is not None and taken.people is not None and len(taken.gold):
-        people = taken.people["rater"].nunique()
-        parts.append(f"{_number(len(taken.gold), 'label')} of {_number(people, 'annotator')}")
+    if intake.scores is not None and len(intake.scores):
+        parts.append(_names("judge", intake.scores["rater"]))
+        parts += [_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
+        if "group" in intake.scores:
+            parts.append(_number(intake.scores["group"].nunique(), "group"))
+    if intake.gold is not None and intake.people is not None and len(intake.gold):
+        people = intake.people["rater"].nunique()
+        parts.append(f"{_number(len(intake.gold), 'label')} of {_number(people, 'annotator')}")
     scale = "scale not known (--scale)"
-    if taken.scale:
-        known = parse_scale(taken.scale)
-        values = dict(zip(known.values, taken.words, strict=False)) if known and taken.words else {}
-        text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or taken.scale
-        scale = f"scale {text}{' (a guess, --scale says it)' * taken.guessed_scale}"
+    if intake.scale:
+        parsed = parse_scale(intake.scale)
+        values = dict(zip(parsed.values, intake.words, strict=False)) if parsed and intake.words else {}
+        text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or intake.scale
+        scale = f"scale {text}{' (a guess, --scale says it)' * intake.guessed_scale}"
     return "; ".join([*filter(None, parts), scale]) + "."
 
 
@@ -307,19 +307,19 @@ def _names(of: str, values: Any) -> str:
     return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
 
 
-def _with_why(taken: Intake) -> Iterator[tuple[Taken, str]]:
+def _with_why(intake: Intake) -> Iterator[tuple[Taken, str]]:
     """Each column with the reason, and of labels how many are blank."""
-    frames = {source.name: source.frame for source in taken.sources}
-    for one in taken.columns:
+    frames = {source.name: source.frame for source in intake.sources}
+    for one in intake.columns:
         cells = frames[one.source][one.column]
         blanks = int(blank(cells).sum()) if one.role == "label" and "blank" not in one.why else 0
         yield one, f"{one.why}{f', blank in {blanks} of {len(cells)} rows' * (blanks > 0)}"
 
 
-def _grouped(taken: Intake) -> list[tuple[str, str, str]]:
+def _grouped(intake: Intake) -> list[tuple[str, str, str]]:
     """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for one, why in _with_why(taken):
+    for one, why in _with_why(intake):
         alike.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
     several = len({source for source, _, _ in alike}) > 1
     rows = []

@@ -86,19 +86,19 @@ def given(
     What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
     (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
     """
-    taken = as_given(first, second, columns, names=names, in_pairs=in_pairs)
-    if not isinstance(taken, Intake):
-        return _of_tables(taken, names, needs)
-    doubts = [f"{one.name}: {note}" for one in taken.sources for note in one.notes if note.endswith("?")]
-    for note in (*doubts, *taken.notes, *(() if any_scale else taken.apart)):
+    intake = as_given(first, second, columns, names=names, in_pairs=in_pairs)
+    if not isinstance(intake, Intake):
+        return _of_tables(intake, names, needs)
+    doubts = [f"{one.name}: {note}" for one in intake.sources for note in one.notes if note.endswith("?")]
+    for note in (*doubts, *intake.notes, *(() if any_scale else intake.apart)):
         check.warn(note)
-    for side, table in (("judge", taken.scores), ("label", taken.gold)):
+    for side, table in (("judge", intake.scores), ("label", intake.gold)):
         if side in needs and table is None:
-            left = [one.column for one in taken.columns if one.role == "other"]
+            left = [one.column for one in intake.columns if one.role == "other"]
             idle = f"; not used: {_few(left)}" if left else ""
-            recognised = f"none was recognised: {'; '.join(in_words(taken))}{idle}"
+            recognised = f"none was recognised: {'; '.join(in_words(intake))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
-    return Given(taken.scores, taken.gold, taken.people, replace(taken, apart=()) if any_scale else taken)
+    return Given(intake.scores, intake.gold, intake.people, replace(intake, apart=()) if any_scale else intake)
 
 
 def as_given(
@@ -242,7 +242,7 @@ def is_file(text: str) -> bool:
     return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
 
 
-def in_words(taken: Intake) -> tuple[str, ...]:
+def in_words(intake: Intake) -> tuple[str, ...]:
     """For each file what its columns were taken for, in a line.
 
     Examples
@@ -251,22 +251,22 @@ def in_words(taken: Intake) -> tuple[str, ...]:
     the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
     """
     lines = []
-    for source in taken.sources:
-        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(taken, source)
+    for source in intake.sources:
+        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(intake, source)
         lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
-    if taken.scale:
-        lines[-1] += f"; scale {_scale_in_words(taken)}{' (guessed)' * taken.guessed_scale}"
+    if intake.scale:
+        lines[-1] += f"; scale {_scale_in_words(intake)}{' (guessed)' * intake.guessed_scale}"
     return tuple(lines)
 
 
-def _scale_in_words(taken: Intake) -> str:
-    return f"{taken.scale} for {'|'.join(taken.words)}" if taken.words else taken.scale
+def _scale_in_words(intake: Intake) -> str:
+    return f"{intake.scale} for {'|'.join(intake.words)}" if intake.words else intake.scale
 
 
-def _columns_in_words(taken: Intake, source: Source) -> list[str]:
+def _columns_in_words(intake: Intake, source: Source) -> list[str]:
     """The columns of each role; of several columns of scores also what they stand for, of labels how many there are."""
     by_role: dict[str, list[str]] = {}
-    for one in taken.columns:
+    for one in intake.columns:
         if one.source == source.name and one.role != "other":
             by_role.setdefault(one.role, []).append(one.column)
     words = [] if "item" in by_role else ["each row as an item"]
@@ -275,9 +275,9 @@ def _columns_in_words(taken: Intake, source: Source) -> list[str]:
         if role == "label":
             labelled = sum(~blank(source.frame[name]) for name in names) > 0
             filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
-        table = {"judge": taken.scores, "label": taken.people}.get(role)
+        table = {"judge": intake.scores, "label": intake.people}.get(role)
         if table is not None and len(names) > 1:
-            stands = {one.stands for one in taken.columns if one.role == role and one.column in names}
+            stands = {one.stands for one in intake.columns if one.role == role and one.column in names}
             several = {"judge": "judges", "label": "labels of several annotators"}[role]
             kinds = {
                 "rater": several,

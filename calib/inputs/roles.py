@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -87,7 +88,7 @@ def is_table(frame: Any) -> bool:
     return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
 
 
-def seen(source: Source, side: Side, said: Columns) -> Seen:
+def seen(source: Source, side: Side, options: Columns) -> Seen:
     """The columns of one source, each by what was said, its name and its cells."""
     if is_table(source.frame) and (side or "method" in source.frame):
         # a table of calib's, in which each column has its name
@@ -101,20 +102,20 @@ def seen(source: Source, side: Side, said: Columns) -> Seen:
     sides = [column for column in natures if ROLE_OF.get(key(column)) in ("first", "second")]
     compared = {column: {folded(str(cell)) for cell in frame[column].dropna().unique()} for column in sides}
     compared = compared if len(sides) == 2 else {}
-    item = said.get("label_item") if side == "label" else None
-    roles: dict[Role, Any] = {name: said.get(name) for name in WHO} | {"item": item or said.get("item")}
+    item = options.get("label_item") if side == "label" else None
+    roles: dict[Role, Any] = {name: options.get(name) for name in WHO} | {"item": item or options.get("item")}
     for role, column in roles.items():
         if column is not None and column in frame:
             one = one.with_role(role, str(column), "as was said")
-    scores = {*_listed(said, "judge"), *_listed(said, "label")}
-    scores |= {column for column in natures if _are_words_of(frame[column], said.get("scale", ""))}
-    one = _with_group(_with_rater(_named(one, natures, scores, compared)))
+    scores = {*_listed(options, "judge"), *_listed(options, "label")}
+    scores |= {column for column in natures if _are_words_of(frame[column], options.get("scale", ""))}
+    one = _with_group(_named(one, natures, scores, compared))
     one = replace(one, ids=tuple(_candidates(one, natures, scores)))
     graded = []
     for column, kind in natures.items():
-        if _holds_scores(one, column, kind, said, compared):
+        if _holds_scores(one, column, kind, options, compared):
             name, filled = read(column), int((~blank(frame[column])).sum())
-            mine = [s for s in BOTH_SIDES if column in _listed(said, s) and side in ("", s)]
+            mine = [s for s in BOTH_SIDES if column in _listed(options, s) and side in ("", s)]
             whose, why = (mine[0], "as was said") if mine else (name.side, "its name" if name.side else "")
             graded.append(Value(column, name, whose, why, kind, filled))
     return replace(one, graded=tuple(graded))
@@ -133,6 +134,12 @@ def _named(one: Seen, natures: Mapping[str, str], scores: set[str], compared: Ma
             one = one.with_role(role, column, "its name")
     if ("first" in one.roles) != ("second" in one.roles):  # of two that are compared there are two
         one = replace(one, roles={k: v for k, v in one.roles.items() if k not in ("first", "second")})
+    if "rater" in one.roles and "annotator" not in one.roles:
+        # in a file of labels who rated is an annotator; in one of both, where all are people by their names
+        names = frame[one.roles["rater"]].dropna().unique()
+        if one.side == "label" or (one.side == "" and len(names) and all(map(is_person, names))):
+            roles: dict[Role, str] = {("annotator" if r == "rater" else r): name for r, name in one.roles.items()}
+            one = replace(one, roles=roles)
     return one
 
 
@@ -166,8 +173,8 @@ def _are_words_of(cells: pd.Series, scale: str) -> bool:
     return bool(held) and held <= words and not all(part.replace(".", "").isdigit() for part in held)
 
 
-def _listed(said: Columns, word: str) -> list[str]:
-    columns: Any = said.get(word, ())
+def _listed(options: Columns, word: str) -> list[str]:
+    columns: Any = options.get(word, ())
     return [columns] if isinstance(columns, str) else list(columns)
 
 
@@ -179,8 +186,8 @@ def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
         named = kind in ("words", "winners") and role in ("system", "criterion")
         scores = False
         if not (telling or named):  # most cells may be numbers, which the others, such as ERROR, are not
-            numbers = pd.to_numeric(cells[~blank(cells)], errors="coerce").notna()
-            scores = kind in ("numbers", "words", "winners") or bool(numbers.mean() > 0.5)
+            scores = kind in ("numbers", "words", "winners")
+            scores = scores or bool(pd.to_numeric(cells[~blank(cells)], errors="coerce").notna().mean() > 0.5)
         return kind != "blank" and not scores and bool(cells.duplicated().any())
     if role in ("source", "output", "text"):
         return kind == "texts"
@@ -211,17 +218,6 @@ def _with_group(one: Seen) -> Seen:
     return one
 
 
-def _with_rater(one: Seen) -> Seen:
-    """In a file of labels who rated is an annotator; in one of both, where all are people by their names."""
-    if "rater" not in one.roles or "annotator" in one.roles:
-        return one
-    names = one.source.frame[one.roles["rater"]].dropna().unique()
-    if one.side != "label" and not (one.side == "" and len(names) and all(map(is_person, names))):
-        return one
-    roles: dict[Role, str] = {("annotator" if role == "rater" else role): name for role, name in one.roles.items()}
-    return replace(one, roles=roles)
-
-
 def _candidates(one: Seen, natures: Mapping[str, str], scores: set[str]) -> Iterator[str]:
     """Columns that may hold ids: that of which it was said, those called so, and any that differs in each row."""
     if "item" in one.roles:
@@ -249,10 +245,10 @@ def _tells_rows_apart(one: Seen, column: str) -> bool:
     return not one.source.frame.duplicated([column, *by]).any()
 
 
-def _holds_scores(one: Seen, column: str, kind: str, said: Columns, compared: Mapping[str, set[str]]) -> bool:
+def _holds_scores(one: Seen, column: str, kind: str, options: Columns, compared: Mapping[str, set[str]]) -> bool:
     """Whether a column may be one of scores, by what was said and by its cells."""
     cells, free = one.source.frame[column], column not in {*one.roles.values(), *one.ids[:1]}
-    if column in (*_listed(said, "judge"), *_listed(said, "label")):
+    if column in (*_listed(options, "judge"), *_listed(options, "label")):
         return True
     if not free or kind == "blank":
         return False
@@ -260,7 +256,7 @@ def _holds_scores(one: Seen, column: str, kind: str, said: Columns, compared: Ma
         return True
     if key(column) in _WEAK or ROLE_OF.get(key(column)) in ("item", "weight") or key(column).endswith("_id"):
         return False
-    return _are_words_of(cells, said.get("scale", "")) or _may_be_scores(cells, column, kind)
+    return _are_words_of(cells, options.get("scale", "")) or _may_be_scores(cells, column, kind)
 
 
 def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
@@ -278,17 +274,17 @@ def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
 # --- whose scores ---------------------------------------------------------------------------------------------------
 
 
-def sided(files: Sequence[Seen], said: Columns) -> list[Seen]:
+def sided(files: Sequence[Seen], options: Columns) -> list[Seen]:
     """Each column of scores with its side; those that are of neither have none."""
     if len(files) == 1:
-        return [_of_one(files[0], said)]
-    return [_of_two(one, said) for one in files]
+        return [_of_one(files[0], options)]
+    return [_of_two(one, options) for one in files]
 
 
-def _of_two(one: Seen, said: Columns) -> Seen:
+def _of_two(one: Seen, options: Columns) -> Seen:
     """Of a file that is the judge's or people's by its place: its own, and those that do not say whose they are."""
     mine = [v for v in one.graded if v.side == one.side]
-    if _listed(said, one.side) and any(v.why == "as was said" for v in mine):
+    if _listed(options, one.side) and any(v.why == "as was said" for v in mine):
         return _only(one, [v for v in mine if v.why == "as was said"])
     free = [v for v in one.graded if not v.side]
     bare = any(not v.name.entity and not v.name.criterion for v in mine)
@@ -312,13 +308,13 @@ class _Sharing:
     """The columns of scores of one file that may hold both sides, while they are given to one or the other."""
 
     file: Seen
-    said: Columns
+    options: Columns
     sides: dict[str, Side] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for value in self.file.graded:
-            columns = _listed(self.said, value.side)  # what was said is all of that side
+            columns = _listed(self.options, value.side)  # what was said is all of that side
             self.sides[value.column] = "" if columns and value.column not in columns else value.side
             self.why[value.column] = value.why
 
@@ -357,14 +353,14 @@ class _Sharing:
         return grades
 
     def give(self, values: Iterable[Value], side: Side, why: str) -> None:
-        if not _listed(self.said, side):
+        if not _listed(self.options, side):
             self.sides |= {v.column: side for v in values}
             self.why |= {v.column: why for v in values}
 
 
-def _of_one(one: Seen, said: Columns) -> Seen:
+def _of_one(one: Seen, options: Columns) -> Seen:
     """Of a file that may hold both: by names, by who rated, by what is left blank, by what is there beside it."""
-    share, side = _Sharing(one, said), one.side or "judge"
+    share, side = _Sharing(one, options), one.side or "judge"
     if "annotator" in one.roles and not share.has("label"):
         share.give(_scores_first(share.free), "label", f"`{one.roles['annotator']}` says who gave it")
     if "rater" in one.roles and not share.has("judge") and not share.has("label"):
@@ -421,17 +417,14 @@ def _only(one: Seen, values: Sequence[Value]) -> Seen:
 # --- what was said --------------------------------------------------------------------------------------------------
 
 
-def refuse_unknown(sources: Sequence[Source], said: Columns) -> None:
+def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:
     """Each word must name a column that is there; a criterion, a judge's name and a scale need not be columns."""
     there = {str(column): source.name for source in sources for column in source.frame}
     for word in ("item", "label_item", "judge", "label", "annotator", "system", "group"):
-        for column in _listed(said, word):
+        for column in _listed(options, word):
             if column not in there:
-                import difflib
-
-                near = difflib.get_close_matches(column, there, n=1) or [
-                    name for name in there if key(name) == key(column)
-                ]
+                near = difflib.get_close_matches(column, there, n=1)
+                near = near or [name for name in there if key(name) == key(column)]
                 hint = f" (did you mean {near[0]!r}?)" if near else ""
                 held = "; ".join(f"{one.name} has {', '.join(repr(str(c)) for c in one.frame)}" for one in sources)
                 raise ArgumentError(word, "must be a column", f"got {column!r}{hint}: {held}")

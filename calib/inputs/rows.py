@@ -68,17 +68,17 @@ class Reading:
         return self.done[key]
 
 
-def stood(found: Sequence[Seen], said: Columns) -> Stood:
+def stood(files: Sequence[Seen], options: Columns) -> Stood:
     """What entities in the names of columns are: said, found in the other file, or shared by both sides."""
-    judges, labels = ([v for one in found for v in one.of(side)] for side in ("judge", "label"))
+    judges, labels = ([v for one in files for v in one.of(side)] for side in ("judge", "label"))
     ours = list(dict.fromkeys(v.name.entity for v in judges if v.name.entity))
     theirs = {loose(name) for v in labels for name in (v.name.entity, v.name.person.rpartition("_")[2]) if name}
     spelled = {loose(name): name for name in ours}
-    if "wide" in said:
-        return Stood(said["wide"], {} if said["wide"] == "rater" else spelled)
+    if "wide" in options:
+        return Stood(options["wide"], {} if options["wide"] == "rater" else spelled)
     many: tuple[Stands, Stands] = ("system", "criterion")
     for stands in many:
-        for one in found:
+        for one in files:
             if (cells := one.cells(stands)) is None:
                 continue
             names = {loose(name): str(name) for name in cells.dropna().unique()}
@@ -86,14 +86,14 @@ def stood(found: Sequence[Seen], said: Columns) -> Stood:
                 return Stood(stands, spelled)
             if theirs and not one.of("label") and 2 * len(theirs & names.keys()) >= len(theirs):
                 return Stood(stands, names)
-    free = not any("system" in one.roles for one in found)
+    free = not any("system" in one.roles for one in files)
     if ours and theirs and 2 * len(theirs & spelled.keys()) >= len(theirs):
         systems = len(ours) > 1 or is_model(ours[0])
         return Stood("system" if systems and free else "criterion", spelled)
     return Stood("system" if not labels and len(ours) > 1 and free else "rater", {})
 
 
-def rows_of(one: Seen, side: Side, how: Stood, said: Columns, read: Reading) -> pd.DataFrame:
+def rows_of(one: Seen, side: Side, how: Stood, options: Columns, read: Reading) -> pd.DataFrame:
     """A row for each cell of the columns of a side: who, of what, its number and where it stood."""
     ids = compared_ids(one) if read.wins is not None else item_texts(one)
     design: tuple[Role, ...] = ("system", "group", "criterion")
@@ -106,16 +106,16 @@ def rows_of(one: Seen, side: Side, how: Stood, said: Columns, read: Reading) -> 
         if entity and how.stands == "system":
             part["system"] = entity
         preference = PREFERENCE if read.wins is not None else None
-        named = value.name.criterion or str(said.get("criterion", "")) or preference
+        named = value.name.criterion or str(options.get("criterion", "")) or preference
         criteria = texts["criterion"] if texts["criterion"] is not None else named
         part["criterion"] = entity if entity and how.stands == "criterion" else criteria
-        part["rater"] = _rater(one, value, entity, how, said)
+        part["rater"] = _rater(one, value, entity, how, options)
         parts.append(part.assign(item=ids.to_numpy(dtype=object)))
     out = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_ROW)
     return out[out["item"].notna()].reset_index(drop=True)
 
 
-def _rater(one: Seen, value: Value, entity: str, how: Stood, said: Columns) -> Any:
+def _rater(one: Seen, value: Value, entity: str, how: Stood, options: Columns) -> Any:
     """Who gave the scores: a column that says it, the name of the column, or what the file is called."""
     role: Role = "rater" if value.side == "judge" else "annotator"
     cells = one.cells(role)
@@ -128,19 +128,19 @@ def _rater(one: Seen, value: Value, entity: str, how: Stood, said: Columns) -> A
         if person and not entity:
             return person
         # the name that was said for who rated, in a study where that can only be a person
-        named = str(said.get("rater", "")) if one.side == "label" and "judge" not in said else ""
+        named = str(options.get("rater", "")) if one.side == "label" and "judge" not in options else ""
         return value.column if len(like) > 1 else named or "human"
     if entity and how.stands == "rater":
         return entity
     if len(like) > 1:
         return value.column
     stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
-    return str(said.get("rater", "")) or (stem if value.name.says_nothing and stem else "judge")
+    return str(options.get("rater", "")) or (stem if value.name.says_nothing and stem else "judge")
 
 
-def common_words(found: Sequence[Seen]) -> str:
+def common_words(files: Sequence[Seen]) -> str:
     """A scale of the words of all columns, where they are of one common order; so that all mean the same."""
-    values = [(one, v) for one in found for v in one.graded if v.side]
+    values = [(one, v) for one in files for v in one.graded if v.side]
     if not any(v.nature == "words" for _, v in values) or len(values) < 2:
         return ""
     cells = [one.source.frame[v.column] for one, v in values]
@@ -163,10 +163,10 @@ _SIDES: tuple[Role, Role] = ("first", "second")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
 
 
-def is_pairwise(found: Sequence[Seen], said: Columns) -> bool:
+def is_pairwise(files: Sequence[Seen], options: Columns) -> bool:
     """Whether the scores are winners of pairs."""
-    values = [(one, v) for one in found for v in one.graded if v.side]
-    if not values or "scale" in said:
+    values = [(one, v) for one in files for v in one.graded if v.side]
+    if not values or "scale" in options:
         return False
     named, numbered = [], []
     for one, value in values:
@@ -180,7 +180,7 @@ def is_pairwise(found: Sequence[Seen], said: Columns) -> bool:
         codes = {word.removesuffix(".0") for word in held}
         says = any(part in key(value.column) for part in _WON)
         numbered.append(says and "2" in codes and codes <= {"0", "1", "2"} | TIE)
-    return all(named) or all(numbered) or bool(rivals(found))
+    return all(named) or all(numbered) or bool(rivals(files))
 
 
 def _held(one: Seen, value: Value) -> pd.Series:
@@ -188,9 +188,9 @@ def _held(one: Seen, value: Value) -> pd.Series:
     return cells[~blank(cells)]
 
 
-def rivals(found: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
+def rivals(files: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
     """The two names that winners are called by, where no columns say who was compared; with ties, or by their head."""
-    values = [(one, v) for one in found for v in one.graded if v.side]
+    values = [(one, v) for one in files for v in one.graded if v.side]
     if not values or any(v.nature != "texts" or {"first", "second"} & set(one.roles) for one, v in values):
         return ()
     words = {folded(str(cell)): str(cell).strip() for one, v in values for cell in _held(one, v)}
@@ -199,7 +199,7 @@ def rivals(found: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
     return (names[0], names[1]) if len(names) == 2 and says else ()
 
 
-def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
+def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
     """Rows of comparisons in terms of the same two, whichever a row names first, and which of them was shown first.
 
     Who is `first` and who `second` in a comparison is said by the first file that names them, in the first row of it.
@@ -207,11 +207,11 @@ def in_one_order(side: Rows, found: Sequence[Seen]) -> Rows:
     """
     if side.table is not None:
         return side
-    one = next(one for one in found if one.source is side.source)
+    one = next(one for one in files if one.source is side.source)
     at = side.rows["at"]
     cells = {name: one.cells(name) for name in _SIDES}
     texts = {name: [None] * len(at) if c is None else id_texts(c).to_numpy()[at] for name, c in cells.items()}
-    pairs, own = compared(found), pd.DataFrame(texts, dtype=object)  # the two as each row names them
+    pairs, own = compared(files), pd.DataFrame(texts, dtype=object)  # the two as each row names them
     nameless = side.rows.assign(first=None, second=None)
     rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
     turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
@@ -257,26 +257,26 @@ def averaged_orders(side: Rows) -> Rows:
     return replace(side, rows=kept.drop(columns="shown").assign(score=mean.to_numpy(), **orders))
 
 
-def as_pairs(side: Rows, found: Sequence[Seen]) -> Rows:
+def as_pairs(side: Rows, files: Sequence[Seen]) -> Rows:
     """Rows of comparisons as they are, with the names of the two; several answers to one question are its group."""
     if side.table is not None:
         return side
     rows = side.rows
     names = ["first", "second"] if rows["first"].notna().any() else []
     if rows["group"].isna().all():
-        one = next(one for one in found if one.source is side.source)
+        one = next(one for one in files if one.source is side.source)
         rows = rows.assign(group=item_texts(one).to_numpy()[rows["at"]])
     systems = rows[names].fillna("").set_axis([f"system_{side}" for side in "ab"][: len(names)], axis=1)
     return replace(side, rows=rows.drop(columns=["first", "second"]).assign(**systems, system=None))
 
 
-def as_win_rates(side: Rows, found: Sequence[Seen]) -> Rows:
+def as_win_rates(side: Rows, files: Sequence[Seen]) -> Rows:
     """Rows of comparisons as rows of a system's wins.
 
     Where the two are always the same there is a row for each comparison, of the first; where they vary there are two,
     one for each system, and the comparison is their group.
     """
-    all_pairs, of_first = compared(found), (rivals(found) or ("A",))[0]
+    all_pairs, of_first = compared(files), (rivals(files) or ("A",))[0]
     if side.table is not None:
         return replace(side, rows=side.rows.assign(system=of_first)) if all_pairs.empty else side
     plain = side.rows.drop(columns=["score_a_first", "score_b_first"])
@@ -305,9 +305,9 @@ def compared_ids(one: Seen) -> pd.Series:
     return ids + "/" + named["first"] + "/" + named["second"] if several else ids
 
 
-def compared(found: Sequence[Seen]) -> pd.DataFrame:
+def compared(files: Sequence[Seen]) -> pd.DataFrame:
     """Who was compared in each item, from the file that says it."""
-    for one in found:
+    for one in files:
         if {"first", "second"} <= set(one.roles):
             sides = {name: id_texts(one.source.frame[one.roles[name]]) for name in _SIDES}
             return pd.DataFrame({"item": compared_ids(one), **sides}).dropna().drop_duplicates("item")

@@ -95,10 +95,12 @@ def taken_in(
 
 def checked_words(columns: Columns) -> Columns:
     """The words that were said; None says nothing."""
-    known = Columns.__annotations__
+    words_known = Columns.__annotations__
     for name in columns:
-        if name not in known:
-            raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(known)}")
+        if name not in words_known:
+            raise TypeError(
+                f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(words_known)}"
+            )
     words = {name: value for name, value in columns.items() if value is not None}
     as_typed(Columns, words)
     # a column may be called by a number
@@ -108,23 +110,25 @@ def checked_words(columns: Columns) -> Columns:
     return cast(Columns, words)
 
 
-def _of_people(said: Columns, sources: Sequence[Source], sides: Sequence[str]) -> Columns:
+def _of_people(options: Columns, sources: Sequence[Source], sides: Sequence[str]) -> Columns:
     """Words for scores are about the labels, where the judge's are in a table of calib's."""
     theirs = [place for place, one in enumerate(sources) if not is_table(one.frame)]
     if len(sources) < 2 or len(theirs) != 1 or sides[theirs[0]] != "label":
-        return said
-    names = {"judge": "label"} | ({"rater": "annotator"} if said.get("rater") in sources[theirs[0]].frame else {})
-    of_labels = {names.get(word, word): value for word, value in said.items() if names.get(word, word) not in said}
-    return cast(Columns, of_labels | {word: value for word, value in said.items() if word not in names})
+        return options
+    names = {"judge": "label"} | ({"rater": "annotator"} if options.get("rater") in sources[theirs[0]].frame else {})
+    of_labels = {
+        names.get(word, word): value for word, value in options.items() if names.get(word, word) not in options
+    }
+    return cast(Columns, of_labels | {word: value for word, value in options.items() if word not in names})
 
 
-def _in_order(files: Sequence[Seen], said: Columns, notes: list[str]) -> list[Seen]:
+def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
     """The judge's file and people's, turned round where the names of their columns say that they were swapped.
 
     Both files say that they are the other, or one does, the other says nothing, and their lengths agree.
     """
     places = [one.side for one in files]
-    if set(places) != {"judge", "label"} or "judge" in said or "label" in said:
+    if set(places) != {"judge", "label"} or "judge" in options or "label" in options:
         return list(files)
     says = [{value.side for value in one.graded if value.side} for one in files]
     others = [{places[1]}, {places[0]}]
@@ -135,25 +139,25 @@ def _in_order(files: Sequence[Seen], said: Columns, notes: list[str]) -> list[Se
     first, second = [one.source.name for one in files]
     mine, theirs = ("labels", "a judge's scores") if places[0] == "judge" else ("a judge's scores", "labels")
     notes.append(f"{first} holds {mine} and {second} {theirs}, by the names of their columns: taken in that order.")
-    return [seen(one.source, places[1 - place], said) for place, one in enumerate(files)]
+    return [seen(one.source, places[1 - place], options) for place, one in enumerate(files)]
 
 
 # --- the tables of a study ----------------------------------------------------------------------------------------
 
 
-def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pairs: bool) -> Intake:
+def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> Intake:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
-    pairwise, how = is_pairwise(files, said), stood(files, said)
+    pairwise, how = is_pairwise(files, options), stood(files, options)
     files = [_with_ids(one, ids) for one, ids in zip(files, chosen_ids(files), strict=True)]
     files = [_without_summaries(one, notes) for one in files]
-    scale = said.get("scale", "") or ("" if pairwise else common_words(files))
+    scale = options.get("scale", "") or ("" if pairwise else common_words(files))
     read = Reading(scale, rivals(files) if pairwise else None)
-    sides = of_criteria(parted(_sides(files, how, said, read), files), said, notes)
+    sides = of_criteria(parted(_sides(files, how, options, read), files), options, notes)
     sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs)
     # the scale of labels in words: of it a judge's numbers say nothing
     labels = [read.of(one, value) for one in files for value in one.of("label")]
     worded = {values.scale for values in labels if values.words}
-    scales = scales_of(sides, said, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
+    scales = scales_of(sides, options, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
     _count_forgiven(read, files, notes)
     everyone = _table(sides["label"], scales.of_people, files, judge=False) if "label" in sides else None
     scores = _table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
@@ -163,7 +167,7 @@ def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pai
         stands[value.column] = ", ".join(filter(None, (entity, value.name.criterion)))
     return Intake(
         sources=tuple(one.source for one in files),
-        columns=tuple(taken for one in files for taken in one.taken(stands)),
+        columns=tuple(column for one in files for column in one.taken(stands)),
         shape="wide" if any(len(one.of(side)) > 1 for one in files for side in ("judge", "label")) else "long",
         scale=scales.text,
         guessed_scale=scales.guessed,
@@ -174,7 +178,7 @@ def _tables_of(files: Sequence[Seen], said: Columns, notes: list[str], *, in_pai
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
-        said=said,
+        said=options,
         apart=scales.apart,
     )
 
@@ -236,7 +240,7 @@ def _without_summaries(one: Seen, notes: list[str]) -> Seen:
     return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 
 
-def _sides(files: Sequence[Seen], how: Stood, said: Columns, read: Reading) -> Sides:
+def _sides(files: Sequence[Seen], how: Stood, options: Columns, read: Reading) -> Sides:
     """The rows of judges and of people, each from the first file that has them."""
     sides: Sides = {}
     for side, one in ((side, one) for side in BOTH_SIDES for one in files):
@@ -249,11 +253,11 @@ def _sides(files: Sequence[Seen], how: Stood, said: Columns, read: Reading) -> S
             continue
         item = one.roles.get("item", "")
         if not item and len(files) > 1:
-            word = "label_item" if one.side == "label" and "item" in said else "item"
+            word = "label_item" if one.side == "label" and "item" in options else "item"
             there = ", ".join(repr(str(name)) for name in one.source.frame)
             rule = f"must name the column of ids in {one.source.name}"
             raise ArgumentError(word, rule, f"none looks like one: {there}")
-        rows = rows_of(one, side, how, said, read)
+        rows = rows_of(one, side, how, options, read)
         rows = rows if side == "judge" else rows[rows["score"].notna()]
         sides[side] = Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
     return sides
@@ -291,7 +295,7 @@ def _count_forgiven(read: Reading, files: Sequence[Seen], notes: list[str]) -> N
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
+def _table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
     """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
     if side.table is not None:
         return side.table
@@ -310,7 +314,7 @@ def _table(side: Rows, scale: Mapping[str, str], found: Sequence[Seen], *, judge
             rule = f"must name the {name} of each row, but this one has none"
             raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
     if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
-        one = next(one for one in found if one.source is side.source)
+        one = next(one for one in files if one.source is side.source)
         used = {value.column for value in one.graded}
         used |= {column for role, column in one.roles.items() if role not in ("weight", "other")}
         reserved = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
