@@ -133,8 +133,7 @@ def _shell_options(verb: str) -> Parameters:
         text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
         default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
         option = typer.Option(help=text, hidden=name == "method" and default is None)
-        note = Annotated[argument.kind, option]
-        options[name] = inspect.Parameter(name, keyword, default=default, annotation=note)
+        options[name] = inspect.Parameter(name, keyword, default=default, annotation=Annotated[argument.kind, option])
     return options
 
 

@@ -359,10 +359,10 @@ def _labels_needed(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
         for pair in pairs
         if not need.refusal(pair)
     ]
-    width = 0.1
-    if widths and max(widths):
-        unit = 10.0 ** (math.floor(math.log10(max(widths))) - 1)
-        width = float(f"{math.ceil(max(widths) / unit) * unit:.2g}")
+    width, widest = 0.1, max(widths, default=0.0)
+    if widest:
+        unit = 10.0 ** (math.floor(math.log10(widest)) - 1)
+        width = float(f"{math.ceil(widest / unit) * unit:.2g}")
     why = f"for an interval of +/- {width:g}"
     return _of_judges(replace(need, words=lambda _: why, options={"half_width": width}), intake, pairs)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from calib.inputs.resolve import is_file
 from calib.inputs.tables import taken_in
 from calib.table.results import Results
 from calib.table.validate import Who
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Part = tuple[str, Any]
 _ESTIMATORS = ("classical", "judge_only", "auto")  # people alone, the judge alone, both
@@ -126,7 +123,7 @@ def _results(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
     section, head, tables = _SECTIONS[can.verb], _SECTIONS[can.verb].head, _of(look, can)
     used = options if section.options is None else _only(options, *section.options)
     if can.verb == "agreement":
-        used = {"level": can.options.get("level", "item")} | used
+        used = {"level": can.options.get("level", "item"), **used}
         head = f"{head}, level {used['level']}"
     elif can.verb == "reliability":
         judged = () if tables.scores is None else tables.scores["criterion"].astype(str).unique()
@@ -154,11 +151,10 @@ def _of_all(look: Look, **options: Any) -> Can:
 
 def _of(look: Look, can: Can) -> Intake:
     """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
-    tables: dict[str, pd.DataFrame | None] = {"scores": look.scores, "people": look.people, "gold": look.gold}
-    for name, frame in tables.items():
-        kept = None if frame is None else frame[frame["criterion"].astype(str).isin(can.criteria)]
-        tables[name] = kept if kept is not None and len(kept) else None
-    return replace(look.intake, **tables, notes=(), apart=())
+    frames = (look.scores, look.people, look.gold)
+    kept = [None if f is None else f[f["criterion"].astype(str).isin(can.criteria)] for f in frames]
+    scores, people, gold = (frame if frame is not None and len(frame) else None for frame in kept)
+    return replace(look.intake, scores=scores, people=people, gold=gold, notes=(), apart=())
 
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
