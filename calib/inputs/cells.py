@@ -266,7 +266,11 @@ def _by_common_words(where: _Where) -> Values:
         hint = "Excel makes a date of 3/5" if dated else "a scale of words names them: 'poor|fair|good'"
         raise where.refused(odd[0], rule, hint)
     if not order:
-        raise _unordered(count, where.column)
+        most = sorted(count.items(), key=lambda one: -one[1])
+        often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
+        example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
+        rule = f"must name the words of column `{where.column}`, worst first, such as {example!r} in the right order"
+        raise TableArgumentError("scale", rule, f"says nothing of {', '.join(often)}{', ...' * (len(most) > 8)}")
     spelled: dict[str, str] = {}
     for word, _ in count.most_common():
         spelled.setdefault(loosely(word), word.strip())
@@ -276,15 +280,6 @@ def _by_common_words(where: _Where) -> Values:
     listed = ", ".join(f"{word} = {value:g}" for word, value in words)
     notes = (f"column `{where.column}`: words are read as {listed}.",)
     return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
-
-
-def _unordered(count: Mapping[str, int], column: str) -> TableArgumentError:
-    most = sorted(count.items(), key=lambda one: -one[1])
-    often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
-    listed = ", ".join(often) + (", ..." if len(most) > 8 else "")
-    example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
-    rule = f"must name the words of column `{column}`, worst first, such as {example!r} in the right order"
-    return TableArgumentError("scale", rule, f"says nothing of {listed}")
 
 
 def _numbers(cells: list[Any], scale: str) -> Values | None:

@@ -329,7 +329,12 @@ def scales_of(sides: Sides, options: Columns, notes: list[str], *, worded: str, 
         text = fixed or _of_table(judges, name) or _of_table(people, name)
         if not (text or worded):
             refuse_unclear_low(f, y, name, notes)
-            notes += _far_off(y, name)
+            # a few labels more than twice as high as all others may be slips, and would stretch the scale
+            most = y[y <= y.quantile(1 - _RARE)] if len(y) else y
+            if len(most) and most.max() > 0 and y.max() > _LARGER * most.max():
+                far, without = y[y > most.max()], guessed_scale(most) or "shorter"
+                outliers = f"{len(far)} of {len(y)} labels of {name} ({far.max():g} at most) lie far above all others"
+                notes.append(f"{outliers}; without them the scale would be {without}: --scale, scale= says it.")
         guessed |= not text
         text = text or worded or _guess(f, y)
         theirs[name] = text
@@ -357,16 +362,6 @@ def _guess(f: pd.Series, y: pd.Series) -> str:
     chances = f.min() >= 0 and f.max() <= 1 < y.max()
     apart = of_two or chances or not both or f.abs().max() >= _LARGER * y.abs().max()
     return alone if apart else both
-
-
-def _far_off(y: pd.Series, criterion: str) -> list[str]:
-    """A word on a few labels that are more than twice as high as all others: a slip would stretch the scale."""
-    most = y[y <= y.quantile(1 - _RARE)] if len(y) else y
-    if most.empty or y.max() <= _LARGER * most.max() or most.max() <= 0:
-        return []
-    far = y[y > most.max()]
-    outliers = f"{len(far)} of {len(y)} labels of {criterion} ({far.max():g} at most) lie far above all others"
-    return [f"{outliers}; without them the scale would be {guessed_scale(most) or 'shorter'}: --scale, scale= says it."]
 
 
 def _of_judge(f: pd.Series, y: pd.Series, text: str, criterion: str, judges: Rows | None, apart: list[str]) -> str:

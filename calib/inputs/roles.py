@@ -109,7 +109,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
             one = one.with_role(role, str(column), "as was said")
     scores = {*_listed(options, "judge"), *_listed(options, "label")}
     scores |= {column for column in natures if _are_words_of(frame[column], options.get("scale", ""))}
-    one = _with_group(_named(one, natures, scores, compared))
+    one = _with_group(_with_roles(one, natures, scores, compared))
     one = replace(one, ids=tuple(_candidates(one, natures, scores)))
     graded = []
     for column, kind in natures.items():
@@ -121,7 +121,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     return replace(one, graded=tuple(graded))
 
 
-def _named(one: Seen, natures: Mapping[str, str], scores: set[str], compared: Mapping[str, set[str]]) -> Seen:
+def _with_roles(one: Seen, natures: Mapping[str, str], scores: set[str], compared: Mapping[str, set[str]]) -> Seen:
     """With what columns are by their names, where the cells are of such."""
     frame = one.source.frame
     for column, kind in natures.items():
@@ -140,6 +140,18 @@ def _named(one: Seen, natures: Mapping[str, str], scores: set[str], compared: Ma
         if one.side == "label" or (one.side == "" and len(names) and all(map(is_person, names))):
             roles: dict[Role, str] = {("annotator" if r == "rater" else r): name for r, name in one.roles.items()}
             one = replace(one, roles=roles)
+    return one
+
+
+def _with_group(one: Seen) -> Seen:
+    """What each system answers once groups the answers, where no column is called so: a question, or its number."""
+    frame = one.source.frame
+    if "group" in one.roles or "system" not in one.roles:
+        return one
+    for column in (str(name) for name in frame if ROLE_OF.get(key(name)) == "source"):
+        plain = all(isinstance(cell, str | int | float) and cell == cell for cell in frame[column].tolist())  # noqa: PLR0124
+        if plain and frame[column].duplicated().any() and _tells_rows_apart(one, column):
+            return one.with_role("group", column, "each system answers it once")
     return one
 
 
@@ -204,18 +216,6 @@ def _is_graded_by(column: str, natures: Mapping[str, str], one: Seen) -> bool:
     if natures[column] == "texts":
         return key(column) == "expert" and not beside
     return bool(blank(one.source.frame[column]).any()) or not beside or key(column) == "expert"
-
-
-def _with_group(one: Seen) -> Seen:
-    """What each system answers once groups the answers, where no column is called so: a question, or its number."""
-    frame = one.source.frame
-    if "group" in one.roles or "system" not in one.roles:
-        return one
-    for column in (str(name) for name in frame if ROLE_OF.get(key(name)) == "source"):
-        plain = all(isinstance(cell, str | int | float) and cell == cell for cell in frame[column].tolist())  # noqa: PLR0124
-        if plain and frame[column].duplicated().any() and _tells_rows_apart(one, column):
-            return one.with_role("group", column, "each system answers it once")
-    return one
 
 
 def _candidates(one: Seen, natures: Mapping[str, str], scores: set[str]) -> Iterator[str]:

@@ -51,11 +51,7 @@ def source_of(thing: Any, argument: str) -> Source:
     if source.frame.empty:
         lacking = "row" if len(source.frame.columns) else "column"
         raise TableError(f"{source.name}: must have rows and columns, but has no {lacking}.")
-    return _flat(source)
-
-
-def _flat(source: Source) -> Source:
-    """Columns with one name each, that of a text, and rows that are counted; an index with a name is a column."""
+    # columns with one name each, that of a text, and rows that are counted; an index with a name is a column
     frame = source.frame
     if isinstance(frame.columns, pd.MultiIndex):
         raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
@@ -68,16 +64,20 @@ def _flat(source: Source) -> Source:
         raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
         frame = frame.reset_index(drop=True)
-    frame = _without_counter(frame, notes)
-    # a column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`
+    frame = _unnested(_without_counter(frame, notes), notes)
+    notes = [printable(note) for note in (*source.notes, *notes)]
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(notes))
+
+
+def _unnested(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """A column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`."""
     while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
         rows = [cell if isinstance(cell, dict) else {} for cell in frame[nested]]
         inner = frame_of(rows).add_prefix(f"{nested}.")
         place = frame.columns.get_loc(nested)
         frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
         notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
-    notes = [printable(note) for note in (*source.notes, *notes)]
-    return replace(source, frame=frame, name=printable(source.name), notes=tuple(notes))
+    return frame
 
 
 def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:

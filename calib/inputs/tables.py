@@ -148,8 +148,7 @@ def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list
 def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> Intake:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     pairwise, how = is_pairwise(files, options), stood(files, options)
-    files = [_with_ids(one, ids) for one, ids in zip(files, chosen_ids(files), strict=True)]
-    files = [_without_summaries(one, notes) for one in files]
+    files = [_with_ids(one, ids, notes) for one, ids in zip(files, chosen_ids(files), strict=True)]
     scale = options.get("scale", "") or ("" if pairwise else common_words(files))
     read = Reading(scale, rivals(files) if pairwise else None)
     sides = of_criteria(parted(_sides(files, how, options, read), files), options, notes)
@@ -215,8 +214,8 @@ def _words_of(read: Reading) -> tuple[str, ...]:
     return ()
 
 
-def _with_ids(one: Seen, ids: str) -> Seen:
-    """The ids of a source, and as groups what else is called like ids and repeats."""
+def _with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
+    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
     if not ids:
         return one
     why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
@@ -225,17 +224,12 @@ def _with_ids(one: Seen, ids: str) -> Seen:
     for column in rest if "group" not in one.roles and frame[ids].is_unique else ():
         cells = frame[column].dropna()
         if cells.duplicated().any() and 1 < cells.nunique() < len(cells):
-            return one.with_role("group", column, "ids that repeat, beside ids that do not")
-    return one
-
-
-def _without_summaries(one: Seen, notes: list[str]) -> Seen:
-    """Without rows below the others that hold their means or sums."""
-    frame, ids = one.source.frame, one.cells("item")
-    last = 0 if ids is None or is_table(frame) else n_summaries(ids.tolist())
-    if ids is None or not last:
+            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
+            break
+    last = 0 if is_table(frame) else n_summaries(frame[ids].tolist())
+    if not last:
         return one
-    names = ", ".join(repr(str(name)) for name in ids.tolist()[-last:])
+    names = ", ".join(repr(str(name)) for name in frame[ids].tolist()[-last:])
     notes.append(f"{one.source.name}: the last rows ({names}) are taken for summaries of the others and left out.")
     return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 

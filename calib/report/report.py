@@ -275,8 +275,17 @@ def report(
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
+    """Headings and things; means of one thing by several methods, one after the other, are one section."""
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
-    for one in _joined(results) if several else [results]:
+    joined: list[Any] = []
+    means = False
+    for one in results if several else [results]:
+        again, means = means, isinstance(one, Results) and len(one) > 0 and _of_means(one)
+        if again and means and one.labels == joined[-1].labels[: len(one)]:
+            joined[-1] += one
+        else:
+            joined.append(one)
+    for one in joined:
         heading, thing = one if isinstance(one, tuple) and len(one) == 2 else ("", one)
         if isinstance(thing, Verdict):
             heading, thing = heading or f"Gate of {thing.system}: {thing.outcome}", thing.checks
@@ -284,19 +293,6 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
             wanted = "results, DataFrames and texts, or pairs (heading, thing)"
             raise TypeError(f"`results` must hold {wanted}, but got {one!r:.60}.")
         yield heading, thing
-
-
-def _joined(results: Any) -> list[Any]:
-    """Means of one thing by several methods, given one after the other without a heading, are one section."""
-    kept: list[Any] = []
-    means = False
-    for one in results:
-        again, means = means, isinstance(one, Results) and len(one) > 0 and _of_means(one)
-        if again and means and one.labels == kept[-1].labels[: len(one)]:
-            kept[-1] += one
-        else:
-            kept.append(one)
-    return kept
 
 
 def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
