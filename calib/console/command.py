@@ -127,7 +127,6 @@ def _file_options() -> Parameters:
 
 
 def _shell_options(verb: str) -> Parameters:
-    """The arguments of a function of `calib` as options."""
     texts, options, keyword = arguments_told(verb), {}, inspect.Parameter.KEYWORD_ONLY
     for name, argument in arguments(verb).items():
         text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
@@ -138,7 +137,6 @@ def _shell_options(verb: str) -> Parameters:
 
 
 def _user_name(name: str, of_command: Parameters) -> str:
-    """An argument as the user of the command knows it."""
     if name not in of_command:
         return f"`{name}`"
     if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(of_command[name].annotation)):
@@ -212,7 +210,6 @@ def _parts(annotation: ast.expr, module: str) -> list[Any]:
 
 
 def _literal(value: ast.expr, module: str) -> Any:
-    """A default: written there, or a constant of a name."""
     if isinstance(value, ast.Name):
         home, there = _resolved(module, value.id)
         return _literal(there.value, home)
@@ -220,7 +217,6 @@ def _literal(value: ast.expr, module: str) -> Any:
 
 
 def _definition(face: str, name: str) -> tuple[str, Any]:
-    """The module and the definition of a public name."""
     return _resolved(_homes(face)[name], name)
 
 

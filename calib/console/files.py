@@ -83,7 +83,6 @@ class Files:
 
 
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Scores with the groups and systems of the items, if these are given."""
     if items is None or frame is None:
         return frame
     if calib.table.has_replies(frame):

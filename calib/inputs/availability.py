@@ -201,7 +201,6 @@ def _groups_that_vary(pair: Beside) -> str:
 
 
 def _n_varied(pair: Beside) -> int:
-    """Groups that have a correlation."""
     return int(pair.labelled.groupby("group")[["x", "y"]].nunique().gt(1).all(axis=1).sum())
 
 

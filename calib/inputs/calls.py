@@ -81,7 +81,6 @@ def _as_options(values: Mapping[str, Any]) -> list[str]:
 
 
 def _reported(can: Sequence[Can]) -> bool:
-    """Whether a report would hold anything."""
     return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
 
 

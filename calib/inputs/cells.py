@@ -169,7 +169,6 @@ class _Where:
         return TableError(f"column `{self.column}`, {at}: {rule}, but got {text!r}{f' ({hint})' if hint else ''}.")
 
     def refuse_unclear(self) -> None:
-        """Numbers that may be two."""
         texts = [str(cell).strip() for cell in self.cells]
         if not all(_UNCLEAR.fullmatch(text) for text in texts):
             return
@@ -181,7 +180,6 @@ class _Where:
         raise self.refused(odd, "must be a number, and read in one way", hint)
 
     def refuse_off_scale(self, numbers: Floats, scale: str) -> None:
-        """Refuse the first number that is not between the ends."""
         ends = parse_scale(scale)
         inside = np.ones(len(numbers), bool) if ends is None else ~((numbers < ends.low) | (numbers > ends.high))
         if not inside.all():

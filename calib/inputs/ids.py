@@ -22,6 +22,10 @@ _ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
 _SPARSE = 0.9  # people rated less than this share of what the busiest did
 QUALITY = "quality"
+_WINS = "0|0.5|1"
+_SLIPS = 0.1  # more of a judge's scores than these off the scale of people are on a scale of their own
+_LARGER = 2.0  # times as high as the highest label
+_RARE = 0.03  # share of labels that may be slips
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,12 +293,6 @@ def _alike(ids: Sequence[str], others: Sequence[str]) -> str:
 # --- the scale of labels and of scores --------------------------------------------------------------------------------
 
 
-_WINS = "0|0.5|1"
-_SLIPS = 0.1  # more of a judge's scores than these off the scale of people are on a scale of their own
-_LARGER = 2.0  # times as high as the highest label
-_RARE = 0.03  # share of labels that may be slips
-
-
 @dataclass(frozen=True, slots=True)
 class Scales:
     """The scale of each criterion on each side, and the one of all in a text."""
@@ -344,7 +342,6 @@ def scales_of(sides: Sides, options: Columns, notes: list[str], *, worded: str, 
 
 
 def _of_table(side: Rows | None, criterion: str) -> str:
-    """What a table of calib's says of itself."""
     if side is None or side.table is None:
         return ""
     texts = side.table.loc[side.table["criterion"].astype(str) == criterion, "scale"].astype(str).unique()

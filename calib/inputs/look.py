@@ -244,7 +244,6 @@ def _rank_correlation(rows: pd.DataFrame) -> float:
 
 
 def _lines(look: Look) -> Iterator[str]:
-    """The page of text: what was taken, what can be computed and what not, what to type."""
     yield taken_text(look)
     yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
     refused = _refused(look.can)

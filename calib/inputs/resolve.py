@@ -28,6 +28,15 @@ from calib.table.validate import Checked, scores_in
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
           "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
+_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
+_WANTED = {
+    "judge": "the judge's scores, in one of the files or in another one",
+    "label": "people's labels, in the file or in a second one",
+}
+_SIDE = {
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
+    **dict.fromkeys(("gold", "human", "people"), "label"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,13 +129,6 @@ def as_given(
     return _as_table(one), _as_table(two)
 
 
-_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
-_WANTED = {
-    "judge": "the judge's scores, in one of the files or in another one",
-    "label": "people's labels, in the file or in a second one",
-}
-
-
 def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Given:
     """Tables of calib's, each of which has one side."""
     order = dict(zip((_SIDE[name] for name in names), things, strict=False))
@@ -156,12 +158,6 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
             f"{len(labels)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
             "has no score is left out. Are the two the wrong way round?"
         )
-
-
-_SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
-    **dict.fromkeys(("gold", "human", "people"), "label"),
-}
 
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:

@@ -53,11 +53,9 @@ class Seen:
     ids: tuple[str, ...] = ()  # columns that may be that of ids, the likeliest first
 
     def cells(self, role: Role) -> pd.Series | None:
-        """The column that has a role."""
         return self.source.frame[self.roles[role]] if role in self.roles else None
 
     def of(self, side: Side) -> tuple[Value, ...]:
-        """The columns of scores of a side."""
         return tuple(value for value in self.graded if value.side == side)
 
     def with_role(self, role: Role, column: str, why: str) -> Seen:
@@ -191,7 +189,6 @@ def _listed(options: Columns, word: str) -> list[str]:
 
 
 def _fits(role: Role | None, kind: str, cells: pd.Series) -> bool:
-    """Whether cells are what the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
         telling = _WHOSE.search(key(cells.name)) is not None
@@ -260,7 +257,6 @@ def _holds_scores(one: Seen, column: str, kind: str, options: Columns, compared:
 
 
 def _may_be_scores(cells: pd.Series, column: str, kind: str) -> bool:
-    """By what the column is called, and what its cells are."""
     name = read(column)
     telling = bool(name.side or name.criterion or name.person or name.says_nothing)
     if kind == "numbers":
@@ -327,7 +323,6 @@ class _Sharing:
 
     @property
     def left(self) -> list[Value]:
-        """Of neither side yet."""
         return [v for v in self.file.graded if not v.side and not self.sides[v.column]]
 
     @property

@@ -18,7 +18,15 @@ from calib.table import TableArgumentError, TableError
 from calib.table.schema import scale_words
 
 PREFERENCE = "preference"
-_ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
+_SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
+_ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
+_A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
+_B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
+_SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
+_WON = ("winner", "prefer", "wins")
+_SIDES: tuple[Role, Role] = ("first", "second")
+_CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
+ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +119,7 @@ def rows_of(one: Seen, side: Side, how: Stood, options: Columns, read: Reading) 
         part["criterion"] = entity if entity and how.stands == "criterion" else criteria
         part["rater"] = _rater(one, value, entity, how, options)
         parts.append(part.assign(item=ids.to_numpy(dtype=object)))
-    out = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_ROW)
+    out = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=ROW)
     return out[out["item"].notna()].reset_index(drop=True)
 
 
@@ -151,16 +159,6 @@ def common_words(files: Sequence[Seen]) -> str:
 
 
 # --- preferences of one of two as win rates ---------------------------------------------------------------------------
-
-
-_SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
-_ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
-_A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
-_B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
-_SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
-_WON = ("winner", "prefer", "wins")
-_SIDES: tuple[Role, Role] = ("first", "second")
-_CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
 
 
 def is_pairwise(files: Sequence[Seen], options: Columns) -> bool:

@@ -29,6 +29,7 @@ from calib.inputs.ids import (
 from calib.inputs.names import Columns, Intake, Source, Stands, is_model
 from calib.inputs.roles import BOTH_SIDES, Seen, Side, is_table, refuse_unknown, seen, sided
 from calib.inputs.rows import (
+    ROW,
     Reading,
     Stood,
     as_pairs,
@@ -240,8 +241,13 @@ def _sides(files: Sequence[Seen], how: Stood, options: Columns, read: Reading) -
     for side, one in ((side, one) for side in BOTH_SIDES for one in files):
         if side in sides:
             continue
-        if is_table(one.source.frame) and one.side == side:
-            sides[side] = _of_table(one)
+        if is_table(one.source.frame) and one.side == side:  # as it is
+            table = scores_in(one.source.frame, one.source.name).frame
+            names = [name for name in ("system", "group") if name in table]
+            rows = table.assign(**{name: None for name in ("system", "group") if name not in names})
+            rows = rows.assign(at=range(len(table)), column="score")
+            rows = rows.astype(dict.fromkeys(["item", "criterion", "rater", *names], object))[ROW]
+            sides[side] = Rows(rows, one.source, "item", "system" if names else "", table)
             continue
         if not one.of(side):
             continue
@@ -255,18 +261,6 @@ def _sides(files: Sequence[Seen], how: Stood, options: Columns, read: Reading) -
         rows = rows if side == "judge" else rows[rows["score"].notna()]
         sides[side] = Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
     return sides
-
-
-def _of_table(one: Seen) -> Rows:
-    """A table of calib's as it is."""
-    table = scores_in(one.source.frame, one.source.name).frame
-    plain = table.assign(at=range(len(table)), column="score")
-    names = [name for name in ("system", "group") if name in plain]
-    plain = plain.assign(**{name: None for name in ("system", "group") if name not in names})
-    texts = ["item", "criterion", "rater", *names]
-    rows = plain.astype(dict.fromkeys(texts, object))
-    rows = rows[["at", "item", "system", "group", "criterion", "rater", "score", "column"]]
-    return Rows(rows, one.source, "item", "system" if names else "", table)
 
 
 def _count_forgiven(read: Reading, files: Sequence[Seen], notes: list[str]) -> None:
@@ -319,7 +313,6 @@ def _table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge
 
 
 def _items(files: Sequence[Seen], sides: Sides) -> pd.DataFrame | None:
-    """The texts of each item, where a file has them."""
     for one in files:
         texts = {"source": "source", "output": "output", "text": "reference"}
         names = {name: one.roles[role] for role, name in texts.items() if role in one.roles}

@@ -71,7 +71,6 @@ def paper_table(
 
 
 def _facts(label: Mapping[str, Any], result: Any) -> dict[str, str]:
-    """What a result is about, and how it was made."""
     of = {name: value for name, value in label.items() if name[:2] != "n_"}
     made = {name: getattr(result, name) for name in _OF_RESULTS if name not in of and hasattr(result, name)}
     if made.get("estimator") in METHODS:
@@ -163,7 +162,6 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
 
 
 def _frame(keys: Sequence[Key], down: Sequence[str], columns: Sequence[_Column], across: Sequence[str]) -> pd.DataFrame:
-    """The numbers, unrounded."""
     tops = [column.head for column in columns]
     index, head = (
         pd.MultiIndex.from_tuples(of, names=names)

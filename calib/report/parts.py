@@ -119,7 +119,6 @@ def _answered(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
 
 
 def _results(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
-    """One call of the verb."""
     section, head, tables = _SECTIONS[can.verb], _SECTIONS[can.verb].head, _of(look, can)
     used = options if section.options is None else _only(options, *section.options)
     if can.verb == "agreement":

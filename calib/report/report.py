@@ -34,6 +34,7 @@ from calib.report.sections import (
 from calib.table.results import Results, conclusions
 from calib.table.text import Report, markdown_text, visible
 
+_THINGS = (Results, Result, pd.DataFrame, str)
 _LONG = 200  # characters of a cell of Markdown
 _MOST = 5  # sentences of one section in front, of more the gist
 _MOST_ROWS = 36  # of the picture in front
@@ -192,9 +193,6 @@ def _paragraph(text: str) -> str:
 
 
 # --- results -> one Markdown or HTML file -----------------------------------------------------------------------------
-
-
-_THINGS = (Results, Result, pd.DataFrame, str)
 
 
 def report(

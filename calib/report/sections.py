@@ -28,6 +28,15 @@ _ROWS = 600  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
 _FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
+_MANY = 5  # rows that a reader may want to sort
+_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
+# what a dark page turns round; colours that mean something stay
+_OF_THE_PAGE = {
+    "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
+    "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
+}  # fmt: skip
+Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 
 def said_of_items(thing: Any) -> pd.DataFrame | None:
@@ -68,14 +77,6 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
 
 
 # --- A drawing -> two pictures of text and lines ----------------------------------------------------------------------
-
-
-_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
-# what a dark page turns round; colours that mean something stay
-_OF_THE_PAGE = {
-    "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
-    "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
-}  # fmt: skip
 
 
 class Picture(NamedTuple):
@@ -137,12 +138,6 @@ def _tidy(tag: re.Match[str]) -> str:
 # --- results -> the sections of a report ------------------------------------------------------------------------------
 
 
-Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
-
-
-_MANY = 5  # rows that a reader may want to sort
-
-
 class Caution(NamedTuple):
     """What a reader has to mind, its name in the table, and in words of which rows it speaks."""
 
@@ -175,9 +170,6 @@ class Section(NamedTuple):
     folds: bool = False  # has a heading that it can be opened by
     open: bool = True
     results: Results[Any] | None = None
-
-
-_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
 
 
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
