@@ -343,6 +343,8 @@ def scores_from(
 ) -> pd.DataFrame:
     """A table of scores from your own columns.
 
+    Columns that are not named here ride along; one with a name of calib's own (`prompt`, `mode`) as `my_prompt`.
+
     Parameters
     ----------
     frame : DataFrame, path, dict or list
@@ -366,11 +368,6 @@ def scores_from(
         The column of what several outputs answer, such as the source document. Default: the column `group`.
     system : str, optional
         The column of who wrote the output. Default: the column `system`.
-
-    Returns
-    -------
-    DataFrame
-        Columns that are not named here ride along; one with a name of calib's own (`prompt`, `mode`) as `my_prompt`.
 
     Examples
     --------
@@ -396,8 +393,8 @@ def scores_from(
     values = _values(source, out, score, scale)
     read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in frame)
     how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
-    whose = [name or column for column, name in (("criterion", criterion), ("rater", rater))]
-    more = _riding(source, {*columns.values(), *whose, *["scale"] * bool(values.scale)})
+    used = {*columns.values(), criterion or "criterion", rater or "rater", *["scale"] * bool(values.scale)}
+    more = _riding(source, used)
     made = {name: cells for name, cells in (how | {"scale": values.scale}).items() if name not in more}
     table = out.assign(score=values.numbers, **made).join(more)
     table = table[read] if people else table

@@ -247,29 +247,32 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    pairs = list(_listed(expanded(results)))
-    if not pairs:
-        raise ArgumentError("results", "must hold something to report", "is empty")
-    of_page = ending == ".html"
-    of_items = [said_of_items(thing) for _, thing in pairs]
-    # a table that is all about items stands in their section alone
-    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
-    sections = [
-        section_of(*pair, anchor=f"s{i}", pictures=of_page)
-        for i, pair in enumerate(progress(rest, "sections"), start=1)
-    ]
-    if frames := [frame for frame in of_items if frame is not None]:
-        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
+    sections = _sections(results, pictures=ending == ".html")
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
     above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
     front, sections = fronted(sections[len(opening) :])
-    text = (_html if of_page else markdown)(title, above, front, sections)
+    text = (_html if ending == ".html" else markdown)(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")
     return Report(text, Path(path))
+
+
+def _sections(results: Any, *, pictures: bool) -> list[Section]:
+    """A section for each thing, and one of what they say of each item."""
+    pairs = list(_listed(expanded(results)))
+    if not pairs:
+        raise ArgumentError("results", "must hold something to report", "is empty")
+    of_items = [said_of_items(thing) for _, thing in pairs]
+    # a table that is all about items stands in their section alone
+    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
+    numbered = enumerate(progress(rest, "sections"), start=1)
+    sections = [section_of(*pair, anchor=f"s{place}", pictures=pictures) for place, pair in numbered]
+    if frames := [frame for frame in of_items if frame is not None]:
+        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
+    return sections
 
 
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
