@@ -312,9 +312,7 @@ def _ranking(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     def two_judges(pair: Beside) -> str:
         return "" if len(judges[pair.criterion]) > 1 else _both_vary(pair) or "one judge"
 
-    def words(good: Sequence[Beside]) -> str:
-        return f"{_span([len(judges[pair.criterion]) for pair in good])} judges"
-
+    words = _counted("{} judges", lambda pair: len(judges[pair.criterion]))
     return _of_judges(replace(need, rules=(two_judges,), words=words), intake, pairs)
 
 

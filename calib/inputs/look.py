@@ -184,7 +184,7 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
         text = trouble.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
     columns = tuple(column for one in with_ids for column in one.taken({}))
-    intake = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, words)
+    intake = Intake(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):

@@ -74,7 +74,6 @@ class Intake:
 
     sources: tuple[Source, ...]
     columns: tuple[Taken, ...]
-    shape: Literal["long", "wide"]
     scale: str
     guessed_scale: bool
     scores: pd.DataFrame | None

@@ -168,7 +168,6 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
     return Intake(
         sources=tuple(one.source for one in files),
         columns=tuple(column for one in files for column in one.taken(stands)),
-        shape="wide" if any(len(one.of(side)) > 1 for one in files for side in ("judge", "label")) else "long",
         scale=scales.text,
         guessed_scale=scales.guessed,
         scores=scores,

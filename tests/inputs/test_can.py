@@ -22,7 +22,7 @@ def scored(rater, score, criterion="quality", **more):
 
 
 def taken(scores=None, gold=None, people=None, **more):
-    fields = {"sources": (), "columns": (), "shape": "long", "scale": "", "guessed_scale": False, "items": None,
+    fields = {"sources": (), "columns": (), "scale": "", "guessed_scale": False, "items": None,
               "pairwise": False, "words": (), "notes": (), "said": {}}  # fmt: skip
     return Intake(scores=scores, gold=gold, people=gold if people is None else people, **fields | more)
 
