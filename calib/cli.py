@@ -29,7 +29,7 @@ from calib.core.progress import Stop, stoppable
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
 _FIRST = (
-    ("calib.inputs", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
+    ("calib.console", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
     ("calib.adapters", "import"),
     ("calib.console", "summarize"),
 )  # fmt: skip
@@ -41,41 +41,31 @@ _LAST = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
-    said: set[str] = set()
+    heard: set[str] = set()
 
-    def tell(message: object, *_: Any, **__: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
+    def show(message: object, *_: Any, **__: Any) -> None:
+        if str(message) not in heard:
+            heard.add(str(message))
             say(str(message))
 
     with warnings.catch_warnings(), stoppable() as stop:
-        warnings.showwarning = tell
+        warnings.showwarning = show
         status = _run(sys.argv[1:] if arguments is None else arguments, stop)
         if stop.heard and arguments is None:
-            _leave(status)
+            # end here and now: everything is closed, and a further Ctrl-C would only hit Python's own farewell
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError):
+                    stream.flush()
+            os._exit(status)
     sys.exit(status)
 
 
-def _leave(status: int) -> None:
-    """End the process here and now: everything is closed, and a further Ctrl-C would only hit Python's own farewell."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(status)
-
-
-def places() -> dict[str, str]:
-    """The package of each command, by its name: the topics', and those that are none."""
-    topics = [import_module(name).TOPIC for name in TOPICS]
-    found = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
-    return {name: home for home, name in found}
-
-
 def commands() -> dict[str, Callable[..., Any]]:
-    """Each command by its name."""
-    found = places().items()
-    called = {name: f"{name}_" if iskeyword(name) else name.replace("-", "_") for name in places()}
-    return {name: getattr(import_module(f"{home}.commands"), called[name]) for name, home in found}
+    """Each command by its name: the topics', and those that belong to none."""
+    topics = [import_module(name).TOPIC for name in TOPICS]
+    homes = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
+    called = {name: f"{name}_" if iskeyword(name) else name.replace("-", "_") for _, name in homes}
+    return {name: getattr(import_module(f"{home}.commands"), called[name]) for home, name in homes}
 
 
 def app(arguments: Sequence[str]) -> int:
@@ -109,16 +99,16 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
     except BaseException as error:
         if stop.heard or isinstance(error, KeyboardInterrupt | typer.Abort):
             return _stopped(error, stop)
-        if not isinstance(error, Exception) or (found := _failure(error)) is None:
-            if isinstance(error, Exception) and arguments[:1] == ["gate"]:
+        # what was not measured must not look like a build that failed
+        of_gate = isinstance(error, Exception) and arguments[:1] == ["gate"]
+        if not isinstance(error, Exception) or (failure := _failure(error)) is None:
+            if of_gate:
                 traceback.print_exc()
                 return 2
             raise
-        status, message = found
+        status, message = failure
         say(message)
-        return (
-            2 if arguments[:1] == ["gate"] else status
-        )  # what was not measured must not look like a build that failed
+        return 2 if of_gate else status
     # the parser's own code for an interrupt that came to it
     return _stopped(KeyboardInterrupt(), stop) if status == Stop().code else status
 

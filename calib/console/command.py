@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
+from types import NoneType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
 from calib.console.files import Files, Items
-from calib.console.option_help import arguments, arguments_told
+from calib.core.topic import homes
 from calib.inputs.names import Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
+_PACKAGE = Path(__file__).parents[1]
+_SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
+_SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
 _WRITTEN = ("out", "store", "to_batch", "save", "accepted")  # options that name what a command writes
 # what options for files of one's own were called
@@ -32,7 +41,7 @@ def options_from(
     """
 
     def noted(function: F) -> F:
-        function.__dict__["asked"] = {"verbs": verbs, "only": only, "without": without, "called": called or {}}
+        function.__dict__["options"] = {"verbs": verbs, "only": only, "without": without, "called": called or {}}
         return function
 
     return noted
@@ -40,111 +49,238 @@ def options_from(
 
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
-    asked = function.__dict__.get("asked", {"verbs": (), "called": {}})
+    source = function.__dict__.get("options", {"verbs": (), "only": (), "without": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
-    options = _verb_options(asked, own)
+    options: Parameters = {}
+    for verb in source["verbs"]:
+        for name, parameter in _shell_options(verb).items():
+            if name not in (*own, *source["without"]) and (not source["only"] or name in source["only"]):
+                options.setdefault(name, parameter)
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
-    shown = special | options | files
+    of_command = special | options | files
 
-    def command(**given: Any) -> None:
+    def command(**values: Any) -> None:
         from calib.core.check import ArgumentError
 
-        _refuse_overwriting(given, shown)
-        taken = _under_new_names({name: _value(p, given.pop(name)) for name, p in options.items()}, options)
+        _refuse_overwriting(values, of_command)
+        more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
-            said = {name: value for name in files if (value := given.pop(name)) not in (None, [])}
-            taken["files"] = Files(said.pop("items", None), cast(Columns, said))
+            words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
+            more["files"] = Files(words.pop("items", None), cast(Columns, words))
         try:
-            function(**given, **taken)
+            function(**values, **more)
         except ArgumentError as error:
-            raise ValueError(error.told(name=lambda name: asked["called"].get(name) or _told(name, shown))) from None
+            called = source["called"]
+            raise ValueError(error.told(name=lambda name: called.get(name) or _user_name(name, of_command))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(shown.values(), key=lambda p: p.name == "out")]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for p in sorted(of_command.values(), key=lambda p: p.name == "out")]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
     return command
 
 
-def _refuse_overwriting(given: Mapping[str, Any], shown: Parameters) -> None:
+def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, Any]:
+    """What the verb gets: None for an empty text, tuples for what is repeatable, `method` under its name of now."""
+    more: dict[str, Any] = {}
+    for name, value in values.items():
+        more[name] = None if value == "" else value
+        if isinstance(value, list):
+            more[name] = tuple(value) or options[name].default
+    if "method" in options and options["method"].default is None:
+        now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
+        old = more.pop("method")
+        more |= {} if old is None else {now: old}
+    return more
+
+
+def _refuse_overwriting(values: Mapping[str, Any], of_command: Parameters) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
-    values = [(name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])]
+    each = [(name, one) for name, value in values.items() for one in (value if isinstance(value, list) else [value])]
     # a text may be a file where a command takes files and names, or either
-    files = ((name, Path(one) if isinstance(one, str) and name in _MAY_BE_FILES else one) for name, one in values)
+    files = ((name, Path(one) if isinstance(one, str) and name in _MAY_BE_FILES else one) for name, one in each)
     paths = [(name, path) for name, path in files if isinstance(path, Path)]
     for (name, path), (other, there) in product(paths, repeat=2):
-        if name in _WRITTEN and other != name and _is_same_file(path, there):
-            same = f"{str(path)!r} is {str(there)!r}"
-            raise typer.BadParameter(
-                f"{_told(name, shown)} must be another file than {_told(other, shown)}, but {same}."
-            )
-
-
-def _is_same_file(path: Path, other: Path) -> bool:
-    try:
-        return path.samefile(other)  # through links of both kinds
-    except OSError:  # one of them is not there yet
-        return os.path.realpath(path) == os.path.realpath(other)
-
-
-def _verb_options(asked: Mapping[str, Any], own: Mapping[str, Any]) -> Parameters:
-    found: Parameters = {}
-    for verb in asked["verbs"]:
-        for name, parameter in _shell_options(verb).items():
-            if name not in (*own, *asked["without"]) and (not asked["only"] or name in asked["only"]):
-                found.setdefault(name, parameter)
-    return found
+        if name not in _WRITTEN or other == name:
+            continue
+        same = os.path.realpath(path) == os.path.realpath(there)
+        with suppress(OSError):  # one of them is not there yet
+            same = path.samefile(there)  # through links of both kinds
+        if same:
+            rule = f"{_user_name(name, of_command)} must be another file than {_user_name(other, of_command)}"
+            raise typer.BadParameter(f"{rule}, but {str(path)!r} is {str(there)!r}.")
 
 
 def _file_options() -> Parameters:
     """--items, and what may be said of the columns of a file of one's own: the same words as in Python."""
     notes: dict[str, Any] = {"items": Items}
     for name, hint in get_type_hints(Columns, include_extras=True).items():
-        kind, told = get_args(hint)
+        kind, text = get_args(hint)
         many = any(get_origin(part) is Sequence for part in get_args(kind))
-        option = typer.Option(f"--{name.replace('_', '-')}", *_FORMER.get(name, ()), help=f"Your own file. {told}")
+        option = typer.Option(f"--{name.replace('_', '-')}", *_FORMER.get(name, ()), help=f"Your own file. {text}")
         notes[name] = Annotated[list[str] | None if many else str | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
 
 
 def _shell_options(verb: str) -> Parameters:
-    """The arguments of a function of `calib` as options."""
-    told = arguments_told(verb)
-    found = {}
+    texts, options, keyword = arguments_told(verb), {}, inspect.Parameter.KEYWORD_ONLY
     for name, argument in arguments(verb).items():
-        text = told.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
+        text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
         default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
         option = typer.Option(help=text, hidden=name == "method" and default is None)
-        found[name] = inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[argument.kind, option]
-        )
-    return found
+        options[name] = inspect.Parameter(name, keyword, default=default, annotation=Annotated[argument.kind, option])
+    return options
 
 
-def _under_new_names(given: dict[str, Any], options: Parameters) -> dict[str, Any]:
-    """What was given by an old name, by that which the verb has now."""
-    if "method" not in options or options["method"].default is not None:
-        return given
-    now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
-    old = given.pop("method")
-    return given if old is None else given | {now: old}
-
-
-def _value(parameter: inspect.Parameter, given: Any) -> Any:
-    """What the verb gets: None for an empty text, tuples for what is repeatable."""
-    if isinstance(given, list):
-        return tuple(given) or parameter.default
-    return None if given == "" else given
-
-
-def _told(name: str, shown: Parameters) -> str:
-    """An argument as the user of the command knows it."""
-    if name not in shown:
+def _user_name(name: str, of_command: Parameters) -> str:
+    if name not in of_command:
         return f"`{name}`"
-    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(shown[name].annotation)):
+    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(of_command[name].annotation)):
         return name.upper()
     return f"--{name.replace('_', '-')}"
+
+
+# --- what a function says of itself, read in its source: options and help are there before anything is loaded ---------
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A keyword argument of a function, or a field with a default, that a shell can give."""
+
+    kind: Any  # its type there; of several that which says most
+    default: Any
+    is_text_or_none: bool
+
+
+def arguments(name: str) -> dict[str, Argument]:
+    """The arguments of a function of `calib` that a shell can give, and their defaults.
+
+    Examples
+    --------
+    >>> found = arguments("interval")
+    >>> found["min_gold"], found["by"].kind
+    (Argument(kind=<class 'int'>, default=10, is_text_or_none=False), str | None)
+    """
+    module, node = _definition("calib", name)
+    if isinstance(node, ast.ClassDef):
+        fields = [line for line in node.body if isinstance(line, ast.AnnAssign)]
+        rows = [(ast.unparse(line.target), line.annotation, line.value) for line in fields]
+    else:
+        pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        rows = [(one.arg, one.annotation, default) for one, default in pairs if one.annotation]
+    read = {}
+    for argument, annotation, value in rows:
+        if value is None:
+            continue
+        parts, default = _parts(annotation, module), _literal(value, module)
+        # of several types that which says most: [int, list[int]] is list[int], [str, Path] is Path
+        many = [part for part in parts if part not in (NoneType, *_SIMPLE.values())]
+        kind = next((part for part in (*many, *_SIMPLE.values()) if part in parts), None)
+        if kind:
+            mixed = NoneType in parts
+            text_or_none = isinstance(default, str) and mixed
+            read[argument] = Argument(kind | None if mixed else kind, default, text_or_none)
+    return read
+
+
+def _parts(annotation: ast.expr, module: str) -> list[Any]:
+    """The alternatives of an annotation that a shell can give, and None; what is imported for it is not loaded."""
+    parts: list[Any] = []
+    match annotation:
+        case ast.Constant(value=None):
+            parts = [NoneType]
+        case ast.BinOp(left=left, right=right):
+            parts = _parts(left, module) + _parts(right, module)
+        case ast.Subscript(value=ast.Name(id="Sequence"), slice=inner):
+            parts = [list[one] for one in _parts(inner, module)]  # type: ignore[valid-type]
+        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
+            parts = [tuple[tuple(part for one in inner for part in _parts(one, module))]]  # type: ignore[misc]
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            parts = [str]
+        case ast.Name(id=name) if name in _SIMPLE:
+            parts = [_SIMPLE[name]]
+        case ast.Name(id=name):
+            home, there = _resolved(module, name)
+            parts = _parts(there.value, home) if isinstance(there, ast.Assign) else []
+    return parts
+
+
+def _literal(value: ast.expr, module: str) -> Any:
+    if isinstance(value, ast.Name):
+        home, there = _resolved(module, value.id)
+        return _literal(there.value, home)
+    return ast.literal_eval(value)
+
+
+def _definition(face: str, name: str) -> tuple[str, Any]:
+    return _resolved(_homes(face)[name], name)
+
+
+@cache
+def _homes(face: str) -> dict[str, str]:
+    return homes(face, str(_file(face)))
+
+
+def _file(module: str) -> Path:
+    path = _PACKAGE.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _definitions(module: str) -> dict[str, Any]:
+    """What a module defines or imports, by name; nothing of a module of others."""
+    names: dict[str, Any] = {}
+    if not module.startswith("calib.") or not _file(module).is_file():
+        return names
+    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign):
+            names |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names[node.name] = node
+    return names
+
+
+def _resolved(module: str, name: str) -> tuple[str, Any]:
+    """The module that defines a name of this one, and the definition there."""
+    there = _definitions(module).get(name)
+    return _resolved(*there) if isinstance(there, tuple) else (module, there)
+
+
+def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
+    """A text for each argument; one that stands elsewhere ("As for `calib.stats.x`.") is taken from there.
+
+    Examples
+    --------
+    >>> arguments_told("difference")["adjust"]
+    'holm or bh. How p-values are adjusted where a is compared with several.'
+    """
+    module, node = _definition(face, name)
+    section = _SECTION.search(ast.get_docstring(node) or "")
+    texts: dict[str, str] = {}
+    bare: list[str] = []
+    for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:
+        head, _, body = block.partition("\n")
+        names, _, kind = head.partition(" : ")
+        first = re.split(r"\n\s*\n", body)[0]
+        text = " ".join(first.split())
+        elsewhere = re.match(r"As for `([\w.]+)`([^:]|$)", text)
+        # one reference may stand below several arguments
+        about = names.split(", ") + bare * bool(elsewhere)
+        there: dict[str, str] = {}
+        if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
+            arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate"))
+            there = arguments_told(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
+        # the choices and the text without the marks of a docstring
+        choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
+        listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))
+        own = "" if elsewhere else re.sub(r'[`"]', "", re.sub(r"^As for `[\w.]+`: ", "", text))
+        plain = " ".join(filter(None, (f"{listed}." if listed else "", own)))
+        texts |= {name: there.get(name) or plain for name in about}
+        bare = [] if text else [*bare, *names.split(", ")]
+    return texts

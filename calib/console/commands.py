@@ -1,4 +1,4 @@
-"""Commands that belong to no topic: a demonstration, scores of ratings, a report, the data sets."""
+"""Commands that belong to no topic: a demonstration, scores of ratings, a look at files, a report, the data sets."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from calib.console.show import paragraphs, print_table, processes, show_results,
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from calib.inputs.look import Look
 
 _SEED = 1
 _SYSTEMS = ("clean", "coherence-1", "coherence-2", "coherence-3")
@@ -36,12 +38,18 @@ _HEADS = (
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = Path("calib-demo")) -> None:
     """Go through everything once, offline: simulated people, the embedded judge."""
+    import numpy as np
+
+    from calib.report.sections import together
+
     items, people = calib.load_planted()
     prompts = [calib.geval_prompt(name) for name in ("coherence", "consistency", "fluency", "relevance")]
     judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
     exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    gold = _sixty(human)
+    # the gold subset: the labels of 60 outputs, chosen at random
+    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
+    gold = human[human["item"].isin(chosen)]
     tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
     for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
@@ -49,17 +57,6 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
     first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
-    _show_demo(agreement, convergence, intervals)
-    own = calib.profile(exact, people, items=items, top=5)
-    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything, own), strict=True)]
-    for ending in ("md", "html"):
-        calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
-    typer.echo(_next_steps(out))
-
-
-def _show_demo(agreement: calib.Results[Any], convergence: calib.Results[Any], intervals: calib.Results[Any]) -> None:
-    from calib.report.sections import together
-
     paragraphs(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
     show_results(agreement)
@@ -67,14 +64,18 @@ def _show_demo(agreement: calib.Results[Any], convergence: calib.Results[Any], i
     print_table(convergence.to_frame().pivot_table(index="draws", columns="criterion", values="rmse").reset_index())
     typer.echo(f"\n{_HEADS[2]}\n")
     show_results(together(intervals))
-
-
-def _sixty(human: pd.DataFrame) -> pd.DataFrame:
-    """The labels of 60 outputs, chosen at random: the gold subset."""
-    import numpy as np
-
-    chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
-    return human[human["item"].isin(chosen)]
+    own = calib.profile(exact, people, items=items, top=5)
+    parts = [_DEMO, *zip(_HEADS, (agreement, convergence, intervals, everything, own), strict=True)]
+    for ending in ("md", "html"):
+        calib.report(parts, out / f"report.{ending}", title="calib demo: simulated people, embedded judge")
+    at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
+    typer.echo(
+        f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
+        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
+        f"  calib interval {at['scores']} {at['gold']}\n"
+        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}\n"
+        f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
+    )
 
 
 def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
@@ -88,20 +89,6 @@ def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     return drawn.rename(columns=names)[["id", "document", "model", "judge", "human"]]
 
 
-def _next_steps(out: Path) -> str:
-    at = {
-        name: shlex.quote(str(out / f"{name}.csv"))
-        for name in ("sampled", "scores", "human", "gold", "ratings", "items")
-    }
-    return (
-        f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
-        f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}\n"
-        f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
-    )
-
-
 def data(
     name: Annotated[str | None, typer.Argument(help="A set; without one they are listed.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for items.csv and ratings.csv.")] = None,
@@ -109,8 +96,8 @@ def data(
     """List the public data sets, or write one of them as tables."""
     about = {row.loader.removeprefix("load_"): row for row in calib.datasets.available().itertuples()}
     if name is None:
-        for known, row in about.items():
-            paragraphs(f"{known}: {row.title} (licence: {row.licence}; where: {row.where})")
+        for short, row in about.items():
+            paragraphs(f"{short}: {row.title} (licence: {row.licence}; where: {row.where})")
     elif name not in about:
         raise typer.BadParameter(f"NAME must be one of {', '.join(sorted(about))}, but got {name!r}.")
     elif out is None:
@@ -161,6 +148,22 @@ def summarize(
     write(scores, out)
 
 
+def look(file: Scores, files: Files, labels: Human = None) -> None:
+    """What files of your own are taken for, what can be computed from them and what not, and what to type."""
+    typer.echo(_looked_at(file, labels, files))
+
+
+def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
+    """The files, with groups and systems of the items where these are given."""
+    from calib.inputs.look import look_of
+    from calib.inputs.names import Intake
+
+    if files.items is None:
+        return calib.look(file, labels, **files.said)
+    first, second = files.taken(file, labels)
+    return look_of(first) if isinstance(first, Intake) else calib.look(first, second)
+
+
 @options_from(
     "agreement", only=("coefficient", "method", "confidence_level"), called={"path": "--out", "results": "FILE"}
 )
@@ -175,23 +178,17 @@ def report(
     **options: Any,
 ) -> None:
     """All that can be computed from files of your own, as one page; it says what each column was taken for."""
+    from calib.core.check import ArgumentError
     from calib.inputs.calls import report_path
-    from calib.inputs.commands import looked_at
     from calib.inputs.look import taken_text
     from calib.report.parts import parts_of
 
-    found = looked_at(file, labels, files)
-    path = report_path(found.intake) if out is None else out
-    _refuse_foreign(path)
-    parts = parts_of(found, by=by, **options)
-    calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
-    typer.echo(taken_text(found))
-    typer.echo(f"wrote {shown_text(path)}")
-
-
-def _refuse_foreign(path: Path) -> None:
-    """A page of calib's may be written anew; what is there of somebody else may not."""
-    from calib.core.check import ArgumentError
-
+    looked = _looked_at(file, labels, files)
+    path = report_path(looked.intake) if out is None else out
+    # a page of calib's may be written anew; what is there of somebody else may not
     if path.is_file() and not _MADE.search(path.read_bytes()):
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
+    parts = parts_of(looked, by=by, **options)
+    calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
+    typer.echo(taken_text(looked))
+    typer.echo(f"wrote {shown_text(path)}")

@@ -49,7 +49,7 @@ class Files:
 
     items: Path | None
     said: Columns
-    told: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
     def taken(
         self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ("scores", "gold")
@@ -63,31 +63,30 @@ class Files:
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        found = as_given(opened(first), opened(second), self.said, names=names)
+        intake = as_given(opened(first), opened(second), self.said, names=names)
         texts = None if self.items is None else calib.table.read(self.items, "items")
-        if isinstance(found, tuple):
-            return _with_items(found[0], texts), _with_items(found[1], texts)
-        for line in in_words(found):
-            if line not in self.told:
+        if isinstance(intake, tuple):
+            return _with_items(intake[0], texts), _with_items(intake[1], texts)
+        for line in in_words(intake):
+            if line not in self.shown:
                 say(line)
-            self.told.add(line)
-        scores, people, gold = (_with_items(table, texts) for table in (found.scores, found.people, found.gold))
-        return replace(found, scores=scores, people=people, gold=gold), None
+            self.shown.add(line)
+        scores, people, gold = (_with_items(table, texts) for table in (intake.scores, intake.people, intake.gold))
+        return replace(intake, scores=scores, people=people, gold=gold), None
 
     def tables(self, first: Path | None, second: Path | None = None) -> tuple[Any, Any]:
         """The same as tables of judges and of people, for a verb that takes nothing else."""
         from calib.inputs.resolve import given
 
-        found = given(*self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=())
-        return found.scores, found.gold
+        both = given(*self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=())
+        return both.scores, both.gold
 
 
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Scores with the groups and systems of the items, if these are given."""
     if items is None or frame is None:
         return frame
     if calib.table.has_replies(frame):
         return calib.summarize(calib.table.check_ratings(frame), items)
     design = [name for name in ("group", "system") if name in items]
-    known = calib.table.check_scores(frame).astype({"item": object}).drop(columns=design, errors="ignore")
-    return known.merge(items[["item", *design]], on="item", how="left")
+    scores = calib.table.check_scores(frame).astype({"item": object}).drop(columns=design, errors="ignore")
+    return scores.merge(items[["item", *design]], on="item", how="left")

@@ -55,11 +55,11 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
 
 def _warn_once(results: calib.Results[Any]) -> None:
     """Each text once, whoever says it; of texts with one name the first, and how many there are."""
-    said: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for text in (text for result in results for text in getattr(result, "warnings", ())):
         name = text.partition(": ")[0]
-        said.setdefault(text if " " in name else name, []).append(text)
-    for texts in said.values():
+        by_name.setdefault(text if " " in name else name, []).append(text)
+    for texts in by_name.values():
         more = f" (and {len(texts) - 1} more results)" if len(set(texts)) > 1 else ""
         warnings.warn(texts[0] + more, stacklevel=1)
 
@@ -91,24 +91,23 @@ def print_table(frame: pd.DataFrame) -> None:
 
     from calib.core.result import short
 
-    shown = pd.DataFrame(dict(_column(name, values) for name, values in frame.items()))
+    columns: dict[str, Any] = {}
+    for name, values in frame.items():  # numbers as they are, words flush left under their head
+        if values.dtype.kind in "iuf":
+            columns[shown_text(name)] = values
+        else:
+            words = [shown_text(name), *(shown_text(value) for value in values)]
+            head, *cells = [word.ljust(max(map(len, words))) for word in words]
+            columns[head] = cells
+    grid = pd.DataFrame(columns)
     width, options = shutil.get_terminal_size().columns, {"float_format": short, "na_rep": ""}
-    text = shown.to_string(index=False, **options)
+    text = grid.to_string(index=False, **options)
     if max(map(len, text.splitlines()), default=0) > width:
         # in a table of several parts each part repeats the words that name its rows
-        names = [name for name, kind in shown.dtypes.items() if kind.kind not in "iuf"]
-        rows = shown[names].agg(" ".join, axis="columns") if names else shown.index
-        text = shown.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
+        names = [name for name, kind in grid.dtypes.items() if kind.kind not in "iuf"]
+        rows = grid[names].agg(" ".join, axis="columns") if names else grid.index
+        text = grid.drop(columns=names).set_axis(rows, axis="index").to_string(line_width=width, **options)
     typer.echo(text)
-
-
-def _column(name: object, values: pd.Series) -> tuple[str, Any]:
-    """A column as it is shown: numbers as they are, words flush left under their head."""
-    if values.dtype.kind in "iuf":
-        return shown_text(name), values
-    words = [shown_text(name), *(shown_text(value) for value in values)]
-    head, *cells = [word.ljust(max(map(len, words))) for word in words]
-    return head, cells
 
 
 def write(frame: pd.DataFrame, out: Path | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calib.inputs.availability import Can
 from calib.inputs.names import Intake
-from calib.inputs.question import Can
 from calib.inputs.roles import is_table
 
 # commands that have another name than their verb
@@ -19,80 +19,74 @@ _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "p
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
-def report_path(taken: Intake) -> Path:
+def report_path(intake: Intake) -> Path:
     """Where a report goes that was not told where: into this folder, called as the file is."""
-    path = next((source.path for source in taken.sources if source.path is not None), Path("calib"))
+    path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
 
-def lines_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
-    asked = [_line(one, taken) for one in _printed(can, taken)]
-    report = f"calib.report({look_line(taken)}, {_literal(str(report_path(taken)))})"
-    return (report, *asked) if _reported(can) else tuple(asked)
+    files, words = _python_arguments(intake)
+    page = _literal(str(report_path(intake)))
+    lines = [f"calib.report(calib.look({', '.join([*files, *words])}), {page})"] if _reported(can) else []
+    for one in _printed(can, intake):
+        sides = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(one), strict=False)]
+        options = [f"{name}={_literal(value)}" for name, value in one.options.items()]
+        lines.append(f"calib.{one.verb}({', '.join([*_in_order(one, files), *sides, *options, *words])})")
+    return tuple(lines)
 
 
-def look_line(taken: Intake) -> str:
-    return f"calib.look({', '.join([*_named(taken), *_words(taken)])})"
-
-
-def _named(taken: Intake) -> list[str]:
-    """The files as Python has them; a frame by a name that its user will know better."""
-    return [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(taken.sources)]
-
-
-def _words(taken: Intake) -> list[str]:
-    return [f"{name}={_literal(value)}" for name, value in taken.said.items()]
-
-
-def _line(can: Can, taken: Intake) -> str:
-    options = [f"{name}={_literal(value)}" for name, value in can.options.items()]
-    names = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(can), strict=False)]
-    return f"calib.{can.verb}({', '.join([*_in_order(can, _named(taken)), *names, *options, *_words(taken)])})"
-
-
-def commands_of(taken: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
-    if any(source.path is None for source in taken.sources):
+    if any(source.path is None for source in intake.sources):
         return ()
-    asked = [_command(one, taken) for one in _printed(can, taken)]
-    return (_joined("report", _files(taken), _options(taken)), *asked) if _reported(can) else tuple(asked)
+    files, words = _shell_arguments(intake)
+    commands = [_joined("report", files, words)] if _reported(can) else []
+    for one in _printed(can, intake):
+        options = dict(one.options)
+        amount = [str(options.pop("n"))] if "n" in options else []
+        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
+        places = [*_in_order(one, files), *amount, *_sides(one)]
+        commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
+    return tuple(commands)
 
 
-def tries_of(taken: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """To look again, with what is said now: a command, where all is in files, and a line."""
-    command = _joined("look", _files(taken), _options(taken))
-    return (() if any(source.path is None for source in taken.sources) else (command,)), (look_line(taken),)
+    files, words = _python_arguments(intake)
+    command = _joined("look", *_shell_arguments(intake))
+    in_files = all(source.path is not None for source in intake.sources)
+    return (command,) if in_files else (), (f"calib.look({', '.join([*files, *words])})",)
 
 
-def _files(taken: Intake) -> list[str]:
-    return [str(source.path) for source in taken.sources]
+def _python_arguments(intake: Intake) -> tuple[list[str], list[str]]:
+    """The files, a frame by a name that its user will know better, and what was said of columns."""
+    files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
+    return files, [f"{name}={_literal(value)}" for name, value in intake.said.items()]
 
 
-def _options(taken: Intake) -> list[str]:
-    return [word for name, value in taken.said.items() for word in _option(name, value)]
+def _shell_arguments(intake: Intake) -> tuple[list[str], list[str]]:
+    return [str(source.path) for source in intake.sources], _as_options(intake.said)
+
+
+def _as_options(values: Mapping[str, Any]) -> list[str]:
+    """Each value as an option; one that begins as an option does is joined to its name."""
+    words = []
+    for name, value in values.items():
+        option = f"--{name.replace('_', '-')}"
+        for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
+    return words
 
 
 def _reported(can: Sequence[Can]) -> bool:
-    """Whether a report would hold anything."""
     return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
 
 
-def _command(can: Can, taken: Intake) -> str:
-    options = dict(can.options)
-    amount = [str(options.pop("n"))] if "n" in options else []
-    words = [word for name, value in options.items() for word in _option(name, value)]
-    out = ["--out", "chosen.csv"] if can.verb == "choose_items" else []
-    return _joined(
-        _COMMANDS.get(can.verb, can.verb),
-        [*_in_order(can, _files(taken)), *amount, *_sides(can)],
-        [*words, *_options(taken), *out],
-    )
-
-
-def _printed(can: Sequence[Can], taken: Intake) -> Iterator[Can]:
+def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
     """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
-    own = not any(is_table(source.frame) for source in taken.sources) and "criterion" not in taken.said
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.said
     for one in can:
         if one.possible and one.whole:
             yield one
@@ -112,12 +106,6 @@ def _sides(can: Can) -> tuple[str, ...]:
     return can.systems if len(can.systems) == 2 else can.systems[:1]
 
 
-def _option(name: str, value: Any) -> list[str]:
-    option = f"--{name.replace('_', '-')}"
-    values = [value] if isinstance(value, str | float | int) else list(value)
-    return [word for one in values for word in ([f"{option}={one}"] if str(one)[:1] == "-" else [option, str(one)])]
-
-
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
     """A place that begins as an option does stands behind two dashes, and so do all."""
     dashed = any(place[:1] == "-" for place in places)
@@ -135,13 +123,11 @@ def shell_word(text: str) -> str:
     """
     if text.isprintable():
         return shlex.quote(text)
-    plain = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"$'{''.join(char if char.isprintable() else _written_out(char) for char in plain)}'"
-
-
-def _written_out(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 128 else f"\\U{code:08x}"
+    written = ""
+    for char in text.replace("\\", "\\\\").replace("'", "\\'"):
+        code = f"\\x{ord(char):02x}" if ord(char) < 128 else f"\\U{ord(char):08x}"
+        written += char if char.isprintable() else code
+    return f"$'{written}'"
 
 
 def _literal(value: Any) -> str:

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Literal
@@ -64,12 +64,12 @@ def nature(cells: pd.Series) -> Nature:
     >>> [nature(pd.Series(cells)) for cells in (["4 ", "3.5", "-"], ["Yes", "no"], ["A", "tie"], ["a1", "a2"])]
     ['numbers', 'words', 'winners', 'texts']
     """
-    found = [cell for cell in _plain(cells) if not _is_blank(cell)]
-    if not found:
+    held = [cell for cell in _plain(cells) if not _is_blank(cell)]
+    if not held:
         return "blank"
-    if _numbers(found, "") is not None or all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in found):
+    if _numbers(held, "") is not None or all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in held):
         return "numbers"
-    words = {loosely(_word(cell)) for cell in found}
+    words = {loosely(_word(cell)) for cell in held}
     if known_order(words):
         return "words"
     sides = words - TIE
@@ -89,31 +89,28 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     >>> found.numbers.tolist(), found.scale, found.n_forgiven, found.n_blank
     ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
     """
-    told, plain = _words_of(scale), _plain(cells)
-    scale = scale if told else scale.replace(" ", "")
-    held = [place for place, cell in enumerate(plain) if not _is_blank(cell) or folded(str(cell)) in told]
-    found = [plain[place] for place in held]
-    where = _Where(column, line, held, scale)
-    if told:
-        read = _by_words(found, told, scale, where)
-    elif (numbers := _numbers(found, scale)) is not None:
-        read = numbers
-    else:
-        where.refuse_unclear(found)
-        read = _by_known_words(found, where)
-    coded = are_codes(read.numbers, read.scale)
-    where.on_scale(np.where(coded, np.nan, read.numbers), found, read.scale)
+    values, plain = _words_of(scale), _plain(cells)
+    scale = scale if values else scale.replace(" ", "")
+    places = [place for place, cell in enumerate(plain) if not _is_blank(cell) or folded(str(cell)) in values]
+    where = _Where(column, line, places, [plain[place] for place in places], scale)
+    read = _by_words(values, where) if values else _numbers(where.cells, scale)
+    if read is None:
+        where.refuse_unclear()
+        read = _by_common_words(where)
+    coded = are_codes(read.numbers.to_numpy(), read.scale)
+    numbers = np.where(coded, np.nan, read.numbers)
+    where.refuse_off_scale(numbers, read.scale)
     out = np.full(len(cells), np.nan)
-    out[held] = np.where(coded, np.nan, read.numbers)
-    series = pd.Series(out, index=cells.index, name=cells.name)
-    notes, blank_places = list(read.notes), sorted(set(range(len(plain))) - set(held))
+    out[places] = numbers
+    notes, blank_places = list(read.notes), sorted(set(range(len(plain))) - set(places))
     # cells that say by a code or in words that they hold no score
     words = [folded(plain[place]) for place in blank_places if isinstance(plain[place], str)]
-    none = [*(_word(found[k]) for k in np.flatnonzero(coded)), *(word for word in words if word in UNRATED)]
+    none = [*(_word(where.cells[k]) for k in np.flatnonzero(coded)), *(word for word in words if word in UNRATED)]
     if none:
         listed = ", ".join(f"{word} ({n})" for word, n in Counter(none).items())
         notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
-    return Values(series, read.scale, read.words, read.n_forgiven, int(np.isnan(out).sum()), tuple(notes))
+    series = pd.Series(out, index=cells.index, name=cells.name)
+    return replace(read, numbers=series, n_blank=int(np.isnan(out).sum()), notes=tuple(notes))
 
 
 def preferred(
@@ -137,7 +134,10 @@ def preferred(
     [1.0, 0.0]
     """
     plain = _plain(cells)
-    names = [[str(name) for name in _plain(_each(side, cells))] for side in (first, second)]
+    names = [
+        [str(name) for name in _plain(side)] if isinstance(side, pd.Series) else [side] * len(plain)
+        for side in (first, second)
+    ]
     numbers, forgiven = np.full(len(plain), np.nan), 0
     held = [place for place, cell in enumerate(plain) if not _is_blank(cell)]
     codes = _codes([plain[place] for place in held])
@@ -145,10 +145,8 @@ def preferred(
         cell, ours = plain[place], (names[0][place], names[1][place])
         value = codes[cell] if cell in codes else _winner(cell, *ours)
         if value is None:
-            raise TableError(
-                f"column `{column}`, {line(place)}: must say which of two won (A, B or tie"
-                f"{f'; {ours[0]} or {ours[1]}' if any(ours) else ''}), but got {cell!r}."
-            )
+            rule = f"must say which of two won (A, B or tie{f'; {ours[0]} or {ours[1]}' if any(ours) else ''})"
+            raise TableError(f"column `{column}`, {line(place)}: {rule}, but got {cell!r}.")
         numbers[place], forgiven = value, forgiven + (isinstance(cell, str) and cell != cell.strip())
     series = pd.Series(numbers, index=cells.index, name=cells.name)
     return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, len(plain) - len(held))
@@ -156,51 +154,39 @@ def preferred(
 
 @dataclass(frozen=True, slots=True)
 class _Where:
-    """Where the cells that are looked at stand, for messages about one."""
+    """The cells that are not blank and where they stand, for messages about one."""
 
     column: str
     line: Line
-    held: list[int]
+    places: list[int]
+    cells: list[Any]
     scale: str
 
-    def refused(self, number: int, rule: str, cell: Any, hint: str = "") -> TableError:
-        shown = cell if isinstance(cell, str) else str(cell)
-        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-        at = self.line(self.held[number])
-        return TableError(f"column `{self.column}`, {at}: {rule}, but got {shown!r}{f' ({hint})' if hint else ''}.")
+    def refused(self, number: int, rule: str, hint: str = "") -> TableError:
+        text = str(self.cells[number])
+        text = text if len(text) <= 80 else f"{text[:77]}..."
+        at = self.line(self.places[number])
+        return TableError(f"column `{self.column}`, {at}: {rule}, but got {text!r}{f' ({hint})' if hint else ''}.")
 
-    def refuse_unclear(self, cells: list[Any]) -> None:
-        """Numbers that may be two."""
-        texts = [str(cell).strip() for cell in cells]
+    def refuse_unclear(self) -> None:
+        texts = [str(cell).strip() for cell in self.cells]
         if not all(_UNCLEAR.fullmatch(text) for text in texts):
             return
         if all(_PERCENT.fullmatch(text) for text in texts):
             rule = f"must say what 100 % are in column `{self.column}`, '0..1' or '0..100'"
             raise TableArgumentError("scale", rule, f"got {self.scale!r}" if self.scale else "says nothing")
-        odd = next(number for number, cell in enumerate(cells) if _number(cell) is None)
+        odd = next(number for number, cell in enumerate(self.cells) if _number(cell) is None)
         hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
-        raise self.refused(odd, "must be a number, and read in one way", cells[odd], hint)
+        raise self.refused(odd, "must be a number, and read in one way", hint)
 
-    def on_scale(self, numbers: Floats, cells: list[Any], scale: str) -> None:
-        """Refuse the first number that is not between the ends."""
+    def refuse_off_scale(self, numbers: Floats, scale: str) -> None:
         ends = parse_scale(scale)
         inside = np.ones(len(numbers), bool) if ends is None else ~((numbers < ends.low) | (numbers > ends.high))
         if not inside.all():
             first = int(np.argmin(inside))
             words = f" ({self.scale})" if self.scale not in ("", scale) else ""
-            hint = (
-                "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values" if words else ""
-            )
-            raise self.refused(first, f"must lie on the scale {scale}{words}", cells[first], hint)
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    numbers: Floats
-    scale: str
-    n_forgiven: int = 0
-    words: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+            hint = "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values"
+            raise self.refused(first, f"must lie on the scale {scale}{words}", hint if words else "")
 
 
 def _plain(cells: pd.Series) -> list[Any]:
@@ -219,10 +205,6 @@ def _word(cell: Any) -> str:
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _each(side: str | pd.Series, cells: pd.Series) -> pd.Series:
-    return side if isinstance(side, pd.Series) else pd.Series([side] * len(cells), index=cells.index, dtype=object)
-
-
 def _words_of(scale: str) -> dict[str, tuple[str, float]]:
     """Words of a scale, and their values, by how they are written loosely; none for one of numbers."""
     if not scale or ".." in scale:
@@ -230,95 +212,96 @@ def _words_of(scale: str) -> dict[str, tuple[str, float]]:
     words = scale_words(scale)
     if all(_PLAIN.fullmatch(word) and float(word) == value for word, value in words):
         return {}
-    told = {folded(word): (word, value) for word, value in words}
-    if len(told) < len(words):
+    values = {folded(word): (word, value) for word, value in words}
+    if len(values) < len(words):
         raise TableArgumentError("scale", "must name words that differ in more than case", f"got {scale!r}")
     if len({value for _, value in words}) < 2:
         raise TableArgumentError("scale", "must have two different values at least", f"got {scale!r}")
-    return told
+    return values
 
 
 def _text_of(values: Any) -> str:
     return "|".join(f"{value:g}" for value in sorted(set(values)))
 
 
-def _by_words(found: list[Any], told: Mapping[str, tuple[str, float]], scale: str, where: _Where) -> _Read:
+def _by_words(values: Mapping[str, tuple[str, float]], where: _Where) -> Values:
     """Cells that are words of the scale that was said, or its numbers."""
-    numbers, forgiven = np.empty(len(found)), 0
-    for number, cell in enumerate(found):
+    numbers, forgiven, coded = np.empty(len(where.cells)), 0, 0
+    for number, cell in enumerate(where.cells):
         word = _word(cell)
-        if (hit := told.get(folded(word))) is not None:
+        if (hit := values.get(folded(word))) is not None:
             numbers[number], forgiven = hit[1], forgiven + (word != hit[0])
         elif (value := _number(cell)) is not None:
-            numbers[number] = value
+            numbers[number], coded = value, coded + 1
         else:
-            near = difflib.get_close_matches(folded(word), told, n=1)
-            hint = f"did you mean {told[near[0]][0]!r}?" if near else ""
-            raise where.refused(number, f"must be a word of the scale {scale}", cell, hint)
-    words = sorted(told.values(), key=itemgetter(1))
-    coded = sum(folded(_word(cell)) not in told for cell in found)
-    mixed = f"{coded} of {len(found)} cells are numbers beside words, taken as values of {scale}."
-    notes = _turned(words) + (mixed,) * (0 < coded < len(found))
-    return _Read(numbers, _text_of(value for _, value in words), forgiven, tuple(word for word, _ in words), notes)
+            near = difflib.get_close_matches(folded(word), values, n=1)
+            hint = f"did you mean {values[near[0]][0]!r}?" if near else ""
+            raise where.refused(number, f"must be a word of the scale {where.scale}", hint)
+    in_order = sorted(values.values(), key=itemgetter(1))
+    words, notes = tuple(word for word, _ in in_order), []
+    common = dict(known_order({loosely(word) for word in words}))
+    places = [common.get(loosely(word), math.nan) for word in words]
+    if all(low > high for low, high in pairwise(places)):  # the reverse of the common order
+        common_order = "|".join(reversed(words))
+        notes.append(f"the scale makes {words[-1]!r} the best; words stand worst first: was {common_order!r} meant?")
+    if 0 < coded < len(where.cells):
+        of = f"{coded} of {len(where.cells)} cells"
+        notes.append(f"{of} are numbers beside words, taken as values of {where.scale}.")
+    return Values(pd.Series(numbers), _text_of(value for _, value in in_order), words, forgiven, 0, tuple(notes))
 
 
-def _turned(words: list[tuple[str, float]]) -> tuple[str, ...]:
-    """A word of warning where the order is the reverse of the common one."""
-    common = dict(known_order({loosely(word) for word, _ in words}))
-    values = [common.get(loosely(word), math.nan) for word, _ in words]
-    if len(values) > 1 and all(low > high for low, high in pairwise(values)):
-        said = "|".join(word for word, _ in reversed(words))
-        return (f"the scale makes {words[-1][0]!r} the best; words stand worst first: was {said!r} meant?",)
-    return ()
-
-
-def _by_known_words(found: list[Any], where: _Where) -> _Read:
+def _by_common_words(where: _Where) -> Values:
     """Cells that are words of a common order; anything else must be said."""
-    count = Counter(_word(cell) for cell in found)
-    odd = [number for number, cell in enumerate(found) if _number(cell) is None]
+    count = Counter(map(_word, where.cells))
+    odd = [number for number, cell in enumerate(where.cells) if _number(cell) is None]
     order = dict(known_order({loosely(word) for word in count}))
-    if where.scale and (not order or _text_of({0.0, 1.0, *order.values()}) != where.scale):
-        raise where.refused(odd[0], f"must be a number on the scale {where.scale}", found[odd[0]], _hint(found[odd[0]]))
-    if not order and len(odd) < len(found):  # numbers, and something between them
-        raise where.refused(
-            odd[0], "must be a number, or blank where there is no score", found[odd[0]], _hint(found[odd[0]])
-        )
+    scale = _text_of({0.0, 1.0, *order.values()})
+    rule = f"must be a number on the scale {where.scale}" if where.scale and (not order or scale != where.scale) else ""
+    if not order and len(odd) < len(where.cells):  # numbers, and something between them
+        rule = rule or "must be a number, or blank where there is no score"
+    if rule:
+        dated = hasattr(where.cells[odd[0]], "year")
+        hint = "Excel makes a date of 3/5" if dated else "a scale of words names them: 'poor|fair|good'"
+        raise where.refused(odd[0], rule, hint)
     if not order:
-        raise _unordered(count, where.column)
+        most = sorted(count.items(), key=lambda one: -one[1])
+        often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
+        example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
+        rule = f"must name the words of column `{where.column}`, worst first, such as {example!r} in the right order"
+        raise TableArgumentError("scale", rule, f"says nothing of {', '.join(often)}{', ...' * (len(most) > 8)}")
     spelled: dict[str, str] = {}
     for word, _ in count.most_common():
         spelled.setdefault(loosely(word), word.strip())
     forgiven = sum(n for word, n in count.items() if word != spelled[loosely(word)])
-    numbers = np.array([order[loosely(_word(cell))] for cell in found])
+    numbers = pd.Series([order[loosely(_word(cell))] for cell in where.cells])
     words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
-    told = ", ".join(f"{word} = {value:g}" for word, value in words)
-    notes = (f"column `{where.column}`: words are read as {told}.",)
-    return _Read(numbers, _text_of({0.0, 1.0, *order.values()}), forgiven, tuple(word for word, _ in words), notes)
+    listed = ", ".join(f"{word} = {value:g}" for word, value in words)
+    notes = (f"column `{where.column}`: words are read as {listed}.",)
+    return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
 
 
-def _hint(cell: Any) -> str:
-    return "Excel makes a date of 3/5" if hasattr(cell, "year") else "a scale of words names them: 'poor|fair|good'"
-
-
-def _unordered(count: Mapping[str, int], column: str) -> TableArgumentError:
-    most = sorted(count.items(), key=lambda one: -one[1])
-    often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
-    shown = ", ".join(often) + (", ..." if len(most) > 8 else "")
-    example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
-    rule = f"must name the words of column `{column}`, worst first, such as {example!r} in the right order"
-    return TableArgumentError("scale", rule, f"says nothing of {shown}")
-
-
-def _numbers(found: list[Any], scale: str) -> _Read | None:
+def _numbers(cells: list[Any], scale: str) -> Values | None:
     """Cells that are all numbers, in one way of writing them; None where they are not."""
-    values = [_number(cell) for cell in found]
+    values = [_number(cell) for cell in cells]
     if None not in values:
-        boolean = any(isinstance(cell, bool) for cell in found)
-        forgiven = sum(isinstance(cell, str) and cell != cell.strip() for cell in found)
-        return _Read(np.array(values, dtype=float), scale or "0|1" * boolean, forgiven)
-    for form in (_with_commas, _as_parts, _as_percent):
-        if (read := form([str(cell).strip() for cell in found], scale)) is not None:
-            return read
+        boolean = any(isinstance(cell, bool) for cell in cells)
+        forgiven = sum(isinstance(cell, str) and cell != cell.strip() for cell in cells)
+        return Values(pd.Series(values, dtype=float), scale or "0|1" * boolean, n_forgiven=forgiven)
+    texts, ends = [str(cell).strip() for cell in cells], parse_scale(scale)
+    if (decimals := decimal_commas(texts)) is not None:
+        return Values(pd.Series(decimals), scale, n_forgiven=sum("," in text for text in texts))
+    # 4/5 as 4, where all are out of the same
+    parts = [part for text in texts if (part := _PART.fullmatch(text))]
+    of = {part[2] for part in parts}
+    if len(parts) == len(texts) and len(of) == 1 and (ends is None or ends.high == float(*of)):
+        numbers = pd.Series([float(part[1]) for part in parts])
+        note = f"`{texts[0]}` is read as {numbers[0]:g}."
+        return Values(numbers, scale, n_forgiven=len(texts), notes=(note,))
+    # 80 % as 80 on 0..100, as .8 on 0..1; without a scale it may be either
+    shares = [share for text in texts if (share := _PERCENT.fullmatch(text))]
+    if len(shares) == len(texts) and ends is not None and (ends.low, ends.high) in ((0, 1), (0, 100)):
+        numbers = pd.Series([float(share[1]) for share in shares]) * ends.high / 100
+        return Values(numbers, scale, n_forgiven=len(texts))
     return None
 
 
@@ -352,34 +335,9 @@ def decimal_commas(texts: list[str]) -> list[float] | None:
     return [float(text.replace(",", ".")) for text in texts] if any(sure) else None
 
 
-def _with_commas(texts: list[str], scale: str) -> _Read | None:
-    values = decimal_commas(texts)
-    return None if values is None else _Read(np.array(values), scale, sum("," in text for text in texts))
-
-
-def _as_parts(texts: list[str], scale: str) -> _Read | None:
-    """``4/5`` as 4, where all are out of the same."""
-    parts = [_PART.fullmatch(text) for text in texts]
-    of = {part[2] for part in parts if part is not None}
-    ends = parse_scale(scale)
-    if not all(parts) or len(of) != 1 or (ends is not None and ends.high != float(*of)):
-        return None
-    numbers = np.array([float(part[1]) for part in parts if part is not None])
-    return _Read(numbers, scale, len(texts), notes=(f"`{texts[0]}` is read as {numbers[0]:g}.",))
-
-
-def _as_percent(texts: list[str], scale: str) -> _Read | None:
-    """``80 %`` as 80 on 0..100, as .8 on 0..1; without a scale it may be either."""
-    parts, ends = [_PERCENT.fullmatch(text) for text in texts], parse_scale(scale)
-    if not all(parts) or ends is None or (ends.low, ends.high) not in ((0, 1), (0, 100)):
-        return None
-    numbers = np.array([float(part[1]) for part in parts if part is not None]) * ends.high / 100
-    return _Read(numbers, scale, len(texts))
-
-
-def _codes(found: list[Any]) -> dict[Hashable, float]:
+def _codes(cells: list[Any]) -> dict[Hashable, float]:
     """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
-    numbers = {cell: _number(cell) for cell in found if not (isinstance(cell, str) and loosely(cell) in TIE)}
+    numbers = {cell: _number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
     values = set(numbers.values())
     if 0.5 in values and values <= {0.0, 0.5, 1.0}:
         return {cell: value for cell, value in numbers.items() if value is not None}

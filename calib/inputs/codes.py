@@ -83,7 +83,11 @@ def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[s
     """A lowest value, 0 or -1, that one side alone has: no label, or the lowest? Asked where it is the commonest."""
     for mine, other, what in ((y, f, "labels"), (f, y, "scores of the judge")):
         low, rest = mine.min(), mine[mine > mine.min()]
-        if not len(other) or low not in (0, -1) or rest.nunique() < 2 or not _are_of_one(rest, other):
+        if not len(other) or low not in (0, -1) or rest.nunique() < 2:
+            continue
+        # both are on one scale, of which the other side uses no more than the rest
+        scale = guessed_scale(rest) if (rest % 1 == 0).all() and other.min() >= rest.min() else ""
+        if not scale or scale != guessed_scale(other):
             continue
         many = f"{int((mine == low).sum())} of {len(mine)} {what} of {criterion} are {low:g}, and none of the others"
         without, within = guessed_scale(rest, other), guessed_scale(mine, other)
@@ -92,12 +96,6 @@ def refuse_unclear_low(f: pd.Series, y: pd.Series, criterion: str, notes: list[s
             raise TableArgumentError("scale", rule, f"says nothing, and {many}")
         if rest.max() >= other.max():  # else it may be 0 to 4 beside 1 to 5
             notes.append(f"{many}: scale={without!r} takes {low:g} for no score.")
-
-
-def _are_of_one(rest: pd.Series, other: pd.Series) -> bool:
-    """Whether both are on one scale, of which the other side uses no more than the rest."""
-    whole, scale = bool((rest % 1 == 0).all()), guessed_scale(rest)
-    return bool(whole and scale and scale == guessed_scale(other) and other.min() >= rest.min())
 
 
 def n_summaries(ids: Sequence[object]) -> int:

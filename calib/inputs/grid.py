@@ -75,11 +75,11 @@ def cut(text: str, name: str) -> Grid:
     spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
     notes += ["blanks after separators were passed over."] * spaced
     try:
-        found = list(csv_rows(text, separator, spaced=spaced))
+        rows = list(csv_rows(text, separator, spaced=spaced))
     except csv.Error as error:
         quote = " (a quote is opened and not closed?)" if "end of data" in str(error) else ""
         raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
-    return Grid([row for _, row in found], [line + bool(first) for line, _ in found], notes, separator == ",")
+    return Grid([row for _, row in rows], [line + bool(first) for line, _ in rows], notes, separator == ",")
 
 
 def _separator(text: str) -> str:
@@ -152,26 +152,22 @@ def tidied(grid: Grid, name: str, place: str = "line") -> tuple[pd.DataFrame, li
 def _without_titles(kept: list[tuple[int, list[Any]]], place: str) -> tuple[list[tuple[int, list[Any]]], list[str]]:
     """Without lines above the names that have one cell, where the names and all rows below may have more."""
     first = next((number for number, (_, row) in enumerate(kept) if sum(not _empty(cell) for cell in row) > 1), 0)
-    titles, names = [row for _, row in kept[:first]], kept[first][1]
-    if not 0 < first < len(kept) - 1 or any(_empty(row[0]) for row in titles) or not all(map(_is_name, names)):
+    titles, names = [row for _, row in kept[:first]], [cell for cell in kept[first][1] if not _empty(cell)]
+    scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in names)
+    if not 0 < first < len(kept) - 1 or any(_empty(row[0]) for row in titles) or scores:
         return kept, []
-    told = ", ".join(repr(str(next(cell for cell in row if not _empty(cell)))[:40]) for _, row in kept[:first])
-    return kept[first:], [f"{place} {kept[0][0]} ({told}) stands above the names of the columns and was passed over."]
-
-
-def _is_name(cell: Any) -> bool:
-    """Whether a cell may be the name of a column, and no score."""
-    return _empty(cell) or (isinstance(cell, str) and not any(map(str.isdigit, cell.strip()[:1])))
+    words = ", ".join(repr(str(next(cell for cell in row if not _empty(cell)))[:40]) for row in titles)
+    return kept[first:], [f"{place} {kept[0][0]} ({words}) stands above the names of the columns and was passed over."]
 
 
 def _names(head: list[Any], at: str) -> tuple[list[str], list[str]]:
     """The names without blanks around them, each once."""
-    given = ["" if _empty(cell) else str(cell) for cell in _without_tail(head)]
-    names = [cell.strip() for cell in given]
+    cells = ["" if _empty(cell) else str(cell) for cell in _without_tail(head)]
+    names = [cell.strip() for cell in cells]
     if again := [name for name, n in Counter(filter(None, names)).items() if n > 1]:
         places = [str(number + 1) for number, name in enumerate(names) if name == again[0]]
         raise TableError(f"{at}: column `{again[0]}` must be there once, but is column {' and '.join(places)}.")
-    changed = [name for name, cell in zip(names, given, strict=True) if name != cell]
+    changed = [name for name, cell in zip(names, cells, strict=True) if name != cell]
     return names, [f"blanks around the names of columns were passed over ({', '.join(changed)})."] * bool(changed)
 
 
@@ -198,8 +194,8 @@ def _headless(frame: pd.DataFrame, at: str) -> list[str]:
     again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
     if not as_number and not again:
         return []
-    told = ", ".join(f"`{name}`" for name in list(frame)[:4])
-    return [f"{at} looks like data, but is taken for the names of the columns ({told}): is a line of names missing?"]
+    listed = ", ".join(f"`{name}`" for name in list(frame)[:4])
+    return [f"{at} looks like data, but is taken for the names of the columns ({listed}): is a line of names missing?"]
 
 
 # --- A sheet of an Excel file as rows of cells ------------------------------------------------------------------------
@@ -210,7 +206,22 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
 
     Formulas count as the values that Excel kept for them.
     """
-    sheets = _sheets(path)
+    sheets: dict[str, list[list[Any]]] = {}
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # some writers state them wrong
+                rows = sheets[sheet.title] = [list(row) for row in sheet.iter_rows(values_only=True)]
+                while rows and all(cell is None for cell in rows[-1]):  # at the end
+                    rows.pop()
+    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
+        with path.open("rb") as file:
+            form = known_form(file.read(8))
+        why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
     filled = {name: rows for name, rows in sheets.items() if rows}
     if wanted and wanted not in sheets:
         raise TableError(f"{path.name}: must have a sheet {wanted!r}, but has {', '.join(map(repr, sheets))}.")
@@ -222,28 +233,6 @@ def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
     grid = Grid([[*row, *[None] * (width - len(row))] for row in rows], list(range(1, len(rows) + 1)), [])
     others = [other for other in filled if other != name]
     if others and not wanted:
-        told = ", ".join(map(repr, others))
-        grid.notes.append(f"sheet {name!r} was read; there is also {told} ({path.name}#{others[0]} names one).")
+        listed = ", ".join(map(repr, others))
+        grid.notes.append(f"sheet {name!r} was read; there is also {listed} ({path.name}#{others[0]} names one).")
     return grid, f"{path.name}, sheet {name}" if others else path.name
-
-
-def _sheets(path: Path) -> dict[str, list[list[Any]]]:
-    """Each sheet's rows, from the first on; those at its end without a cell are none."""
-    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
-    try:
-        with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-            found = {}
-            for sheet in book.worksheets:
-                sheet.reset_dimensions()  # some writers state them wrong
-                rows = [list(row) for row in sheet.iter_rows(values_only=True)]
-                while rows and all(cell is None for cell in rows[-1]):
-                    rows.pop()
-                found[sheet.title] = rows
-    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
-        with path.open("rb") as file:
-            form = known_form(file.read(8))
-        why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
-        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
-    return found

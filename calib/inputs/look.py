@@ -6,6 +6,7 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import combinations, zip_longest
@@ -15,15 +16,14 @@ from typing import Any, Unpack
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.availability import possibilities, scale_in_words
+from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, possibilities
 from calib.inputs.calls import FRAMES, commands_of, lines_of, tries_of
 from calib.inputs.cells import blank
 from calib.inputs.names import Columns, Intake, Source, Taken
-from calib.inputs.question import LEAST_GOLD, Beside, Can, beside, is_one
-from calib.inputs.roles import Seen, Side, seen, sided
+from calib.inputs.roles import Side, seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import taken_in
-from calib.table import TableArgumentError, TableError
+from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labels import Labels
 from calib.table.text import visible
 
@@ -88,11 +88,14 @@ class Look:
 
     def to_frame(self) -> pd.DataFrame:
         """What each column was taken for: one row per column of each file."""
-        rows = [(one.source, one.column, _role(one), why) for one, why in _with_why(self.intake)]
+        rows = []
+        for one, why in _with_why(self.intake):
+            of = f" ({one.stands})" if one.stands and one.stands != one.column else ""
+            rows.append((one.source, one.column, f"{ROLES[one.role]}{of}", why))
         return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
 
     def __str__(self) -> str:
-        return "\n".join(_told(self))
+        return "\n".join(_lines(self))
 
     def __repr__(self) -> str:
         return str(self)
@@ -135,98 +138,68 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     >>> [str(one) for one in found.can if one.verb == "reliability"]
     ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
     """
-    said: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
-    sources = _sources(first, second)
+    words: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
+    sources = []
+    for name, frame, thing in zip(("first", "second"), FRAMES, (first, second), strict=True):
+        if name == "second" and thing is None:
+            continue
+        if isinstance(thing, str | os.PathLike):  # a file that is not there has a name of its own; it may name a sheet
+            sources.append(replace(source_of(thing, ""), path=Path(thing)))
+        else:
+            source = source_of(thing.ratings if isinstance(thing, Labels) else thing, name)
+            # two frames are called as the lines to type call them
+            sources.append(source if second is None else replace(source, name=f"the frame `{frame}`"))
     try:
-        return look_of(taken_in(*sources, **said))
+        return look_of(taken_in(*sources, **words))
     except TableError as error:  # of the files, not of a word that was said
-        return _not_taken(sources, said, error)
+        return _not_taken(sources, words, error)
 
 
-def _sources(first: Any, second: Any) -> list[Source]:
-    """The files as they are read; two frames are called as the lines to type call them."""
-    given = {"first": first} | ({} if second is None else {"second": second})
-    things = {name: thing.ratings if isinstance(thing, Labels) else thing for name, thing in given.items()}
-    # a file that is not there has a name of its own
-    called = {name: "" if isinstance(thing, str | os.PathLike) else name for name, thing in things.items()}
-    found = [_as_given(source_of(thing, called[name]), thing) for name, thing in things.items()]
-    if second is None:
-        return found
-    pairs = zip(found, FRAMES, strict=True)
-    return [source if source.path else replace(source, name=f"the frame `{name}`") for source, name in pairs]
-
-
-def _as_given(source: Source, thing: Any) -> Source:
-    """With its path as it was given, which may name a sheet."""
-    return replace(source, path=Path(thing)) if isinstance(thing, str | os.PathLike) else source
-
-
-def look_of(taken: Intake) -> Look:
+def look_of(intake: Intake) -> Look:
     """At files that are tables already."""
-    pairs = beside(taken)
-    can = possibilities(taken, pairs)
-    notes = dict.fromkeys(
-        (
-            *[f"{source.name}: {note}" for source in taken.sources for note in source.notes],
-            *taken.notes,
-            *taken.apart,
-            *_lacking(taken),
-            *suspicions(pairs),
-            *copied_labels(taken),
-        )
-    )
-    return Look(taken, can, tuple(notes), commands_of(taken, can), lines_of(taken, can))
-
-
-def _lacking(taken: Intake) -> Iterator[str]:
-    """Roles without which little can be done."""
-    roles = {one.role for one in taken.columns}
+    pairs = beside(intake)
+    can = possibilities(intake, pairs)
+    roles, lacking = {one.role for one in intake.columns}, []
     if not roles & {"judge", "label"}:
-        yield "no column was taken for scores: say which are (--judge, --label)."
+        lacking = ["no column was taken for scores: say which are (--judge, --label)."]
     elif "item" not in roles:
-        yield "no column holds ids: each row counts as an item of its own (--item names one)."
+        lacking = ["no column holds ids: each row counts as an item of its own (--item names one)."]
+    read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
+    doubts = [*intake.notes, *intake.apart, *lacking, *suspicions(pairs), *copied_labels(intake)]
+    notes = tuple(dict.fromkeys([*read, *doubts]))
+    return Look(intake, can, notes, commands_of(intake, can), lines_of(intake, can))
 
 
-def _not_taken(sources: list[Source], said: Columns, trouble: TableError) -> Look:
+def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Look:
     """Of files that make no tables: what the columns look like, what is wrong, and what to try."""
     sides: list[Side] = [""] if len(sources) == 1 else ["judge", "label"]
-    found = sided([seen(source, side, said) for source, side in zip(sources, sides, strict=True)], said)
-    columns = tuple(column for one in found for column in _with_ids(one).taken({}))
+    recognised = sided([seen(source, side, words) for source, side in zip(sources, sides, strict=True)], words)
+    # the likeliest column of ids, which is settled where rows are matched
+    with_ids = [
+        one.with_role("item", one.ids[0], "the likeliest of them") if one.ids and "item" not in one.roles else one
+        for one in recognised
+    ]
     text = str(trouble)
     if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
         text = trouble.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    taken = Intake(tuple(sources), columns, "long", "", False, None, None, None, None, False, (), notes, said)
-    if len(sources) == 2 and _can_be_taken(sources[::-1], said):
-        turned = replace(taken, sources=taken.sources[::-1])
-        text = "the other way round they make tables: the judge's file comes first, people's second."
-        return Look(taken, possibilities(taken, ()), (*notes, text), *tries_of(turned))
-    wanted = isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in said
-    scale = _scale_to_say(found) if wanted else ""
-    again = replace(taken, said=Columns(**said, scale=scale)) if scale else None
-    return Look(taken, possibilities(taken, ()), notes, *(tries_of(again) if again else ((), ())))
-
-
-def _can_be_taken(sources: list[Source], said: Columns) -> bool:
-    try:
-        return taken_in(*sources, **said).scores is not None
-    except ValueError:
-        return False
-
-
-def _with_ids(found: Seen) -> Seen:
-    """With the likeliest column of ids, which is settled where rows are matched."""
-    likely = found.ids[:1] if "item" not in found.roles else ()
-    return found.with_role("item", likely[0], "the likeliest of them") if likely else found
-
-
-def _scale_to_say(found: Iterable[Seen]) -> str:
-    """The words of scores whose order nobody knows, the commonest first; of percentages their ends."""
-    columns = [(one.source.frame[value.column], value.nature) for one in found for value in one.graded]
-    if any(str(cell).strip().endswith("%") for cells, _ in columns for cell in cells):
-        return "0..100"
-    words = Counter(str(cell).strip() for cells, kind in columns if kind == "texts" for cell in cells.dropna())
-    return "|".join(word for word, _ in words.most_common() if word)
+    columns = tuple(column for one in with_ids for column in one.taken({}))
+    intake = Intake(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
+    can = possibilities(intake, ())
+    turned = replace(intake, sources=intake.sources[::-1])
+    with suppress(ValueError):
+        if len(sources) == 2 and taken_in(*turned.sources, **words).scores is not None:
+            text = "the other way round they make tables: the judge's file comes first, people's second."
+            return Look(intake, can, (*notes, text), *tries_of(turned))
+    scale = ""
+    if isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in words:
+        # the words of scores whose order nobody knows, the commonest first; of percentages their ends
+        scores = [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
+        texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
+        percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
+        scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
+    tries = tries_of(replace(intake, said=Columns(**words, scale=scale))) if scale else ((), ())
+    return Look(intake, can, notes, *tries)
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------
@@ -247,9 +220,9 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
-def copied_labels(taken: Intake) -> Iterator[str]:
+def copied_labels(intake: Intake) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
-    frame = pd.DataFrame() if taken.people is None else taken.people.astype({"item": object, "rater": object})
+    frame = pd.DataFrame() if intake.people is None else intake.people.astype({"item": object, "rater": object})
     for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
         if rows["rater"].nunique() > _FEW_PEOPLE:
             continue
@@ -270,13 +243,8 @@ def _rank_correlation(rows: pd.DataFrame) -> float:
 # --- in words ---------------------------------------------------------------------------------------------------
 
 
-def _role(taken: Taken) -> str:
-    of = f" ({taken.stands})" if taken.stands and taken.stands != taken.column else ""
-    return f"{ROLES[taken.role]}{of}"
-
-
-def _told(look: Look) -> Iterator[str]:
-    yield from _taken_lines(look)
+def _lines(look: Look) -> Iterator[str]:
+    yield taken_text(look)
     yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
     refused = _refused(look.can)
     if not any(one.possible for one in look.can):
@@ -290,42 +258,45 @@ def _told(look: Look) -> Iterator[str]:
 
 def taken_text(look: Look) -> str:
     """What the files were taken for, and what looks wrong."""
-    return "\n".join(_taken_lines(look))
-
-
-def _taken_lines(look: Look) -> Iterator[str]:
+    lines = []
     for source in look.intake.sources:
         rows, columns = source.frame.shape
-        yield f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}"
+        lines.append(f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}")
     if look.columns:
-        yield from ("", *_grid([("columns", "taken for", "why"), *_grouped(look.intake)]))
-        yield from ("", *_wrapped(holds(look.intake)))
+        lines += ["", *_grid([("columns", "taken for", "why"), *_grouped(look.intake)])]
+        lines += ["", *_wrapped(_holds(look.intake))]
     if look.notes:
-        yield from ("", _MIND)
-        yield from (line for note in look.notes for line in _wrapped(note, "  - "))
+        lines += ["", _MIND, *(line for note in look.notes for line in _wrapped(note, "  - "))]
+    return "\n".join(lines)
 
 
 def _refused(can: Iterable[Can]) -> list[str]:
     """What cannot be computed, and why; what has one reason in one line."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for one in can:
         if not one.possible:
-            found.setdefault(one.why, []).append(one.what)
-    return [f"{'; '.join(what)}: {visible(why)}." for why, what in found.items()]
+            by_reason.setdefault(one.why, []).append(one.what)
+    return [f"{'; '.join(what)}: {visible(why)}." for why, what in by_reason.items()]
 
 
-def holds(taken: Intake) -> str:
-    """What the tables hold, in a sentence."""
+def _holds(intake: Intake) -> str:
+    """What the tables hold, in a sentence, and the scale."""
     parts = []
-    if taken.scores is not None and len(taken.scores):
-        parts.append(_names("judge", taken.scores["rater"]))
-        parts += [_names(name, taken.scores[name]) for name in ("criterion", "system") if name in taken.scores]
-        if "group" in taken.scores:
-            parts.append(_number(taken.scores["group"].nunique(), "group"))
-    if taken.gold is not None and taken.people is not None and len(taken.gold):
-        people = taken.people["rater"].nunique()
-        parts.append(f"{_number(len(taken.gold), 'label')} of {_number(people, 'annotator')}")
-    return "; ".join([*filter(None, parts), scale_in_words(taken)]) + "."
+    if intake.scores is not None and len(intake.scores):
+        parts.append(_names("judge", intake.scores["rater"]))
+        parts += [_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
+        if "group" in intake.scores:
+            parts.append(_number(intake.scores["group"].nunique(), "group"))
+    if intake.gold is not None and intake.people is not None and len(intake.gold):
+        people = intake.people["rater"].nunique()
+        parts.append(f"{_number(len(intake.gold), 'label')} of {_number(people, 'annotator')}")
+    scale = "scale not known (--scale)"
+    if intake.scale:
+        parsed = parse_scale(intake.scale)
+        values = dict(zip(parsed.values, intake.words, strict=False)) if parsed and intake.words else {}
+        text = ", ".join(f"{word} = {value:g}" for value, word in values.items()) or intake.scale
+        scale = f"scale {text}{' (a guess, --scale says it)' * intake.guessed_scale}"
+    return "; ".join([*filter(None, parts), scale]) + "."
 
 
 def _names(of: str, values: Any) -> str:
@@ -335,33 +306,28 @@ def _names(of: str, values: Any) -> str:
     return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
 
 
-def _with_why(taken: Intake) -> Iterator[tuple[Taken, str]]:
+def _with_why(intake: Intake) -> Iterator[tuple[Taken, str]]:
     """Each column with the reason, and of labels how many are blank."""
-    frames = {source.name: source.frame for source in taken.sources}
-    for one in taken.columns:
+    frames = {source.name: source.frame for source in intake.sources}
+    for one in intake.columns:
         cells = frames[one.source][one.column]
         blanks = int(blank(cells).sum()) if one.role == "label" and "blank" not in one.why else 0
         yield one, f"{one.why}{f', blank in {blanks} of {len(cells)} rows' * (blanks > 0)}"
 
 
-def _grouped(taken: Intake) -> list[tuple[str, str, str]]:
+def _grouped(intake: Intake) -> list[tuple[str, str, str]]:
     """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for one, why in _with_why(taken):
-        found.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
-    order = sorted(found, key=lambda key: key[1] == "other")
-    several = len({key[0] for key in found}) > 1
-    return [
-        (_shortened(found[key]), ROLES[key[1]], visible(key[2]) + f" ({visible(key[0], 30)})" * several)
-        for key in order
-    ]
-
-
-def _shortened(names: list[str]) -> str:
-    """As many names as there is room for."""
-    room = [n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST] or [1]
-    more = len(names) - room[-1]
-    return ", ".join(names[: room[-1]]) + f" and {more} more" * (more > 0)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one, why in _with_why(intake):
+        alike.setdefault((one.source, one.role, why), []).append(visible(one.column, 40))
+    several = len({source for source, _, _ in alike}) > 1
+    rows = []
+    for (source, role, why), names in sorted(alike.items(), key=lambda pair: pair[0][1] == "other"):
+        # as many names as there is room for
+        n = max((n for n in range(1, len(names) + 1) if len(", ".join(names[:n])) <= 2 * _MOST), default=1)
+        more = f" and {len(names) - n} more" * (len(names) > n)
+        rows.append((", ".join(names[:n]) + more, ROLES[role], visible(why) + f" ({visible(source, 30)})" * several))
+    return rows
 
 
 def _grid(rows: list[tuple[str, ...]], indent: str = "") -> Iterator[str]:
@@ -390,7 +356,7 @@ def _number(n: int, of: str) -> str:
 def _marked_up(look: Look) -> Iterator[str]:
     """As a page has it; nothing in it is of ours but the tags."""
     names = "; ".join(visible(source.name) for source in look.intake.sources)
-    yield f"<p>{escape(names)}: {escape(holds(look.intake))}</p>"
+    yield f"<p>{escape(names)}: {escape(_holds(look.intake))}</p>"
     if look.columns:
         yield str(look.to_frame().map(visible).to_html(index=False, escape=True))
     if look.notes:

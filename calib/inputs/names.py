@@ -74,7 +74,6 @@ class Intake:
 
     sources: tuple[Source, ...]
     columns: tuple[Taken, ...]
-    shape: Literal["long", "wide"]
     scale: str
     guessed_scale: bool
     scores: pd.DataFrame | None
@@ -186,7 +185,7 @@ _OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr
 class Name:
     """A score column by its name: the side that it says, the person, the criterion, and what is left of it."""
 
-    side: str = ""  # "judge", "label", or nothing
+    side: Literal["judge", "label", ""] = ""
     person: str = ""  # "annotator_1" of a name that says no more than who labelled
     criterion: str = ""
     entity: str = ""  # a system, a judge or a person, in its own spelling
@@ -259,32 +258,35 @@ criterion='', entity=''))
     Name(side='judge', person='', criterion='fluency', entity='gpt4o')
     """
     text = _SCALE.sub(" ", str(name)).strip()
-    parts = _parts(text)
-    said: dict[str, str] = {}
-    rest: list[int] = []
+    # a hyphen, or a dot between digits, within the name of a model parts nothing
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", text) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", text) else text
+    between = r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if is_model(spaced) else r"[\W_]+"
+    parts = [part for part in re.split(between, spaced) if part]
+    kinds: dict[str, str] = {}
+    words: list[str] = []
     place = 0
     while place < len(parts):
-        kind, spelled, width = _word(parts, place, criterion="criterion" not in said)
+        kind, spelled, width = _word(parts, place, criterion="criterion" not in kinds)
         if kind == "rest":
-            rest += range(place, place + width)
+            words += parts[place : place + width]
         elif kind:
-            said[kind] = spelled or said.get(kind, "")
+            kinds[kind] = spelled or kinds.get(kind, "")
         place += width
     # what is left of the name, as it was spelled where that is one piece
-    words = [parts[place] for place in rest]
     piece = re.search(r"[\W_]+".join(map(re.escape, words)), text) if words else None
     entity = piece[0] if piece else "_".join(words)
-    judge = "judge" in said or ("label" not in said and is_model(entity))
-    side = "label" if "label" in said else "judge" if judge else ""
-    return Name(side, said.get("label", ""), said.get("criterion", ""), entity)
+    side: Literal["judge", "label", ""] = "label" if "label" in kinds else ""
+    if "judge" in kinds or is_model(entity):
+        side = side or "judge"
+    return Name(side, kinds.get("label", ""), kinds.get("criterion", ""), entity)
 
 
 def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, int]:
     """What the word at a place says, its spelling where that matters, and how many parts it has."""
     two = parts[place : place + 2]
     here, after = parts[place].casefold(), "".join(two[1:]).casefold()
-    found = re.fullmatch(r"([^\W\d]+)(\d+)", here)
-    word, number = (found[1], found[2]) if found else (here, "")
+    numbered = re.fullmatch(r"([^\W\d]+)(\d+)", here)
+    word, number = (numbered[1], numbered[2]) if numbered else (here, "")
     follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
     if word in _HUMAN or (word == "rater" and (number or follows)):
         return "label", "_".join(two) if follows else parts[place] if number else "", 1 + follows
@@ -297,10 +299,3 @@ def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, i
     if criterion and here in CRITERIA:
         return "criterion", parts[place], 1
     return "" if here in _PLAIN else "rest", "", 1
-
-
-def _parts(name: str) -> list[str]:
-    """The words of a name; a hyphen, or a dot between digits, within the name of a model parts nothing."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", name) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", name) else name
-    joined = is_model(spaced)
-    return [part for part in re.split(r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if joined else r"[\W_]+", spaced) if part]

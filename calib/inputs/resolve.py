@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +13,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.cells import blank
 from calib.inputs.names import Columns, Data, Intake, Role, Source
 from calib.inputs.roles import is_table
 from calib.inputs.source import source_of
@@ -26,6 +28,15 @@ from calib.table.validate import Checked, scores_in
 _TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
 _ROLES = {"item": "ids", "judge": "the judge", "label": "labels", "annotator": "who labelled", "rater": "which judge",
           "first": "the first of two", "second": "the second of two", "text": "reference"}  # fmt: skip
+_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
+_WANTED = {
+    "judge": "the judge's scores, in one of the files or in another one",
+    "label": "people's labels, in the file or in a second one",
+}
+_SIDE = {
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
+    **dict.fromkeys(("gold", "human", "people"), "label"),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,10 +53,10 @@ class Given:
 
     def named(self, column: str | None) -> str | None:
         """A column as the tables call it."""
-        found = [one for one in self.taken.columns if one.column == column] if self.taken is not None else []
-        mine = f"my_{column}" if found and f"my_{column}" in self.scores else column
+        roles = [one.role for one in self.taken.columns if one.column == column] if self.taken is not None else []
+        mine = f"my_{column}" if roles and f"my_{column}" in self.scores else column
         names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
-        return next((names[one.role] for one in found if one.role in names), mine)
+        return next((names[role] for role in roles if role in names), mine)
 
     @property
     def each(self) -> str | None:
@@ -77,10 +88,19 @@ def given(
     What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
     (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
     """
-    found = as_given(first, second, columns, names=names, in_pairs=in_pairs)
-    if not isinstance(found, Intake):
-        return _of_tables(found, names, needs)
-    return _of_intake(replace(found, apart=()) if any_scale else found, needs)
+    intake = as_given(first, second, columns, names=names, in_pairs=in_pairs)
+    if not isinstance(intake, Intake):
+        return _of_tables(intake, names, needs)
+    doubts = [f"{one.name}: {note}" for one in intake.sources for note in one.notes if note.endswith("?")]
+    for note in (*doubts, *intake.notes, *(() if any_scale else intake.apart)):
+        check.warn(note)
+    for side, table in (("judge", intake.scores), ("label", intake.gold)):
+        if side in needs and table is None:
+            left = [one.column for one in intake.columns if one.role == "other"]
+            idle = f"; not used: {_few(left)}" if left else ""
+            recognised = f"none was recognised: {'; '.join(in_words(intake))}{idle}"
+            raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
+    return Given(intake.scores, intake.gold, intake.people, replace(intake, apart=()) if any_scale else intake)
 
 
 def as_given(
@@ -100,26 +120,6 @@ def as_given(
     for word in columns:
         raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
     return _as_table(one), _as_table(two)
-
-
-def _of_intake(taken: Intake, needs: Sequence[str]) -> Given:
-    doubts = [f"{one.name}: {note}" for one in taken.sources for note in one.notes if note.endswith("?")]
-    for note in (*doubts, *taken.notes, *taken.apart):
-        check.warn(note)
-    for side, table in (("judge", taken.scores), ("label", taken.gold)):
-        if side in needs and table is None:
-            left = [one.column for one in taken.columns if one.role == "other"]
-            idle = f"; not used: {_few(left)}" if left else ""
-            given = f"none was recognised: {'; '.join(in_words(taken))}{idle}"
-            raise ArgumentError(side, f"must name {_WANTED[side]}", given)
-    return Given(taken.scores, taken.gold, taken.people, taken)
-
-
-_ONE_SIDE = "must be given beside a table of calib's, which holds a judge's scores or people's labels and not both"
-_WANTED = {
-    "judge": "the judge's scores, in one of the files or in another one",
-    "label": "people's labels, in the file or in a second one",
-}
 
 
 def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Given:
@@ -143,22 +143,14 @@ def _warn_of_swapped(scores: Any, gold: Any) -> None:
     if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
         raise ArgumentError("gold", "must be people's labels", "these are a judge's, and the two may be swapped")
     labels = set(frames[1]["item"].tolist())
-    strangers = len(labels.difference(frames[0]["item"].tolist()))
-    if not 0 < strangers < len(labels):
-        return
-    known = scores.n_items if isinstance(scores, Checked) else None
-    known = int(frames[0]["item"].nunique()) if known is None else known
-    if len(labels) > known or 2 * strangers > len(labels):
+    unmatched = len(labels.difference(frames[0]["item"].tolist()))
+    n_scored = scores.n_items if isinstance(scores, Checked) else None
+    n_scored = int(frames[0]["item"].nunique()) if n_scored is None else n_scored
+    if 0 < unmatched < len(labels) and (len(labels) > n_scored or 2 * unmatched > len(labels)):
         check.warn(
-            f"{len(labels)} items are labelled, {strangers} of them without a score, and {known} are scored: what has "
-            "no score is left out. Are the two the wrong way round?"
+            f"{len(labels)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
+            "has no score is left out. Are the two the wrong way round?"
         )
-
-
-_SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
-    **dict.fromkeys(("gold", "human", "people"), "label"),
-}
 
 
 def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
@@ -169,23 +161,21 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
     names = ("scores_a", "human")
     if second is not None and (human is not None or isinstance(second, Intake)):
         one, two = (given(scores, human, columns, names=names) for scores in (first, second))
-        both = one.taken is not None and two.taken is not None
-        return one.scores, _called_apart(one.scores, two.scores) if both else two.scores, one.gold
+        others = two.scores
+        if one.taken is not None and two.taken is not None:  # another name, where two files call theirs the same
+            rater = others["rater"].astype(str)
+            others = others.assign(
+                rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
+            )
+        return one.scores, others, one.gold
     files = given(first, second if human is None else human, columns, names=names)
-    whole = scores_in(files.scores, "scores_a")
-    table = whole.frame
+    table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:
         rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
         raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
     return mine, others, files.gold
-
-
-def _called_apart(first: Any, second: Any) -> Any:
-    """The second judge under another name, where two files call theirs the same."""
-    same = second["rater"].isin(set(first["rater"]))
-    return second.assign(rater=second["rater"].astype(str).where(~same, second["rater"].astype(str) + " (second)"))
 
 
 def is_calibs(thing: Any) -> bool:
@@ -207,8 +197,11 @@ def opened(thing: Any, argument: str = "") -> Any:
         raise ArgumentError(argument or "file", rule, f"got {len(thing)}")
     if not isinstance(thing, str | Path):
         return thing
-    path = Path(thing)
-    if path.suffix == ".csv" and _heads(path) >= {"item", "criterion", "rater", "score"}:
+    path, heads = Path(thing), []
+    if path.suffix == ".csv":
+        with suppress(OSError, UnicodeDecodeError, csv.Error), path.open(encoding="utf-8-sig", newline="") as file:
+            heads = next(csv.reader(file), [])
+    if set(heads) >= {"item", "criterion", "rater", "score"}:
         return Source(read_frame(path), path.name, path)
     return source_of(thing, argument)
 
@@ -227,15 +220,6 @@ def _as_table(thing: Any) -> Any:
         raise TableError(f"{thing.path}: {error}") from None
 
 
-def _heads(path: Path) -> set[str]:
-    """The names in the first line of a csv file, if it is one."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return set(next(csv.reader(file), []))
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return set()
-
-
 def is_file(text: str) -> bool:
     """Whether a text names a file: one that is there, or that ends as tables do.
 
@@ -247,7 +231,7 @@ def is_file(text: str) -> bool:
     return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
 
 
-def in_words(taken: Intake) -> tuple[str, ...]:
+def in_words(intake: Intake) -> tuple[str, ...]:
     """For each file what its columns were taken for, in a line.
 
     Examples
@@ -255,52 +239,46 @@ def in_words(taken: Intake) -> tuple[str, ...]:
     >>> print(*in_words(taken_in({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})))
     the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
     """
-    lines = [f"{source.name}: {', '.join(_columns_in_words(taken, source)) or 'nothing'}" for source in taken.sources]
-    if taken.scale:
-        lines[-1] += f"; scale {_scale_in_words(taken)}{' (guessed)' * taken.guessed_scale}"
+    lines = []
+    for source in intake.sources:
+        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(intake, source)
+        lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
+    if intake.scale:
+        lines[-1] += f"; scale {_scale_in_words(intake)}{' (guessed)' * intake.guessed_scale}"
     return tuple(lines)
 
 
-def _scale_in_words(taken: Intake) -> str:
-    return f"{taken.scale} for {'|'.join(taken.words)}" if taken.words else taken.scale
+def _scale_in_words(intake: Intake) -> str:
+    return f"{intake.scale} for {'|'.join(intake.words)}" if intake.words else intake.scale
 
 
-def _columns_in_words(taken: Intake, source: Source) -> list[str]:
-    if is_table(source.frame):
-        return ["a table of calib's"]
+def _columns_in_words(intake: Intake, source: Source) -> list[str]:
+    """The columns of each role; of several columns of scores also what they stand for, of labels how many there are."""
     by_role: dict[str, list[str]] = {}
-    for one in taken.columns:
+    for one in intake.columns:
         if one.source == source.name and one.role != "other":
             by_role.setdefault(one.role, []).append(one.column)
-    by_role = {role: by_role[role] for role in get_args(Role) if role in by_role}
-    start = [] if "item" in by_role else ["each row as an item"]
-    words = {role: _told(taken, role, names) for role, names in by_role.items()}
-    return start + [f"{_few(names)} as {words[role]}{_filled(role, names, source)}" for role, names in by_role.items()]
-
-
-def _told(taken: Intake, role: str, names: Sequence[str]) -> str:
-    """A role in words; of several columns of scores also what they stand for."""
-    word = _ROLES.get(role, role)
-    table = taken.scores if role == "judge" else taken.people
-    if len(names) < 2 or role not in ("judge", "label") or table is None:
-        return word
-    stands = {one.stands for one in taken.columns if one.role == role and one.column in names}
-    several = {"judge": "judges", "label": "labels of several annotators"}[role]
-    kinds = {"rater": several, "system": f"{word} of several systems", "criterion": f"{word} of several criteria"}
-    known = {kind: set(table[kind].astype(str)) if kind in table else set() for kind in kinds}
-    return next((kinds[kind] for kind in kinds if stands <= known[kind]), word)
+    words = [] if "item" in by_role else ["each row as an item"]
+    for role in (role for role in get_args(Role) if role in by_role):
+        names, word, filled = by_role[role], _ROLES.get(role, role), ""
+        if role == "label":
+            labelled = sum(~blank(source.frame[name]) for name in names) > 0
+            filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
+        table = {"judge": intake.scores, "label": intake.people}.get(role)
+        if table is not None and len(names) > 1:
+            stands = {one.stands for one in intake.columns if one.role == role and one.column in names}
+            several = {"judge": "judges", "label": "labels of several annotators"}[role]
+            kinds = {
+                "rater": several,
+                "system": f"{word} of several systems",
+                "criterion": f"{word} of several criteria",
+            }
+            held = {kind: set(table[kind].astype(str)) if kind in table else set() for kind in kinds}
+            word = next((kinds[kind] for kind in kinds if stands <= held[kind]), word)
+        words.append(f"{_few(names)} as {word}{filled}")
+    return words
 
 
 def _few(names: Sequence[str]) -> str:
-    shown = [f"`{name}`" for name in names[:4]]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:]))) + (" ..." if len(names) > 4 else "")
-
-
-def _filled(role: str, names: Sequence[str], source: Source) -> str:
-    """How many rows are labelled."""
-    if role != "label":
-        return ""
-    from calib.inputs.cells import blank
-
-    labelled = sum(~blank(source.frame[name]) for name in names) > 0
-    return "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
+    texts = [f"`{name}`" for name in names[:4]]
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")

@@ -6,6 +6,7 @@ import difflib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,15 +51,12 @@ def source_of(thing: Any, argument: str) -> Source:
     if source.frame.empty:
         lacking = "row" if len(source.frame.columns) else "column"
         raise TableError(f"{source.name}: must have rows and columns, but has no {lacking}.")
-    return _flat(source)
-
-
-def _flat(source: Source) -> Source:
-    """Columns with one name each, that of a text, and rows that are counted; an index with a name is a column."""
+    # columns with one name each, that of a text, and rows that are counted; an index with a name is a column
     frame = source.frame
     if isinstance(frame.columns, pd.MultiIndex):
         raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
-    frame, notes = _index_as_columns(frame)
+    notes: list[str] = []
+    frame = _index_as_columns(frame, notes)
     if not all(isinstance(name, str) for name in frame.columns):
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if not frame.columns.is_unique:
@@ -66,22 +64,20 @@ def _flat(source: Source) -> Source:
         raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
         frame = frame.reset_index(drop=True)
-    frame, dropped = _without_counter(frame)
-    frame, opened = _unnested(frame)
-    said = (*source.notes, *notes, *dropped, *opened)
-    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, said)))
+    frame = _unnested(_without_counter(frame, notes), notes)
+    notes = [printable(note) for note in (*source.notes, *notes)]
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(notes))
 
 
-def _unnested(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _unnested(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """A column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`."""
-    notes = []
     while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
         rows = [cell if isinstance(cell, dict) else {} for cell in frame[nested]]
         inner = frame_of(rows).add_prefix(f"{nested}.")
         place = frame.columns.get_loc(nested)
         frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
         notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
-    return frame, notes
+    return frame
 
 
 def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
@@ -92,34 +88,32 @@ def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
     return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
 
 
-def _index_as_columns(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _index_as_columns(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """An index that is more than a count of rows may hold the ids."""
     levels = frame.index.nlevels
     if levels == 1 and frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype):
-        return frame, []
+        return frame
     names = [f"index {k + 1}" if levels > 1 else "index" for k in range(levels)]
     names = [name if own is None else str(own) for own, name in zip(frame.index.names, names, strict=True)]
     if set(names) & set(map(str, frame.columns)):
-        return frame.reset_index(drop=True), []
-    return frame.reset_index(names=names), [f"the index became a column ({', '.join(names)})."]
+        return frame.reset_index(drop=True)
+    notes.append(f"the index became a column ({', '.join(names)}).")
+    return frame.reset_index(names=names)
 
 
-def _without_counter(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def _without_counter(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Without a first column that only counts rows, as pandas writes and reads it, where another may be of ids."""
     first = str(frame.columns[0])
     if first not in ("column 1", "Unnamed: 0") or not pd.api.types.is_integer_dtype(frame[first].dtype):
-        return frame, []
-    others = [name for name in frame.columns[1:] if not pd.api.types.is_float_dtype(frame[name].dtype)]
-    if frame[first].is_unique and any(_may_be_ids(frame[name]) for name in others):
-        return frame.drop(columns=first), ["the first column has no name and counts rows: it was left out."]
-    return frame, [f"the first column has no name; it is called `{first}`."]
-
-
-def _may_be_ids(cells: pd.Series) -> bool:
-    try:
-        return bool(cells.is_unique and cells.notna().all())
-    except TypeError:  # lists
-        return False
+        return frame
+    for name in frame.columns[1:] if frame[first].is_unique else ():
+        cells = frame[name]
+        with suppress(TypeError):  # of lists
+            if not pd.api.types.is_float_dtype(cells.dtype) and cells.is_unique and cells.notna().all():
+                notes.append("the first column has no name and counts rows: it was left out.")
+                return frame.drop(columns=first)
+    notes.append(f"the first column has no name; it is called `{first}`.")
+    return frame
 
 
 # --- in memory --------------------------------------------------------------------------------------------------
@@ -134,9 +128,9 @@ def _framed(thing: Any, argument: str) -> Source:
     name = f"the {home} {type(thing).__name__}"
     if hasattr(thing, "__arrow_c_stream__") or hasattr(thing, "__dataframe__"):
         pa = needed("pyarrow", extra="parquet", use="frames of other libraries than pandas")
-        taken = needed("pyarrow.interchange", extra="parquet", use="frames of other libraries").from_dataframe
+        convert = needed("pyarrow.interchange", extra="parquet", use="frames of other libraries").from_dataframe
         try:
-            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else taken(thing)
+            table = pa.table(thing) if hasattr(thing, "__arrow_c_stream__") else convert(thing)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise TableArgumentError(argument, _MAY_BE, f"got {name[4:]}, which is no table: {error}") from None
         return Source(_from_arrow(table), name)
@@ -145,8 +139,8 @@ def _framed(thing: Any, argument: str) -> Source:
     if isinstance(thing, Sequence) and thing and all(isinstance(row, Mapping) for row in thing):
         return Source(frame_of([dict(row) for row in thing]), "the list")
     hint = ": collect() it" if hasattr(thing, "collect") else ": give the path" if hasattr(thing, "read") else ""
-    given = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
-    raise TableArgumentError(argument, _MAY_BE, f"got {given.removeprefix('builtins ')}{hint}")
+    kind = f"an empty {type(thing).__name__}" if isinstance(thing, list | tuple) and not thing else name[4:]
+    raise TableArgumentError(argument, _MAY_BE, f"got {kind.removeprefix('builtins ')}{hint}")
 
 
 def _from_arrow(table: Any) -> pd.DataFrame:
@@ -162,37 +156,31 @@ def _from_arrow(table: Any) -> pd.DataFrame:
 
 def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
     """Columns of one length; each may be a dict by row, as pandas writes it to JSON. Or rows by their ids."""
-    if _is_by_id(columns):
-        return frame_of([{"id": key, **row} for key, row in columns.items()])
+    rows = list(columns.values())
+    if rows and all(isinstance(row, Mapping) and row for row in rows):
+        # rows are dicts that have names in common, of which there are fewer than rows
+        names = {str(name) for row in rows for name in row}
+        if len(names) < len(rows) and "id" not in names and not any(name.isdigit() for name in names):
+            return frame_of([{"id": key, **row} for key, row in columns.items()])
     lists = {}
     for column, cells in columns.items():
         if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
-            hint = f" (scores by id are {{'id': [{str(column)!r}, ...], 'score': [...]}})" * isinstance(
-                cells, int | float
-            )
+            by_id = f" (scores by id are {{'id': [{str(column)!r}, ...], 'score': [...]}})"
+            hint = by_id if isinstance(cells, int | float) else ""
             raise TableError(f"{name}: column `{column}`: must be a list of cells, but is {str(cells)[:40]!r}{hint}.")
         lists[str(column)] = list(cells.values() if isinstance(cells, Mapping) else cells)
     lengths = {len(cells): column for column, cells in lists.items()}
     if len(lengths) > 1:
-        told = ", ".join(f"`{column}` has {length}" for length, column in lengths.items())
-        raise TableError(f"{name}: columns must have one length, but {told}.")
+        counts = ", ".join(f"`{column}` has {length}" for length, column in lengths.items())
+        raise TableError(f"{name}: columns must have one length, but {counts}.")
     return frame_of(lists)
-
-
-def _is_by_id(columns: Mapping[Any, Any]) -> bool:
-    """Whether its values are rows: dicts that have names in common, of which there are fewer than rows."""
-    rows = list(columns.values())
-    if not rows or not all(isinstance(row, Mapping) and row for row in rows):
-        return False
-    names = {str(name) for row in rows for name in row}
-    return len(names) < len(rows) and "id" not in names and not any(name.isdigit() for name in names)
 
 
 # --- files ------------------------------------------------------------------------------------------------------
 
 
-def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
-    path, sheet = _found(given, argument)
+def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
+    path, sheet = _existing(thing, argument)
     ending = path.suffix.lower()
     if ending in _TEXTS:
         text, notes = decoded(path.read_bytes(), path.name)
@@ -200,7 +188,16 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
         frame, lines, tidy = tidied(grid, path.name)
         return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
     if ending in _LINES:
-        return _from_lines(path)
+        text, notes = decoded(path.read_bytes(), path.name)
+        numbers, rows = [], []
+        for number, line in enumerate(text.split("\n"), start=1):
+            if line.strip():
+                try:
+                    rows.append(json_object(line))
+                except ValueError as error:
+                    raise TableError(f"{path.name}, line {number}: must be a JSON object, but {error}.") from None
+                numbers.append(number)
+        return Source(frame_of(rows), path.name, path, lambda row: f"line {numbers[row]}", tuple(notes))
     if ending == ".json":
         return _from_json_file(path)
     if ending == ".xlsx":
@@ -212,20 +209,19 @@ def _from_path(given: str | os.PathLike[str], argument: str) -> Source:
         return Source(_from_arrow(parquet.read_table(path)), path.name, path)
 
 
-def _found(given: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
+def _existing(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
     """A file that is there and ends as tables do, and which of its sheets is meant."""
-    path, sheet = Path(given).expanduser(), ""
+    path, sheet = Path(thing).expanduser(), ""
     if ".xlsx#" in path.name.lower() and not _is_there(path):
         stem, _, sheet = str(path).rpartition("#")
         path = Path(stem)
     if not _is_there(path):
-        shown = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
+        name = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
         hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
-        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {shown!r}{hint}."))
+        raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {name!r}{hint}."))
     named = argument or "file"
     if path.is_dir():
-        given = f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}"
-        raise TableArgumentError(named, "must be a file", given)
+        raise TableArgumentError(named, "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}")
     if (ending := path.suffix.lower()) not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
         raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
@@ -247,21 +243,8 @@ def _beside(path: Path, where: str = "beside it") -> str:
         return ""
     folded = {name.lower(): name for name in names}
     near = [folded[name] for name in difflib.get_close_matches(path.name.lower(), folded, n=3, cutoff=0.7)]
-    shown = near or names[:5]
-    return f"; {where} there is {', '.join(map(repr, shown))}" if shown else ""
-
-
-def _from_lines(path: Path) -> Source:
-    text, notes = decoded(path.read_bytes(), path.name)
-    lines, rows = [], []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                rows.append(json_object(line))
-            except ValueError as error:
-                raise TableError(f"{path.name}, line {number}: must be a JSON object, but {error}.") from None
-            lines.append(number)
-    return Source(frame_of(rows), path.name, path, lambda row: f"line {lines[row]}", tuple(notes))
+    likely = near or names[:5]
+    return f"; {where} there is {', '.join(map(repr, likely))}" if likely else ""
 
 
 def _from_json_file(path: Path) -> Source:

@@ -85,8 +85,8 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     idle = [name for name in labels if name in frame and name not in (*names, "p_adjusted")]
     words = ", ".join(f"{heads().get(name, name)} {_cell(value)}" for name, value in shared.items())
     more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
-    said = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
-    return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in said.items() if text)
+    rest = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
+    return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in rest.items() if text)
 
 
 def table_of(frame: pd.DataFrame, interval: str = "interval", *, sortable: bool = False) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -22,19 +22,18 @@ from calib.table.text import by_text, telling, told_apart, visible
 _COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 80
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")
 _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainly
-_WRAPPED = {"left": "normal", "right": "nowrap"}
 _COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 
 
-def html_of(given: Results[Any] | Result) -> str:
+def html_of(thing: Results[Any] | Result) -> str:
     """Sentences, a table of at most six columns, cautions, and a small line that says where all the rest is."""
-    results = Results(({},), (given,)) if isinstance(given, Result) else given
+    results = Results(({},), (thing,)) if isinstance(thing, Result) else thing
     if not len(results):
         return "<p>There are no results.</p>"
-    whole, said = results.to_frame(), conclusions(results)
-    few = said if len(said) <= _SENTENCES else [_range(results)]
+    whole, sentences = results.to_frame(), conclusions(results)
+    few = sentences if len(sentences) <= _SENTENCES else [_range(results)]
     frame = brief_frame(results, whole)
-    small = "; ".join(_ways_on(given, few != said, len(frame), whole.shape[1] - isinstance(given, Result)))
+    small = "; ".join(_ways_on(thing, few != sentences, len(frame), whole.shape[1] - isinstance(thing, Result)))
     texts = [f"<p>{_html(text)}</p>" for text in few if text]
     about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
     return "\n".join(
@@ -56,8 +55,14 @@ def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
     names = [str(name) for name in frame]
     numbers = [name for name in names if pd.api.types.is_numeric_dtype(frame[name])]
     before = names[: names.index("estimate")] if "estimate" in names else []
-    words = [name for name in before if name not in {*numbers, *about}]
-    return frame[_in_order(names, [*about, *words])]
+    about += [name for name in before if name not in {*numbers, *about}]
+    first = [*about, *(name for name in _FIRST if name in names)]
+    rest = [name for name in names if name not in {*first, *_LAST, "conf_high"}]
+    rest.sort(key=lambda name: name.endswith(("_predicted", "_limit")))
+    ordered = [*first, *rest, *(name for name in _LAST if name in names and name not in first)]
+    if "conf_high" in names:  # both ends of an interval stay together
+        ordered.insert(ordered.index("conf_low") + 1 if "conf_low" in names else len(ordered), "conf_high")
+    return frame[ordered]
 
 
 def brief_table(frame: pd.DataFrame, interval: str) -> Table:
@@ -70,46 +75,30 @@ def brief_table(frame: pd.DataFrame, interval: str) -> Table:
     [['1', '0.5000', '[0.4000, 0.6000]'], ['2', '0.3000', '[0.2000, 0.5000]']]
     """
     table = table_of(frame.head(_ROWS), interval)
-    return _ends_together(table, [name for name in frame if name != "conf_high" or "conf_low" not in frame])
-
-
-def _in_order(names: Sequence[str], about: Sequence[str]) -> list[str]:
-    """Names of columns by how much a reader wants them; both ends of an interval stay together."""
-    first = [*about, *(name for name in _FIRST if name in names)]
-    rest = [name for name in names if name not in {*first, *_LAST, "conf_high"}]
-    rest.sort(key=lambda name: name.endswith(("_predicted", "_limit")))
-    last = [name for name in _LAST if name in names and name not in first]
-    ordered = [*first, *rest, *last]
-    if "conf_high" in names:
-        ordered.insert(ordered.index("conf_low") + 1 if "conf_low" in names else len(ordered), "conf_high")
-    return ordered
-
-
-def _ends_together(table: Table, names: Sequence[str]) -> Table:
-    """Two columns such as `rmse_low` and `rmse_high` as one; of all columns the first six."""
+    names = [name for name in frame if name != "conf_high" or "conf_low" not in frame]
     columns = dict(zip(names, zip(*table.rows, strict=True), strict=True))
     numeric = dict(zip(names, table.numeric, strict=True))
-    said = dict(zip(names, table.heads, strict=True))
+    heads_of = dict(zip(names, table.heads, strict=True))
     for low in [name for name in names if name.endswith("_low") and f"{name[:-4]}_high" in columns]:
         high = f"{low[:-4]}_high"
         if low == "conf_low" or not (low in columns and high in columns):
             continue
         ends = zip(columns[low], columns.pop(high), strict=True)
         columns[low] = tuple(f"[{a}, {b}]" if a and b else "" for a, b in ends)
-        said[low] = f"{said[low].removesuffix(', low').removesuffix('_low')}, interval"
+        heads_of[low] = f"{heads_of[low].removesuffix(', low').removesuffix('_low')}, interval"
     kept = list(columns)[:_COLUMNS]
     rows = [list(row) for row in zip(*(columns[name] for name in kept), strict=True)]
-    return Table([said[name] for name in kept], rows, [numeric[name] for name in kept])
+    return Table([heads_of[name] for name in kept], rows, [numeric[name] for name in kept])
 
 
 def _range(results: Results[Any]) -> str:
     """Where sentences would be too many: from where to where the estimates go."""
     pairs = zip(told_apart(results.labels), results, strict=True)
-    known = [(value, name) for name, result in pairs if not math.isnan(value := getattr(result, "estimate", math.nan))]
-    if len({type(result) for result in results}) > 1 or len(known) < 2:
+    numbers = [(x, name) for name, result in pairs if not math.isnan(x := getattr(result, "estimate", math.nan))]
+    if len({type(result) for result in results}) > 1 or len(numbers) < 2:
         return ""
-    ends = (f"{short(value)}{f' ({_cut(name, 80)})' * bool(name)}" for value, name in (min(known), max(known)))
-    return f"{len(known):,} estimates, from {' to '.join(ends)}."
+    ends = (f"{short(x)}{f' ({visible(name, 80)})' * bool(name)}" for x, name in (min(numbers), max(numbers)))
+    return f"{len(numbers):,} estimates, from {' to '.join(ends)}."
 
 
 def _about(results: Results[Any]) -> str:
@@ -117,9 +106,9 @@ def _about(results: Results[Any]) -> str:
     skipped = {*telling(results.labels), "prompt", "method", "temperature"}
     parts = []
     for name, value in results.labels[0].items():
-        said = f"{value:.4g}" if isinstance(value, float) else str(value)
-        if name not in skipped and name[:2] != "n_" and said and all(v.get(name) == value for v in results.labels):
-            parts.append(_cut(f"{name} {said}" if name in ("against", "versus") else said, 80))
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        if name not in skipped and name[:2] != "n_" and text and all(v.get(name) == value for v in results.labels):
+            parts.append(visible(f"{name} {text}" if name in ("against", "versus") else text, 80))
     made = {(getattr(result, "coefficient", ""), getattr(result, "level", "")) for result in results}
     coefficient, level = made.pop() if len(made) == 1 else ("", "")
     parts.append(" ".join(filter(None, (COEFFICIENTS.get(coefficient), LEVEL_WORDS.get(level)))))
@@ -131,48 +120,39 @@ def _about(results: Results[Any]) -> str:
 
 def _cautions(results: Results[Any]) -> Iterator[str]:
     """What has to be minded: of each kind the first, of whom it is, and how many more there are."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    by_kind: dict[str, list[tuple[str, str]]] = {}
     for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
-        found.setdefault(text.partition(": ")[0], []).append((text, names))
-    for texts in found.values():
+        by_kind.setdefault(text.partition(": ")[0], []).append((text, names))
+    for texts in by_kind.values():
         text, names = texts[0]
         more = f"; {len(texts) - 1} more of this kind" if len(texts) > 1 else ""
-        yield f"Mind{f' ({_cut(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
+        yield f"Mind{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
 
 
-def _ways_on(given: Results[Any] | Result, silent: bool, rows: int, columns: int) -> Iterator[str]:
+def _ways_on(thing: Results[Any] | Result, silent: bool, rows: int, columns: int) -> Iterator[str]:
     """How many there are, and what to type for the rest."""
-    many = isinstance(given, Results) and len(given) > 1
-    yield f"{len(given):,} results" if isinstance(given, Results) and many else "One result"
+    yield f"{len(thing):,} results" if isinstance(thing, Results) and len(thing) > 1 else "One result"
     if rows > _ROWS:
         yield f"the first {_ROWS} of {rows:,} rows"
     yield f"all {columns} columns: `.to_frame()`"
     if silent:
         yield "in sentences: `.conclusion`"
-    if isinstance(given, Results):
-        yield from [f"one: `{_cut(way_to_one(given.labels), 200)}`"] * many
-        if any(shown(type(result)).plots for result in given):
+    if isinstance(thing, Results):
+        yield from [f"one: `{visible(way_to_one(thing.labels), 200)}`"] * (len(thing) > 1)
+        if any(shown(type(result)).plots for result in thing):
             yield "picture: `.plot()`"
         yield 'page: `.report("page.html")`'
 
 
 def _table(table: Table) -> str:
-    sides = ["right" if number else "left" for number in table.numeric]
-    head, *rows = (_row(tag, line, sides) for tag, line in [("th", table.heads), *(("td", row) for row in table.rows)])
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _row(tag: str, cells: Sequence[str], sides: Sequence[str]) -> str:
-    pairs = zip(cells, sides, strict=True)
-    inner = (
-        f'<{tag} style="text-align: {side}; white-space: {_WRAPPED[side]}">{_html(_cut(text))}</{tag}>'
-        for text, side in pairs
-    )
-    return f"<tr>{''.join(inner)}</tr>"
-
-
-def _cut(text: str, most: int = _LONGEST) -> str:
-    return visible(text, most)
+    styles = ["text-align: right; white-space: nowrap" if number else "text-align: left; white-space: normal"
+              for number in table.numeric]  # fmt: skip
+    lines = []
+    for tag, cells in [("th", table.heads), *(("td", row) for row in table.rows)]:
+        pairs = zip(cells, styles, strict=True)
+        inner = (f'<{tag} style="{style}">{_html(visible(text, _LONGEST))}</{tag}>' for text, style in pairs)
+        lines.append(f"<tr>{''.join(inner)}</tr>")
+    return f"<table><thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody></table>"
 
 
 def _html(text: str) -> str:

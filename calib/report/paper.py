@@ -52,43 +52,43 @@ def paper_table(
     if not len(results):
         raise ValueError("a table needs results, but there are none.")
     facts = [_facts(label, result) for label, result in zip(results.labels, results, strict=True)]
-    down, across = _enough(facts, _known(rows, "rows", facts), _known(columns, "columns", facts))
+    down, across = _enough(facts, _existing(rows, "rows", facts), _existing(columns, "columns", facts))
     placed = {(_key(fact, down), _key(fact, across)): result for fact, result in zip(facts, results, strict=True)}
-    keys, order = list(dict.fromkeys(row for row, _ in placed)), _head_order([column for _, column in placed])
-    shown = [_column(head, [placed.get((key, head)) for key in keys], digits, interval) for head in order]
+    keys, order = list(dict.fromkeys(row for row, _ in placed)), list(dict.fromkeys(column for _, column in placed))
+    # by the order in which the words of each level came
+    levels = [list(dict.fromkeys(words)) for words in zip(*order, strict=True)]
+    order.sort(key=lambda head: [level.index(word) for level, word in zip(levels, head, strict=True)])
+    below = [_column(head, [placed.get((key, head)) for key in keys], digits, interval) for head in order]
     coefficients = all(hasattr(result, "coefficient") for result in results)
     several = "criterion" in across and len({fact["criterion"] for fact in facts}) > 1
     if averaged := several and (coefficients if average is None else average):
-        shown += _averages(shown, across.index("criterion"), digits)
-    said = _note(results, facts, [*down, *across], interval=interval, averaged=averaged)
-    words = tuple(tuple(map(_head_word, across, column.head)) for column in shown)
-    cells = tuple(zip(*(column.texts for column in shown), strict=True))
+        below += _averages(below, across.index("criterion"), digits)
+    note = _note(results, facts, [*down, *across], interval=interval, averaged=averaged)
+    words = tuple(tuple(map(_head_word, across, column.head)) for column in below)
+    cells = tuple(zip(*(column.texts for column in below), strict=True))
     names = tuple(heads().get(name, name) for name in down)
-    return PaperTable(names, words, tuple(keys), cells, said, _frame(keys, down, shown, across))
+    return PaperTable(names, words, tuple(keys), cells, note, _frame(keys, down, below, across))
 
 
 def _facts(label: Mapping[str, Any], result: Any) -> dict[str, str]:
-    """What a result is about, and how it was made."""
     of = {name: value for name, value in label.items() if name[:2] != "n_"}
     made = {name: getattr(result, name) for name in _OF_RESULTS if name not in of and hasattr(result, name)}
     if made.get("estimator") in METHODS:
         made["estimator"] = METHODS[made["estimator"]].words
-    return {name: _word(value) for name, value in (of | made).items()}
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else short(value)
-    return "" if value is None else str(value)
+    facts = {}
+    for name, value in (of | made).items():
+        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        facts[name] = "" if missing else short(value) if isinstance(value, float) else str(value)
+    return facts
 
 
 def _key(fact: Facts, names: Sequence[str]) -> Key:
     return tuple(fact.get(name, "") for name in names)
 
 
-def _known(given: str | Sequence[str], argument: str, facts: Sequence[Facts]) -> list[str]:
+def _existing(names: str | Sequence[str], argument: str, facts: Sequence[Facts]) -> list[str]:
     """Names that results have; those that are asked for by default may be absent."""
-    names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
+    names = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     there = list(dict.fromkeys(name for fact in facts for name in fact))
     if wrong := [name for name in names if name not in there and name not in _USUAL]:
         raise ArgumentError(argument, f"must name labels of the results ({', '.join(there)})", f"got {wrong[0]!r}")
@@ -97,7 +97,12 @@ def _known(given: str | Sequence[str], argument: str, facts: Sequence[Facts]) ->
 
 def _enough(facts: Sequence[Facts], down: list[str], across: list[str]) -> tuple[list[str], list[str]]:
     """What names rows and columns: without what says nothing, and with what it takes to have one result in a cell."""
-    across = _telling_ones(facts, [name for name in across if name not in down])
+
+    def telling(names: list[str]) -> list[str]:
+        """Those that differ; the first where none does."""
+        return [name for name in names if len({fact.get(name, "") for fact in facts}) > 1] or names[:1]
+
+    across = telling([name for name in across if name not in down])
     names = [name for name in dict.fromkeys(name for fact in facts for name in fact) if name not in (*down, *across)]
     count = len({_key(fact, [*down, *across]) for fact in facts})
     for name in names:
@@ -106,24 +111,9 @@ def _enough(facts: Sequence[Facts], down: list[str], across: list[str]) -> tuple
             count = more
             (across if name in _IN_HEADS else down).append(name)
     if count < len(facts):
-        raise ArgumentError(
-            "rows", "and {0} must tell results apart", "two have the same labels", mentions=("columns",)
-        )
-    # results of arrays have no labels
-    return _telling_ones(facts, down) or [""], _telling_ones(facts, across) or ["estimate"]
-
-
-def _telling_ones(facts: Sequence[Facts], names: list[str]) -> list[str]:
-    """Those that differ; the first where none does."""
-    return [name for name in names if len({fact.get(name, "") for fact in facts}) > 1] or names[:1]
-
-
-def _head_order(columns: Sequence[Key]) -> list[Key]:
-    """Each once, by the order in which the words of each level came."""
-    levels = [list(dict.fromkeys(words)) for words in zip(*columns, strict=True)]
-    return sorted(
-        dict.fromkeys(columns), key=lambda head: [level.index(w) for level, w in zip(levels, head, strict=True)]
-    )
+        rule = "and {0} must tell results apart"
+        raise ArgumentError("rows", rule, "two have the same labels", mentions=("columns",))
+    return telling(down) or [""], telling(across) or ["estimate"]  # results of arrays have no labels
 
 
 def _head_word(name: str, value: str) -> str:
@@ -135,18 +125,14 @@ def _head_word(name: str, value: str) -> str:
 def _column(head: Key, results: Sequence[Any], digits: int, interval: bool) -> _Column:
     numbers = [math.nan if result is None else float(result.estimate) for result in results]
     texts = [_number(number, digits) for number in numbers]
-    if interval:
-        ends = [None if result is None else result.interval for result in results]
-        texts = [f"{text}{_bracket(end, digits)}" for text, end in zip(texts, ends, strict=True)]
+    for place, result in enumerate(results if interval else ()):
+        if result is not None and not math.isnan(result.interval[0]):
+            texts[place] += f" [{result.interval[0]:.{digits}f}, {result.interval[1]:.{digits}f}]"
     return _Column(head, numbers, texts)
 
 
 def _number(number: float, digits: int) -> str:
     return _NONE if math.isnan(number) else f"{number:.{digits}f}"
-
-
-def _bracket(ends: Any, digits: int) -> str:
-    return "" if ends is None or math.isnan(ends[0]) else f" [{ends[0]:.{digits}f}, {ends[1]:.{digits}f}]"
 
 
 def _averages(columns: Sequence[_Column], level: int, digits: int) -> Iterator[_Column]:
@@ -165,7 +151,8 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
     parts = [f"{_SYMBOLS[k]}: {COEFFICIENTS[k]}" for k in kinds if k in _SYMBOLS and "coefficient" in used]
     for name in (name for name in facts[0] if name not in used and name not in ("prompt", "temperature")):
         values = {fact.get(name, "") for fact in facts}
-        parts += [_fact_words(name, value) for value in values if value and len(values) == 1]
+        words = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
+        parts += [words.get(v) or f"{heads().get(name, name)} {v}" for v in values if v and len(values) == 1]
     for name in _COUNTS:
         counts = [count for result in results if (count := getattr(result, name, 0))]
         parts += [f"{heads().get(name, name)} {span_of(counts)}"] if counts else []
@@ -174,13 +161,7 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
     return "; ".join([*parts, *["average: mean over criteria"] * averaged])
 
 
-def _fact_words(name: str, value: str) -> str:
-    told = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
-    return told.get(value) or f"{heads().get(name, name)} {value}"
-
-
 def _frame(keys: Sequence[Key], down: Sequence[str], columns: Sequence[_Column], across: Sequence[str]) -> pd.DataFrame:
-    """The numbers, unrounded."""
     tops = [column.head for column in columns]
     index, head = (
         pd.MultiIndex.from_tuples(of, names=names)

@@ -1,13 +1,14 @@
-"""The sections of a report as Markdown; what it says is escaped."""
+"""A report: its front, its sections as Markdown or as a page; what it says is escaped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from importlib import resources
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -16,33 +17,144 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.text import source_hash
-from calib.core.topic import shown
+from calib.core.topic import shown, words_of
 from calib.gate.verdict import Verdict
 from calib.report.columns import Table
-from calib.report.front import Answer, Front, fronted
 from calib.report.parts import expanded
-from calib.report.sections import Section, Thing, item_by_item, paragraphs_of, said_of_items, section_of
-from calib.table.results import Results
+from calib.report.sections import (
+    Picture,
+    Section,
+    Thing,
+    caution_names,
+    item_by_item,
+    paragraphs_of,
+    said_of_items,
+    section_of,
+)
+from calib.table.results import Results, conclusions
 from calib.table.text import Report, markdown_text, visible
 
-_LONG = 200  # characters of a cell
+_THINGS = (Results, Result, pd.DataFrame, str)
+_LONG = 200  # characters of a cell of Markdown
+_MOST = 5  # sentences of one section in front, of more the gist
+_MOST_ROWS = 36  # of the picture in front
+_MANY = 6  # sections, from which on there are contents
+SHAPES = {"above": "▲", "below": "▼", "open": "○"}
+
+
+class Answer(NamedTuple):
+    """A conclusion, what it is about, and, only where an interval answers a question, where that lies."""
+
+    text: str
+    about: str = ""
+    anchor: str = ""
+    light: str = ""  # "above", "below" or "open"
+    says: str = ""
+    mind: str = ""
+
+    @property
+    def shape(self) -> str:
+        """So that nobody has to see colours."""
+        return SHAPES.get(self.light, "")
+
+
+class Front(NamedTuple):
+    """What a reader needs first: a sentence for each question, where its interval lies, the main picture."""
+
+    answers: Sequence[Answer] = ()
+    picture: Picture | None = None
+    contents: bool = False
+    left_out: str = ""
+
+
+def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
+    """The front, and the sections without what went there and without those that say nothing."""
+    kept, left_out = [], []
+    for section in sections:
+        if section.results is None or section.table is not None:
+            kept.append(section)
+            continue
+        reasons = dict.fromkeys(getattr(result, "reason", "") for result in section.results)
+        nothing = "nothing could be computed" if len(section.results) else "there are no results"
+        left_out.append(f"Left out: {section.heading} ({'; '.join(filter(None, reasons)) or nothing}).")
+    # the picture in front is of means: those of the most things that one picture can tell apart
+    drawn = [section for section in kept if section.pictures]
+    means = [section for section in drawn if section.results is not None and _of_means(section.results)]
+    few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
+    main = max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
+    foldable = sum(section.folds for section in kept)
+    answers: list[Answer] = []
+    for place, section in enumerate(kept):
+        answered, sentences = _answers(section)
+        answers += answered
+        kept[place] = section._replace(
+            paragraphs=sentences or section.paragraphs,
+            pictures=section.pictures[1:] if section is main else section.pictures,
+            open=foldable <= 2 or section is main,
+        )
+    picture = main.pictures[0] if main is not None else None
+    return Front(answers, picture, foldable >= _MANY, " ".join(left_out)), kept
+
+
+def _of_means(results: Results[Any]) -> bool:
+    return all(shown(type(result)).joined for result in results)
+
+
+def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
+    """A sentence for each main result, the first few of many; and those that stay where only the gist is in front."""
+    if section.results is None:
+        return [], ()
+    results = section.results
+    one_kind = len({type(result) for result in results}) == 1
+    # the same may have been estimated in several ways
+    main = words_of(type(results[0]), "main") if one_kind else None
+    results = main(results) if main else results
+    lines = conclusions(results)
+
+    @cache
+    def alone(place: int) -> list[str]:
+        return conclusions(results[place : place + 1])
+
+    answers = []
+    for line in lines[:_MOST]:
+        # the result that says a sentence, alone or behind names; none where it is about several
+        owners = (k for k, result in enumerate(results) if line.endswith(result.conclusion) or line in alone(k))
+        if (place := next(owners, None)) is None:
+            answers.append(Answer(line, "", section.anchor))
+            continue
+        result, label = results[place], results.labels[place] | {"n_beside": len(results)}
+        light = words_of(type(result), "light")
+        where, says = (light(label, result) if light else None) or ("", "")
+        answers.append(Answer(line, "", section.anchor, where, says, caution_names(result, section.cautions)))
+    answers[0] = answers[0]._replace(about=section.heading)
+    # all that decide something stand in front, else the gist of many is enough
+    if len(lines) <= (_MOST if any(answer.light for answer in answers) else 2):
+        return answers, ()
+    say = words_of(type(results[0]), "fact") if one_kind else None
+    if say and (fact := say(results)):
+        named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
+        mind = f"in some rows: {named}" if named else ""
+        gist = Answer(f"{fact[:1].upper()}{fact[1:]}.", section.heading, section.anchor, mind=mind)
+        return [gist], () if section.paragraphs else lines[:_MOST_ROWS]
+    return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")], ()
+
+
+# --- the sections as Markdown -----------------------------------------------------------------------------------------
 
 
 def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The text: the same parts in the same order as on the page."""
     parts = [f"# {markdown_text(title)}", *map(_paragraph, notes)]
-    if front.answers:
-        parts.append("\n".join(map(_bullet, front.answers)))
+    bullets = []
+    for answer in front.answers:
+        light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.light else ""
+        mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
+        bullets.append(f"- {light}{markdown_text(answer.text)}{mind}")
+    parts += ["\n".join(bullets)] * bool(bullets)
     parts += [part for section in sections for part in _parts(section)]
     if front.left_out:
         parts.append(_paragraph(front.left_out))
     return "\n\n".join(parts) + "\n"
-
-
-def _bullet(answer: Answer) -> str:
-    light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.light else ""
-    mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
-    return f"- {light}{markdown_text(answer.text)}{mind}"
 
 
 def _parts(section: Section) -> Iterator[str]:
@@ -67,13 +179,12 @@ def _parts(section: Section) -> Iterator[str]:
 
 def _table(table: Table) -> str:
     rule = ["---:" if number else "---" for number in table.numeric]
-    head, *rows = ([markdown_text(_short(cell)) for cell in row] for row in (table.heads, *table.rows))
+    # in plain text nothing is folded
+    head, *rows = (
+        [markdown_text(cell if len(cell) <= _LONG else f"{cell[:_LONG]}…") for cell in row]
+        for row in (table.heads, *table.rows)
+    )
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
-
-
-def _short(cell: str) -> str:
-    """In plain text nothing is folded."""
-    return cell if len(cell) <= _LONG else f"{cell[:_LONG]}…"
 
 
 def _paragraph(text: str) -> str:
@@ -82,9 +193,6 @@ def _paragraph(text: str) -> str:
 
 
 # --- results -> one Markdown or HTML file -----------------------------------------------------------------------------
-
-
-_THINGS = (Results, Result, pd.DataFrame, str)
 
 
 def report(
@@ -114,13 +222,6 @@ def report(
     Report
         Its `text` and its `path`. A notebook shows the page; `print` says where it is, or the text if nowhere.
 
-    Raises
-    ------
-    ValueError
-        If `path` has another ending or there is nothing to report.
-    TypeError
-        If something is of another kind.
-
     Examples
     --------
     >>> from calib.stats import mean_interval
@@ -146,24 +247,12 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    pairs = list(_listed(expanded(results)))
-    if not pairs:
-        raise ArgumentError("results", "must hold something to report", "is empty")
-    of_page = ending == ".html"
-    of_items = [said_of_items(thing) for _, thing in pairs]
-    # a table that is all about items stands in their section alone
-    rest = [pair for pair, said in zip(pairs, of_items, strict=True) if said is None or isinstance(pair[1], Results)]
-    sections = [
-        section_of(*pair, anchor=f"s{i}", pictures=of_page)
-        for i, pair in enumerate(progress(rest, "sections"), start=1)
-    ]
-    if said := [frame for frame in of_items if frame is not None]:
-        sections.append(item_by_item(said, f"s{len(rest) + 1}"))
+    sections = _sections(results, pictures=ending == ".html")
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
-    told = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
+    above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
     front, sections = fronted(sections[len(opening) :])
-    text = (_html if of_page else markdown)(title, told, front, sections)
+    text = (_html if ending == ".html" else markdown)(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -171,9 +260,33 @@ def report(
     return Report(text, Path(path))
 
 
+def _sections(results: Any, *, pictures: bool) -> list[Section]:
+    """A section for each thing, and one of what they say of each item."""
+    pairs = list(_listed(expanded(results)))
+    if not pairs:
+        raise ArgumentError("results", "must hold something to report", "is empty")
+    of_items = [said_of_items(thing) for _, thing in pairs]
+    # a table that is all about items stands in their section alone
+    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
+    numbered = enumerate(progress(rest, "sections"), start=1)
+    sections = [section_of(*pair, anchor=f"s{place}", pictures=pictures) for place, pair in numbered]
+    if frames := [frame for frame in of_items if frame is not None]:
+        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
+    return sections
+
+
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
+    """Headings and things; means of one thing by several methods, one after the other, are one section."""
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
-    for one in _joined(results) if several else [results]:
+    joined: list[Any] = []
+    means = False
+    for one in results if several else [results]:
+        again, means = means, isinstance(one, Results) and len(one) > 0 and _of_means(one)
+        if again and means and one.labels == joined[-1].labels[: len(one)]:
+            joined[-1] += one
+        else:
+            joined.append(one)
+    for one in joined:
         heading, thing = one if isinstance(one, tuple) and len(one) == 2 else ("", one)
         if isinstance(thing, Verdict):
             heading, thing = heading or f"Gate of {thing.system}: {thing.outcome}", thing.checks
@@ -183,35 +296,14 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
         yield heading, thing
 
 
-def _joined(results: Any) -> list[Any]:
-    """Means of one thing by several methods, given one after the other without a heading, are one section."""
-    kept: list[Any] = []
-    means = False
-    for one in results:
-        again, means = means, isinstance(one, Results) and len(one) > 0 and all(shown(type(r)).joined for r in one)
-        if again and means and one.labels == kept[-1].labels[: len(one)]:
-            kept[-1] += one
-        else:
-            kept.append(one)
-    return kept
-
-
 def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The page; what it shows is escaped by its template, and the one script that runs is named by its hash."""
     from jinja2 import Environment, StrictUndefined
 
-    template, style, script = (_file(name) for name in ("report.html.j2", "page.css", "page.js"))
+    names, folder = ("report.html.j2", "page.css", "page.js"), resources.files("calib.report")
+    template, style, script = (folder.joinpath(name).read_text(encoding="utf-8") for name in names)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    said: dict[str, Any] = {"title": title, "notes": notes, "front": front, "sections": sections}
-    made: dict[str, Any] = {
-        "style": style,
-        "script": script,
-        "script_hash": source_hash(script),
-        "version": __version__,
-    }
-    return environment.from_string(template).render(said | made).lstrip()
-
-
-def _file(name: str) -> str:
-    return resources.files("calib.report").joinpath(name).read_text(encoding="utf-8")
+    made = {"style": style, "script": script, "script_hash": source_hash(script), "version": __version__}
+    page = environment.from_string(template).render(title=title, notes=notes, front=front, sections=sections, **made)
+    return page.lstrip()

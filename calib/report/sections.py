@@ -1,4 +1,4 @@
-"""What the things of a report say of each item, side by side: items for people first."""
+"""The sections of a report: what results say in words, tables and pictures; what things say of each item."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ _ROWS = 600  # of a page that can be sent
 _FIRST = (*KEYS, "for", "judge's score", "set", "mean", "conf_low", "conf_high", "sd", "confidence")
 _FOLDS = "A document with labels is read by a map made without its fold, so a judge's score may have several means."
 _LAST = "sort"  # the column that says which rows come first; it is not shown
+_MANY = 5  # rows that a reader may want to sort
+_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
+_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
+# what a dark page turns round; colours that mean something stay
+_OF_THE_PAGE = {
+    "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
+    "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
+}  # fmt: skip
+Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 
 def said_of_items(thing: Any) -> pd.DataFrame | None:
@@ -43,7 +52,10 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
-    says = [_order_of(frame), *[_FOLDS] * ("mean" in frame)]
+    says = ["The items of which least is known come first."]
+    if "for" in frame:
+        says = ["Items for people come first, the least sure first; then those that the judge may decide alone."]
+    says += [_FOLDS] * ("mean" in frame)
     if len(frame) > _ROWS:
         says.append(f"The first {_ROWS} of {len(frame):,} rows; the tables themselves have all.")
     if rest:
@@ -52,32 +64,19 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     return Section("Item by item", says, table=table, anchor=anchor, folds=True)
 
 
-def _order_of(frame: pd.DataFrame) -> str:
-    if "for" in frame:
-        return "Items for people come first, the least sure first; then those that the judge may decide alone."
-    return "The items of which least is known come first."
-
-
 def _beside(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Two frames joined by item, criterion and judge; what both say stands once, as the first says it."""
     keys = list(KEYS)
     both = one.merge(other, on=keys, how="outer", suffixes=("", " again"))
-    for name in [name for name in both if str(name).endswith(" again")]:
-        first = str(name).removesuffix(" again")
+    again = [str(name) for name in both if str(name).endswith(" again")]
+    for name in again:
+        first = name.removesuffix(" again")
         # whom an item is for decides the order, whoever else had one
         both[first] = both[first].fillna(both[name]) if "for" not in other else both[name].fillna(both[first])
-    return both.drop(columns=[name for name in both if str(name).endswith(" again")])
+    return both.drop(columns=again)
 
 
 # --- A drawing -> two pictures of text and lines ----------------------------------------------------------------------
-
-
-_WIDE, _NARROW = 7.0, 3.55  # inches; the second is what a phone of 400 px has room for
-# what a dark page turns round; colours that mean something stay
-_OF_THE_PAGE = {
-    "#000000": "currentColor", "#ffffff": "var(--paper)", "#f4f4f4": "var(--band)", "#dddddd": "var(--rule)",
-    "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
-}  # fmt: skip
 
 
 class Picture(NamedTuple):
@@ -96,6 +95,7 @@ def picture(draw: Callable[..., Axes], name: str) -> Picture:
 
 
 def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, str]:
+    from markupsafe import escape
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -115,39 +115,27 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
         drawn.savefig(
             image, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
         )
-    return title, words, _part_of_a_page(image.getvalue().decode(), f"Picture: {words}")
-
-
-def _part_of_a_page(svg: str, words: str) -> str:
-    """The picture without what a page does not need, in the colours of the page, with its size in its own units."""
-    from markupsafe import escape
-
-    from calib.table.text import visible
-
+    # without what a page does not need, in the colours of the page, with its size in its own units
+    svg = image.getvalue().decode()
     inner = svg[svg.index("<svg") :]
     for idle in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"\n *"):
         inner = re.sub(idle, "", inner, flags=re.DOTALL)
     # only within tags: what a text says stays as it is
-    inner = re.sub(r"<[^>]+>", lambda tag: _tidy(tag[0]), inner)
-    return inner.replace("<svg", f'<svg role="img" aria-label="{escape(visible(words))}"', 1)
+    inner = re.sub(r"<[^>]+>", _tidy, inner)
+    label = f'<svg role="img" aria-label="{escape(visible(f"Picture: {words}"))}"'
+    return title, words, inner.replace("<svg", label, 1)
 
 
-def _tidy(tag: str) -> str:
+def _tidy(tag: re.Match[str]) -> str:
     """A tag in the colours and letters of the page, with coordinates as fine as an eye sees."""
-    short = re.sub(r"^<g id=\"[^\"]*\"", "<g", tag)
-    short = re.sub(r" ?font-family: [^;\"]*;?", "", short)
-    short = re.sub(r" transform=\"rotate\(-0 [^\"]*\"", "", short)
-    short = re.sub(r"(\.\d\d)\d+", r"\1", short)
-    return re.sub(r"#[0-9a-f]{6}\b(?=[;\"])", lambda found: _OF_THE_PAGE.get(found[0], found[0]), short)
+    text = re.sub(r"^<g id=\"[^\"]*\"", "<g", tag[0])
+    for pattern, new in ((r" ?font-family: [^;\"]*;?", ""), (r" transform=\"rotate\(-0 [^\"]*\"", "")):
+        text = re.sub(pattern, new, text)
+    text = re.sub(r"(\.\d\d)\d+", r"\1", text)
+    return re.sub(r"#[0-9a-f]{6}\b(?=[;\"])", lambda colour: _OF_THE_PAGE.get(colour[0], colour[0]), text)
 
 
 # --- results -> the sections of a report ------------------------------------------------------------------------------
-
-
-Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
-
-
-_MANY = 5  # rows that a reader may want to sort
 
 
 class Caution(NamedTuple):
@@ -184,9 +172,6 @@ class Section(NamedTuple):
     results: Results[Any] | None = None
 
 
-_MOST_ROWS = 150  # of a picture; more would be minutes of drawing that nobody reads
-
-
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
     """What a report says of one thing."""
     if isinstance(thing, str):
@@ -196,22 +181,29 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         table = table_of(thing.reset_index() if says else thing)
         return Section(heading, table=table, anchor=anchor, folds=bool(heading))
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
-    heading = heading or _kind_in_words(results)
-    if not _says_something(results):
+    if not heading:
+        kinds = dict.fromkeys(shown(type(r)).name or type(r).__name__ for r in results)
+        words = (re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize() for kind in kinds)
+        heading = ", ".join(words) or "Results"
+    # whether there is an estimate at all, or a range in place of one, where the results are estimates
+    estimates = [getattr(result, "estimate", 0.0) for result in results]
+    ranges = [ends.low for result in results if isinstance(ends := getattr(result, "bracket", ""), Interval)]
+    if all(isinstance(value, float) and np.isnan(value) for value in (*estimates, *ranges)):
         return Section(heading, anchor=anchor, results=results)
-    return _of_results(heading, results, anchor, pictures=pictures)
-
-
-def _of_results(heading: str, results: Results[Any], anchor: str, *, pictures: bool) -> Section:
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
     drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
     assumed = " ".join(said_of(results, "assumptions"))
     frame, rest = digest(results)
     cautions, signatures = _cautions(results), _signatures(results)
+    # the results' own words where a table would not say it all
+    sentences = conclusions(results) if all(shown(type(result)).speaks for result in results) else []
+    if len(results) == 1:
+        one = results[0]
+        sentences = [f"{str(one).removesuffix('.')}." + f" {one.conclusion}" * shown(type(one)).adds]
     return Section(
         heading,
-        _sentences(results),
+        sentences,
         [*said_of(results, "notes"), *undrawn],
         [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
         table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
@@ -239,8 +231,8 @@ def together(results: Results[Any]) -> Results[Any]:
 
 def said_of(results: Results[Any], what: str) -> list[str]:
     """The notes or assumptions that the topic of each type of result has."""
-    said = {kind: words_of(kind, what) for kind in map(type, results)}
-    return [text for kind, say in said.items() if say for text in say([r for r in results if type(r) is kind])]
+    by_kind = {kind: words_of(kind, what) for kind in map(type, results)}
+    return [text for kind, say in by_kind.items() if say for text in say([r for r in results if type(r) is kind])]
 
 
 def _blocks(results: Results[Any]) -> list[Block]:
@@ -251,33 +243,22 @@ def _blocks(results: Results[Any]) -> list[Block]:
     return [block for kind, tell in say.items() if tell for block in tell(of[kind])]
 
 
-def _says_something(results: Results[Any]) -> bool:
-    """Whether there is an estimate at all, or a range in place of one, where the results are estimates."""
-    estimates = [getattr(result, "estimate", 0.0) for result in results]
-    ranges = [ends.low for result in results if isinstance(ends := getattr(result, "bracket", ""), Interval)]
-    return any(not (isinstance(value, float) and np.isnan(value)) for value in (*estimates, *ranges))
-
-
-def _kind_in_words(results: Results[Any]) -> str:
-    kinds = dict.fromkeys(shown(type(r)).name or type(r).__name__ for r in results)
-    return ", ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize() for kind in kinds) or "Results"
-
-
 def _cautions(results: Results[Any]) -> list[Caution]:
     """Each warning once, by the name that it has before its colon; what has none is numbered."""
-    found = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
+    texts = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
     cautions = []
-    for place, (text, names) in enumerate(found, start=1):
+    for place, (text, names) in enumerate(texts, start=1):
         name, colon, more = text.partition(": ")
         named = bool(colon) and re.fullmatch(r"[a-z0-9_ -]{3,30}", name) is not None
-        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, more if named else text))
-    return [caution._replace(text=f"{caution.text.rstrip('.')}.") for caution in cautions]
+        sentence = f"{(more if named else text).rstrip('.')}."
+        cautions.append(Caution(name.replace("_", " ") if named else f"note {place}", names, sentence))
+    return cautions
 
 
 def caution_names(result: Any, cautions: Sequence[Caution]) -> str:
     """The names of the cautions that are about one result."""
-    said = [f"{text.rstrip('.')}." for text in getattr(result, "warnings", ())]
-    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text.endswith(c.text) for text in said)))
+    texts = [f"{text.rstrip('.')}." for text in getattr(result, "warnings", ())]
+    return ", ".join(dict.fromkeys(c.name for c in cautions if any(text.endswith(c.text) for text in texts)))
 
 
 def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Caution], *, numbered: bool) -> pd.DataFrame:
@@ -296,14 +277,6 @@ def interval_head(results: Results[Any]) -> str:
     parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"
-
-
-def _sentences(results: Results[Any]) -> list[str]:
-    """The results' own words where a table would not say it all."""
-    if len(results) == 1:
-        one = results[0]
-        return [f"{str(one).removesuffix('.')}." + f" {one.conclusion}" * shown(type(one)).adds]
-    return conclusions(results) if all(shown(type(result)).speaks for result in results) else []
 
 
 def _signatures(results: Results[Any]) -> list[tuple[str, str]]:

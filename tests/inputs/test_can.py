@@ -7,11 +7,10 @@ import pytest
 import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.score_sets import least_labels
-from calib.inputs.availability import possibilities
+from calib.inputs.availability import beside, possibilities
 from calib.inputs.calls import commands_of, lines_of
 from calib.inputs.look import copied_labels, suspicions
 from calib.inputs.names import Intake
-from calib.inputs.question import beside
 
 
 def scored(rater, score, criterion="quality", **more):
@@ -23,7 +22,7 @@ def scored(rater, score, criterion="quality", **more):
 
 
 def taken(scores=None, gold=None, people=None, **more):
-    fields = {"sources": (), "columns": (), "shape": "long", "scale": "", "guessed_scale": False, "items": None,
+    fields = {"sources": (), "columns": (), "scale": "", "guessed_scale": False, "items": None,
               "pairwise": False, "words": (), "notes": (), "said": {}}  # fmt: skip
     return Intake(scores=scores, gold=gold, people=gold if people is None else people, **fields | more)
 

@@ -12,7 +12,7 @@ import pytest
 
 import calib
 from calib import cli
-from calib.console import option_help as told
+from calib.console import command as told
 
 COMMANDS = cli.commands()
 VERBS = {verb for command in COMMANDS.values() for verb in vars(command).get("asked", {}).get("verbs", ())}
