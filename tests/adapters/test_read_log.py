@@ -91,6 +91,7 @@ def test_a_log_without_a_judge_asks_for_one(tmp_path):
         calib.read_log(log(tmp_path, [result()]))
 
 
+@pytest.mark.slow
 def test_scales_are_said_and_never_guessed(tmp_path):
     path = log(tmp_path, [result(score=s, item=str(s)) for s in (0.25, 0.5)])
     assert set(read(path)[1]["scale"]) == {"0..1"}, "the tool's documented range"
@@ -307,6 +308,7 @@ def test_inspect_lists_and_unfinished_runs(tmp_path):
         calib.read_log(path)
 
 
+@pytest.mark.slow
 def test_openai_evals(tmp_path):
     lines = [{"spec": {"run_id": "R", "base_eval": "facts", "completion_fns": ["gpt-x"]}}]
     lines += [
@@ -352,6 +354,7 @@ def test_the_command_writes_both_tables(tmp_path, capsys):
     assert len(calib.table.read(out, "ratings")) == len(calib.table.read(items, "items")) == 3
 
 
+@pytest.mark.slow
 def test_no_tool_is_imported(tmp_path):
     path = log(tmp_path, [result()])
     code = f"import sys, calib; calib.read_log({str(path)!r}, rater='g'); print(*sys.modules)"

@@ -84,6 +84,7 @@ def test_counts_statuses_and_means(name):
 # --- one tool at a time -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_deepeval_names_the_failed_and_keeps_repeats():
     _, scores = calib.read_log(paths("deepeval-4.3.1/test_run_{}.json"))
     broken = scores[scores["status"] != "ok"].set_index("item")[["criterion", "status"]]
@@ -125,6 +126,7 @@ def test_opik_order_and_given_ids():
     assert set(items["item"]) == {f"q{k:02}-{name}" for k in range(1, 25) for name in BOTH}
 
 
+@pytest.mark.slow
 def test_mlflow_metrics_agree():
     for name in BOTH:
         items, ratings = calib.read_log(LOGS / f"mlflow-3.17.2/{name}_traces.json")
@@ -141,6 +143,7 @@ def test_langsmith_rows_have_no_criterion_of_a_failed_function():
     assert len(items) == 48
 
 
+@pytest.mark.slow
 def test_braintrust_summary_agrees():
     for name in BOTH:
         _, ratings = calib.read_log(LOGS / f"braintrust-0.47.0/{name}_results.json", rater="gpt-4o")
@@ -151,6 +154,7 @@ def test_braintrust_summary_agrees():
             assert rows[criterion] == pytest.approx(value["score"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_lm_eval():
     items, ratings = calib.read_log(LOGS / "lm_eval-0.4.13/qa_gen")
     assert (len(items), len(ratings)) == (24, 48)
@@ -195,6 +199,7 @@ def needs_zstd():
         pytest.importorskip("zstandard", reason=".eval files are packed with zstd")
 
 
+@pytest.mark.slow
 def test_inspect_scores_as_logged():
     needs_zstd()
     items, ratings = calib.read_log(paths("inspect_ai-0.3.285/grade_{}.eval"))
@@ -207,6 +212,7 @@ def test_inspect_scores_as_logged():
     assert set(ratings["draw"]) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_inspect_panel_as_raters():
     needs_zstd()
     items, ratings = calib.read_log(paths("inspect_ai-0.3.285/grade_{}.eval"))
@@ -220,6 +226,7 @@ def test_inspect_panel_as_raters():
     assert by_item.tolist() == pytest.approx([0.625, 0.362319], abs=1e-6), "the tool's own verdict of the panel"
 
 
+@pytest.mark.slow
 def test_inspect_json_is_the_same_log_and_both_are_refused():
     needs_zstd()
     one, other = (calib.read_log(LOGS / f"inspect_ai-0.3.285/grade_beta.{kind}")[1] for kind in ("eval", "json"))
@@ -243,6 +250,7 @@ def test_inspect_dicts_a_crash_and_reducers():
     assert set(zip(crashed["item"], crashed["draw"], strict=True)) == {("q03-alpha", 1)}
 
 
+@pytest.mark.slow
 def test_inspect_token_probabilities():
     with pytest.warns(UserWarning, match="probabilities_unread: 30 replies have token probabilities"):
         calib.read_log(LOGS / "inspect_ai-0.3.285/rubric_alpha.json")
@@ -377,6 +385,7 @@ def test_gates_from_logs(tool, criterion, system, baseline, estimate, before, ou
     assert low <= truth[system] - (0 if baseline is None else truth[baseline]) <= high
 
 
+@pytest.mark.slow
 def test_the_line_that_fails_and_the_copy_that_passes():
     _, scores = calib.read_log(paths("deepeval-4.3.1/test_run_{}.json"))
     gold = people()
@@ -399,6 +408,7 @@ def test_a_log_goes_all_the_way(tmp_path):
     assert "shown to lie above" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_no_warning_where_nothing_is_odd():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -60,6 +60,7 @@ def test_wax_codes_are_places_in_the_code_book():
     assert "None-of-the-above" not in set(by_people["label"])
 
 
+@pytest.mark.slow
 @needs_data
 def test_cje_arena_base():
     items, ratings = data_sets.load_cje_arena()
@@ -91,6 +92,7 @@ def test_cje_arena_probes(policy, mean, t):
     assert np.round(residual.mean() / residual.sem(), 2) == t
 
 
+@pytest.mark.slow
 @needs_data
 def test_cje_arena_probes_are_answers_of_their_policy():
     answers = data_sets.load_cje_arena()[0].set_index("item")["output"]

@@ -158,6 +158,7 @@ def test_the_registry_names_each_file_by_commit_and_hash():
             assert re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", file[downloaded])
 
 
+@pytest.mark.slow
 @needs_data
 def test_every_file_of_the_folder_has_the_bytes_and_the_hash_of_the_registry():
     for name, entry in files.registered_sets().items():
@@ -306,6 +307,7 @@ def raters(ratings: pd.DataFrame) -> dict[str, int]:
     return {str(rater): int(count) for rater, count in ratings["rater"].value_counts().items()}
 
 
+@pytest.mark.slow
 @needs_data
 def test_summeval():
     items, ratings = datasets.load_summeval()
@@ -492,6 +494,7 @@ def test_composo_accuracy_as_published(judge, prompt, n, accuracy):
     assert 100 * (mean[:, 0] > mean[:, 1:].max(axis=1)).mean() == pytest.approx(accuracy, abs=0.055)
 
 
+@pytest.mark.slow
 @needs_data
 def test_composo_numbers_are_unique_only_with_their_subset():
     items, _ = datasets.load_composo(prompts=["base"])

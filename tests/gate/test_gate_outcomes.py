@@ -1,5 +1,7 @@
 """Outcomes of intervals beside lines: the rules, one by one."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -42,7 +44,9 @@ def test_all_must_pass_and_one_failing_fails():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_adjusted_as_statsmodels_has_it(p):
     found = gate_outcomes([0.0] * len(p), [1.0] * len(p), p, line=3).p_adjusted
-    np.testing.assert_allclose(found, multipletests(p, method="holm")[1], atol=1e-12)
+    with patch("gc.collect"):  # which the oracle calls every time, however much there is to look through
+        wanted = multipletests(p, method="holm")[1]
+    np.testing.assert_allclose(found, wanted, atol=1e-12)
 
 
 def test_a_check_without_a_test_is_not_counted():

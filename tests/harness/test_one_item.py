@@ -38,6 +38,7 @@ def test_other_things_than_prompt_and_judge_are_refused(made):
         made(PROMPT, "offline")
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_tables(items, expected):
     read = reader(PROMPT, OFFLINE, None, None)
     for row in items.to_dict("records"):
@@ -102,6 +103,7 @@ def test_a_harness_that_is_not_there_is_asked_for(made, package, monkeypatch):
         made(PROMPT, OFFLINE)
 
 
+@pytest.mark.slow
 def test_no_harness_is_loaded_before_it_is_called():
     code = "import calib.adapters.harness, sys"
     code += "; print({'inspect_ai', 'deepeval', 'opik', 'anyio'} & set(sys.modules))"

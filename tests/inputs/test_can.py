@@ -65,6 +65,7 @@ def test_labels_for_all_items_leave_nothing_to_buy():
     assert not found[NEEDED].possible
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_labels_that_do_not_vary_say_nothing_of_the_judge_and_of_the_mean_only_on_a_known_scale():
     constant = labels(40).assign(score=4.0)
@@ -82,6 +83,7 @@ def design(n, systems, per_group=True):
     return {"system": names} | ({"group": [f"g{k // systems}" for k in range(n)]} if per_group else {})
 
 
+@pytest.mark.slow
 def test_systems_with_ten_labels_each_have_means_and_differences():
     found = asked(taken(judge(**design(80, 2)), labels(20, **design(80, 2))))
     assert found[SYSTEMS].possible
@@ -114,6 +116,7 @@ def test_a_system_that_answered_a_group_twice_cannot_be_compared():
     assert found[SYSTEMS].possible
 
 
+@pytest.mark.slow
 def test_one_judge_has_no_rival_and_two_have():
     assert asked(taken(judge(), labels(40)))[JUDGES].why == "one judge"
     two = pd.concat([judge(), scored("other", np.random.default_rng(5).integers(1, 6, 80))])
@@ -122,6 +125,7 @@ def test_one_judge_has_no_rival_and_two_have():
     assert not asked(taken(constant, labels(40)))[JUDGES].possible
 
 
+@pytest.mark.slow
 def test_one_annotator_sets_no_ceiling():
     assert asked(taken(judge(), labels(40)))[CEILING].why == "one annotator: no ceiling"
     bob = labels(40).assign(rater="bob")
@@ -131,6 +135,7 @@ def test_one_annotator_sets_no_ceiling():
     assert (found.possible, found.why) == (False, "no items with two annotators, 4 are the least")
 
 
+@pytest.mark.slow
 def test_a_criterion_that_falls_short_is_named_and_left_out():
     scores = pd.concat([judge(), judge(criterion="style")])
     gold = pd.concat([labels(40), labels(5, criterion="style")])
@@ -171,6 +176,7 @@ def test_the_width_that_is_asked_for_can_be_reached(seed, n, of):
     assert plan.n_gold_alone > n
 
 
+@pytest.mark.slow
 def test_what_nobody_means_is_said():
     copied = labels(40).assign(rater="judge")
     notes = list(suspicions(beside(taken(copied, labels(40)))))
@@ -187,6 +193,7 @@ def test_what_nobody_means_is_said():
     assert not list(copied_labels(taken(judge(), labels(40), pd.concat([labels(40), judge(rater="bob")]))))
 
 
+@pytest.mark.slow
 def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
     other = scored("other", np.random.default_rng(5).integers(1, 6, 80))
     late = other[~other["item"].isin(labels(40)["item"])]
@@ -210,6 +217,7 @@ ALONE = "what the judge may decide alone"
 LEAST = {MEANT: 10, SETS: least_labels(0.9), ALONE: zero_error_labels(0.1, 0.9)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "least"), LEAST.items())
 def test_what_is_said_of_each_item_needs_the_labels_of_its_law(what, least):
     few, enough = (asked(taken(judge(), labels(n)))[what] for n in (least - 1, least))
@@ -223,6 +231,7 @@ def test_labels_of_all_items_leave_none_to_decide():
     assert found[SETS].why == found[ALONE].why == "all items have a label"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
     scores = judge().assign(entropy=np.linspace(0.1, 1, 80))
@@ -258,6 +267,7 @@ def test_of_preferences_it_is_said_which_are_for_people():
     assert found[ALONE].possible
 
 
+@pytest.mark.slow
 def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     judge().to_csv("judge.csv", index=False)

@@ -99,12 +99,14 @@ def test_a_a_column_of_scores_for_each_model(truth, write, capsys, tmp_path, kin
     assert table.read_frame(tmp_path / "d.csv")["estimate"].tolist() == [apart[0][0]]
 
 
+@pytest.mark.slow
 def test_a_long_scores_and_wide_labels(truth):
     people, judge = truth
     expected = numbers(calib.interval(by_hand(judge, "judge"), by_hand(people, "human", LABELLED), by="system"))
     assert numbers(calib.interval(long(judge, "score"), wide(people, LABELLED), by="model")) == expected
 
 
+@pytest.mark.slow
 def test_a_one_file_of_two_stems_for_each_model(truth, write, capsys):
     people, judge = truth
     blank = people.head(LABELLED).reindex(people.index)
@@ -132,6 +134,7 @@ def one_by_hand(frame, scale=SCALE):
     ]
 
 
+@pytest.mark.slow
 def test_one_file_with_judge_and_labels(one_file, write, capsys, tmp_path):
     expected, path = numbers(calib.interval(*one_by_hand(one_file))), write(one_file, "results.csv")
     for given in (one_file, path, str(path)):
@@ -149,6 +152,7 @@ def test_one_file_with_judge_and_labels(one_file, write, capsys, tmp_path):
 WORDS = {1: "poor", 2: "poor", 3: "fair", 4: "good", 5: "good"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["poor|fair|good", "poor=0|fair=1|good=2"])
 def test_b_words_as_labels_with_blanks_and_case(one_file, write, capsys, scale):
     said = one_file.assign(gpt4=one_file["gpt4"].map(WORDS), label=one_file["label"].map(WORDS))
@@ -166,6 +170,7 @@ def test_b_words_as_labels_with_blanks_and_case(one_file, write, capsys, scale):
     assert "3 cells were read" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", [("no", "yes"), ("False", "True"), ("fail", "pass"), (False, True), (0, 1)])
 def test_c_yes_and_no_in_any_words(one_file, pair):
     passed = one_file.assign(gpt4=one_file["gpt4"] > 2, label=(one_file["label"] > 2).where(one_file["label"].notna()))
@@ -197,6 +202,7 @@ def by_arrays(pairs):
     return calib.stats.ppi_win_rate(pairs["human_winner"].map(value), pairs["judge_winner"].map(value))
 
 
+@pytest.mark.slow
 def test_d_win_rate_of_the_first(pairs, write, capsys):
     result, expected = calib.interval(pairs).one(), by_arrays(pairs)
     assert (result.estimate, *result.interval) == pytest.approx((expected.estimate, *expected.interval), rel=1e-12)
@@ -207,6 +213,7 @@ def test_d_win_rate_of_the_first(pairs, write, capsys):
     assert "Mean" not in out
 
 
+@pytest.mark.slow
 def test_d_two_models_in_either_order_are_one_win_rate(pairs):
     swapped = np.arange(N) % 2 == 1
     turn = {"A": "model_b", "B": "model_a", "tie": "tie (bothbad)"}
@@ -226,6 +233,7 @@ def test_d_two_models_in_either_order_are_one_win_rate(pairs):
     assert calib.interval(named).one().interval == result.interval
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:weak_judge")
 def test_d_a_win_rate_for_each_of_several_models(pairs):
     names = np.array(["gpt-4o", "llama", "claude"])
@@ -275,6 +283,7 @@ def test_e_annotators_as_columns_or_in_a_column(annotated, write, capsys, tmp_pa
     assert len(calib.alternative_annotator_test(annotated).one().annotators) == 3
 
 
+@pytest.mark.slow
 def test_f_frames_of_other_packages_and_sheets(one_file, tmp_path):
     expected = numbers(calib.interval(one_file))
     pa = pytest.importorskip("pyarrow")
@@ -355,12 +364,14 @@ def calib_wide(table_of_models):
     return table_of_models.rename_axis("id").reset_index()
 
 
+@pytest.mark.slow
 def test_several_judges_beside_one_label_are_judges():
     found = taken_in(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
     assert set(found.scores["rater"]) == {"gpt-4o", "claude"}
     assert calib.rank_judges(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=[3, 4] * 20)).one().names
 
 
+@pytest.mark.slow
 def test_criteria_on_both_sides_by_their_stems():
     mine = frame().rename(columns={"judge": "judge_tone", "label": "human_tone"})
     mine = mine.assign(judge_depth=mine["judge_tone"], human_depth=mine["human_tone"])
@@ -369,6 +380,7 @@ def test_criteria_on_both_sides_by_their_stems():
     assert set(taken_in(mine, criterion="tone").scores["criterion"]) == {"tone"}
 
 
+@pytest.mark.slow
 def test_a_guess_of_the_scale_is_said_with_the_number():
     results = calib.interval(frame())
     assert results.labels[0]["scale"] == "1|2|3|4|5, guessed"
@@ -390,6 +402,7 @@ def refused(match, *given, **said):
         calib.interval(*given, **said)
 
 
+@pytest.mark.slow
 def test_swapped_files_are_turned_by_name_or_refused_by_size():
     scores, labels = split(frame())
     expected = numbers(calib.interval(scores, labels))
@@ -414,6 +427,7 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
     assert calib.interval(judged, people).one().n_gold == 15
 
 
+@pytest.mark.slow
 def test_labels_without_a_score_are_in_the_sentence():
     scores, labels = split(frame())
     more = pd.concat([labels, pd.DataFrame({"id": ["x1", "x2"], "label": [3, 4]})])
@@ -426,6 +440,7 @@ def test_labels_without_a_score_are_in_the_sentence():
     assert taken.labels[0]["n_unmatched"] == 11
 
 
+@pytest.mark.slow
 def test_scores_that_are_missing_are_counted(truth):
     mine = frame().assign(judge=lambda rows: rows["judge"].where(rows.index != 3))
     results = calib.interval(mine)
@@ -439,6 +454,7 @@ def test_scores_that_are_missing_are_counted(truth):
     assert "2 items whose judge score is missing were left out" in calib.conclusions(apart)[0]
 
 
+@pytest.mark.slow
 def test_ids_that_do_not_match_are_shown_from_both_sides():
     scores, labels = split(frame())
     other = labels.assign(id="r" + labels["id"])
@@ -457,6 +473,7 @@ def test_ids_that_do_not_match_are_shown_from_both_sides():
         )
 
 
+@pytest.mark.slow
 def test_rows_that_are_there_twice(write):
     scores, labels = split(frame())
     expected = numbers(calib.interval(scores, labels))
@@ -542,6 +559,7 @@ def test_what_else_stands_beside_a_judge_is_no_label():
     assert not [one.column for one in calib.look(frame, judge="judge").columns if one.role == "label"]
 
 
+@pytest.mark.slow
 def test_a_table_of_calibs_beside_a_file_of_ones_own():
     scores, labels = split(frame())
     table_of = calib.scores_from(scores, item="id", score="judge", rater="gpt", criterion="tone", scale=SCALE)
@@ -554,6 +572,7 @@ def test_a_table_of_calibs_beside_a_file_of_ones_own():
     assert "scale" not in results.labels[0]
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_harmless(write, capsys):
     mine = frame().rename(columns={"judge": "judge\x1b[31m", "label": "=label<b>"})
     code, _, err = shell(capsys, "interval", write(mine, "results.csv"))
@@ -570,6 +589,7 @@ def test_a_coefficient_by_another_name_leads_to_the_right_one(name, meant):
         calib.agreement(frame(), method=name)
 
 
+@pytest.mark.slow
 def test_former_options_of_the_shell_mean_the_same(write, capsys, tmp_path):
     mine = frame().rename(columns={"id": "key", "judge": "grade", "label": "mine"})
     scores, labels = write(mine[["key", "grade"]], "j.csv"), write(mine[["key", "mine"]].dropna(), "p.csv")
@@ -583,6 +603,7 @@ def test_former_options_of_the_shell_mean_the_same(write, capsys, tmp_path):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.slow
 def test_frames_of_every_type_of_column():
     mine = frame()
     expected = numbers(calib.interval(mine))

@@ -313,6 +313,7 @@ def test_differences_of_several_systems_are_adjusted_together():
 # --- what is shown ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_harmless_and_narrow(written):
     files = written(SHAPES["hostile names"][0].replace({"system": {"A": HOSTILE}}))
     found = calib.look(*files, label=f"human {HOSTILE}")
@@ -365,6 +366,7 @@ def test_a_word_is_quoted_as_a_shell_takes_it(text):
     assert arguments_of(f"calib {shell_word(text)}") == [text]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_tables_of_calibs_are_known_for_what_they_are(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -381,6 +383,7 @@ def test_tables_of_calibs_are_known_for_what_they_are(tmp_path, monkeypatch):
     assert both.lines[-3] == 'calib.reliability("people.csv", "scores.csv")'
 
 
+@pytest.mark.slow
 def test_a_question_that_each_system_answers_groups_the_answers():
     base = SHAPES["systems and groups"][0]
     frame = base.drop(columns=["id", "document"]).assign(question=[f"Why {k // 2}?" for k in range(80)])
@@ -389,6 +392,7 @@ def test_a_question_that_each_system_answers_groups_the_answers():
     assert "paired by 40 groups" in str(found)
 
 
+@pytest.mark.slow
 def test_swapped_files_are_told_the_other_way_round(written, capsys):
     rng = np.random.default_rng(7)
     judge = pd.DataFrame(
@@ -420,6 +424,7 @@ def test_a_page_about_hostile_files_is_harmless(shape, written, capsys, tmp_path
     assert not [part for part in ("<b onclick", "\x1b", "\u202e") if part in page]
 
 
+@pytest.mark.slow
 def test_a_sheet_is_named_in_what_is_printed(written, capsys):
     pytest.importorskip("openpyxl")
     frame = SHAPES["side by side"][0].replace("", None)

@@ -118,6 +118,7 @@ def test_beside_a_column_of_labels_a_sparse_one_of_no_name_is_no_second_annotato
     is_as_it_was_made(taken_in(frame(zap=pd.Series(JUDGE).where(LABELLED))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("robert", "albert"), ("expert5", "expert6"), ("Robert", "Bertha")])
 def test_people_who_are_called_as_models_are(names):
     found = taken_in(pd.DataFrame({"id": IDS, "judge": JUDGE, **dict.fromkeys(names, SPARSE)}))
@@ -275,6 +276,7 @@ def test_scores_by_id_are_refused_with_what_to_write():
         taken_in(dict(zip(IDS, map(int, JUDGE), strict=True)))
 
 
+@pytest.mark.slow
 def test_the_scale_of_labels_in_words_is_theirs_whatever_a_judge_gives():
     words = ["poor", "fair", "good", "excellent"]
     frame = pd.DataFrame({

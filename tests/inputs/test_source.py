@@ -523,6 +523,7 @@ def frames(draw):
     return pd.DataFrame({"item id": ids, **columns}).astype(dict.fromkeys(names, float))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("separator", "decimal"), [",.", ";.", "\t.", "|.", ";,", "\t,", "|,"])
 @settings(IN_PLACE)
 @given(frame=frames())

@@ -80,6 +80,7 @@ def test_prices_are_those_of_litellms_list(monkeypatch):
     assert list_price("litellm/openai/gpt-4o-mini") == list_price("gpt-4o-mini") == list_price("openai/gpt-4o-mini")
 
 
+@pytest.mark.slow
 def test_the_whole_list_is_found(monkeypatch):
     listed = cost._price_list()
     monkeypatch.setattr(cost, "_price_list", lambda: listed)  # it is read from the disk each time
@@ -146,6 +147,7 @@ def test_of_a_run_that_had_to_sample_the_store_knows(store):
     assert (dry.calls, dry.stored) == (4, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"reject_fields": "top_k,min_p"}])
 def test_of_a_server_with_samplers_the_store_knows(store, options):
     with serve(mode="digit", **options) as server:
@@ -212,6 +214,7 @@ def test_a_server_that_does_not_say_what_it_took_may_have_taken_the_most():
     assert limit / 8 < server.spent <= limit
 
 
+@pytest.mark.slow
 def test_a_higher_limit_goes_on_to_the_same_ratings(store):
     server, limit = Paid(), 0.0
     whole = rated(server, draws=3, prompt=THINK)
@@ -316,6 +319,7 @@ def test_attempts_that_fail_are_not_counted_as_spent(monkeypatch):
     assert rated(shaky, max_cost=1.5 * whole_cost() + 0.01)["item"].nunique() == 40
 
 
+@pytest.mark.slow
 def test_choices_are_paid_for_one_by_one():
     with serve(mode="digit") as server, pytest.warns(UserWarning, match="max_cost"):
         judge = {"method": "sample", "draws": 16, "base_url": server.base_url, "price": (0.0, 1e6 / 8)}

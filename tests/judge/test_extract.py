@@ -1018,6 +1018,7 @@ def test_a_numbered_list_is_looked_for_in_time():
     assert read_label("1. x" + "\n" * LONG + "2. x", FIVE, "label")[1] == "unread"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["label", "line", "json"])
 def test_the_answer_after_a_huge_text_is_found(answer):
     text = {"label": " ", "line": "score: a\n", "json": '{"score": "\\" {"}\n'}[answer] * 100_000
@@ -1072,6 +1073,7 @@ def test_alpaca_eval_s_own_reading_of_its_token_probabilities_is_ours(judged, n)
         assert min(abs(preference - (1 + q)), abs(preference - (2 - q))) < FLOAT32
 
 
+@pytest.mark.slow
 @needs_data
 def test_judgements_with_little_mass_on_the_labels_are_flagged():
     rows = min((rows for _, rows, _ in alpaca("gpt4_0613_concise")), key=lambda rows: sum(shares(rows).values()))
@@ -1103,6 +1105,7 @@ def same(first: list[RatingRow], second: list[RatingRow]) -> bool:
     return plain(first) == pytest.approx(plain(second), abs=1e-12)
 
 
+@pytest.mark.slow
 @given(LISTS, LISTS, st.randoms())
 def test_the_order_of_the_lists_does_not_matter(first, second, random):
     tokens = [(max(top, key=top.get), list(top.items())) for top in (first, second)]

@@ -233,6 +233,7 @@ def test_a_key_is_not_shown_where_a_long_error_is_cut(start, way, monkeypatch, l
     assert key[:8] not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_beginning_of_any_text_shows_no_part_of_a_key(monkeypatch):
     for length, gap in itertools.product((6, 17, 100, 380), range(0, 40, 3)):
         key = (CANARY * 30)[:length]

@@ -349,6 +349,7 @@ def test_the_limit_stays_between_one_and_most_whatever_happens(fates, most):
     played(main)
 
 
+@pytest.mark.slow
 def test_throttling_is_followed_down_and_up():
     capacity = 4
 

@@ -301,6 +301,7 @@ def test_prompts_of_both_kinds_go_together():
 # --- a server, batches, recorded replies ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "reasoning"), [("digit", "form"), ("json", "json"), ("line", "think")])
 def test_a_server_that_says_which_is_read_in_both_orders(mode, reasoning, quick):
     prompt = Prompt.pairwise("c", reasoning=reasoning)
@@ -365,6 +366,7 @@ def test_verdicts_as_models_write_them_are_read(reply):
 # --- from outputs to scores, and the shell ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pairs_are_made_rated_summarised_and_compared_with_people():
     items = ITEMS[ITEMS["group"].isin(ITEMS["group"].unique()[:4])]
     pairs = calib.pair_items(items, baseline="clean")

@@ -254,6 +254,7 @@ def plain(request: dict) -> dict:
     return asyncio.run(offline.complete(request))
 
 
+@pytest.mark.slow
 def test_every_kind_of_callable_gives_the_same_ratings():
     async def in_bytes(request: dict) -> bytes:
         return json.dumps(await offline.complete(request)).encode()
@@ -397,6 +398,7 @@ def test_reasoning_before_token_probabilities_is_a_chain():
     assert set(rated(None, model="offline", method="sample", prompt=THINK, draws=None)["draw"]) == set(range(20))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_ratings_and_another_one_others():
     one, again, other = (rated(None, model="offline", draws=20, seed=seed) for seed in (1, 1, 2))
     assert_frame_equal(one, again)

@@ -193,6 +193,7 @@ def test_what_concerns_all_calls_ends_the_run_at_once():
     assert len(asked) <= 12
 
 
+@pytest.mark.slow
 def test_token_probabilities_that_stop_half_way_are_reported():
     with serve(mode="digit", plogprobs_missing_after=20) as server:
         found = statuses(rated(server=server, n=40, concurrency=4))
@@ -230,6 +231,7 @@ def test_calls_go_out_no_faster_than_the_judge_may(limit, monkeypatch):
     assert all(0.009 * k <= wait <= 0.02 * k for k, wait in enumerate(waits))
 
 
+@pytest.mark.slow
 def test_each_of_several_choices_counts_as_tokens(monkeypatch):
     async def call(self: pace.Pace, attempt: object, tokens: int) -> object:
         counted.append(tokens)
@@ -307,6 +309,7 @@ def test_a_full_disk_ends_the_run_at_once(store, monkeypatch, concurrency):
     assert len(asked) <= committed[9] + concurrency
 
 
+@pytest.mark.slow
 def test_no_transaction_stays_open_while_calls_are_under_way(store):
     def complete(request: dict) -> dict:
         with Store(store) as other:  # where a transaction stays open it waits half a minute, and fails
@@ -331,6 +334,7 @@ def test_replies_of_ten_megabytes():
 # --- what the store keeps ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kept_in_full_a_reply_is_there_byte_for_byte(store):
     with serve(mode="json") as server:
         rated(server=server, n=3, prompt=JSON, store=store, keep="full")
@@ -443,6 +447,7 @@ def test_a_callable_is_never_asked_for_several():
     assert len(rated(complete, n=2, draws=20)) == 40
 
 
+@pytest.mark.slow
 def test_one_draw_or_the_most_probable_one_needs_no_probe():
     with serve(mode="digit") as server:
         rated(server=server, n=5, method="sample", draws=1)
@@ -478,6 +483,7 @@ def test_too_few_choices_are_reported_and_the_rest_is_asked_for_singly(store, mo
     assert len(short.asked) == 32
 
 
+@pytest.mark.slow
 def test_seeds_of_groups_are_no_neighbours(store):
     with serve(mode="digit") as server:
         rated(server=server, n=8, method="sample", draws=64, seed=1, store=store)
@@ -488,6 +494,7 @@ def test_seeds_of_groups_are_no_neighbours(store):
     assert 0 <= min(seeds) <= max(seeds) < 2**31
 
 
+@pytest.mark.slow
 def test_another_temperature_is_recorded_and_asked_for(store):
     with serve(mode="digit") as server:
         warm = rated(server=server, n=3, method="sample", draws=3, seed=1, store=store)

@@ -41,6 +41,7 @@ def resident() -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux counts a process's memory")
 def test_without_a_path_replies_do_not_stay_in_memory(tmp_path):
     with Store(None) as store:
@@ -111,6 +112,7 @@ def test_the_compact_form_says_the_same(said):
         assert [store.get(key) for key in keys] == whole.choices
 
 
+@pytest.mark.slow
 def test_a_text_of_a_megabyte_with_what_utf8_cannot_hold():
     text = "\ud800\u202e\x00" * 350_000
     with Store(None) as store:
@@ -120,6 +122,7 @@ def test_a_text_of_a_megabyte_with_what_utf8_cannot_hold():
         assert json.loads(asked)["messages"][0]["content"] == text
 
 
+@pytest.mark.slow
 def test_keys_are_read_in_the_order_of_arrival_and_once():
     keys = [f"k{i}" for i in range(5000)]
     with Store(None) as store:
@@ -315,6 +318,7 @@ def test_a_run_that_ends_lets_go(tmp_path):
         assert rows(tmp_path / "s.sqlite", f"SELECT * FROM {table}") == []
 
 
+@pytest.mark.slow
 def test_a_run_that_died_holds_its_claims_for_a_while(tmp_path, monkeypatch):
     path = tmp_path / "s.sqlite"
     code = (

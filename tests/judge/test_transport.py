@@ -454,6 +454,7 @@ def test_texts_of_megabytes_arrive_and_nobody_complains(server, text, recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.slow
 def test_connections_are_used_again():
     with serve(mode="digit") as server:
         judge = calib.Judge("m", method="logprob", base_url=server.base_url, concurrency=8)
@@ -467,6 +468,7 @@ def test_connections_are_used_again():
 # --- litellm alone ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_model_that_is_known_to_give_none_is_refused(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none-needed")
     with pytest.raises(LogprobsError, match="logprobs"):

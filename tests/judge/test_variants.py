@@ -206,6 +206,7 @@ HOSTILE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(HOSTILE, HOSTILE, st.integers(0, MOST_VARIANTS - 1))
 def test_item_text_stands_between_marks_that_it_cannot_hold(source, output, k):
     prompt = geval_prompt("fluency").variants(k + 1)[k]
@@ -271,6 +272,7 @@ def test_each_variant_can_be_rated_and_read(reasoning, method):
     assert set(rows.loc[rows["status"] == "ok", "score"]) <= {1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 def test_scores_mean_the_same_whichever_end_is_listed_first():
     prompts = geval_prompt("consistency").variants(4)
     items = ITEMS[ITEMS["system"].isin(["clean", "consistency-3"])]

@@ -253,6 +253,7 @@ def own_results():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
     path = tmp_path / "results.csv"
@@ -281,6 +282,7 @@ def test_a_file_without_ids_goes_by_its_rows(page, tmp_path):
     assert all(told[0] == rows["question"][int(item)] for item, _, told in found["items"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_columns_are_called_as_they_were_when_items_were_chosen(page, tmp_path):
     path = tmp_path / "results.csv"
@@ -292,6 +294,7 @@ def test_columns_are_called_as_they_were_when_items_were_chosen(page, tmp_path):
         assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
 
 
+@pytest.mark.slow
 def test_columns_that_are_shown(page, refused):
     wide = ITEMS.assign(reference="A reference.", note="A note.", split="test")
     assert page_data(page(wide).paths[0])["parts"] == ["source", "output", "reference"]
@@ -371,6 +374,7 @@ def test_swapped_or_without_texts_leads_on(refused):
     assert "give the file of the texts" in refused(scores(ITEMS), DRAWN)
 
 
+@pytest.mark.slow
 def test_ids_of_any_kind(page):
     frame = pd.DataFrame({"id": [7, 8, 9], "output": ["a", "b", "c"]})
     for drawn in (
@@ -407,6 +411,7 @@ def test_nothing_is_seen_of_ids_systems_scores_and_judges(page):
             assert hidden not in text
 
 
+@pytest.mark.slow
 def test_order_is_by_seed_annotator_and_page(page):
     def order(**options):
         return [page_ids(path) for path in page(**options).paths]
@@ -421,6 +426,7 @@ def test_order_is_by_seed_annotator_and_page(page):
     assert order(items=ITEMS[::-1], drawn=DRAWN[::-1]) == [plain]
 
 
+@pytest.mark.slow
 def test_orders_are_spread_evenly():
     some = [Asked(str(k), ("x",)) for k in range(5)]
     first = Counter(
@@ -519,6 +525,7 @@ def test_what_is_refused(refused, options, text):
     assert text in refused(**options)
 
 
+@pytest.mark.slow
 def test_names_become_names_of_files(page, tmp_path):
     names = ["../x", "x", "X", "Ann Lee", "ann-lee", "?", "...", "a" * 100, "a" * 100 + "b", "Zoë", "con", "a/b\\c:d"]
     pages = page(annotators=names)
@@ -544,6 +551,7 @@ def pairs(n=21):
     )
 
 
+@pytest.mark.slow
 def test_pairs_are_shown_in_both_orders(page):
     options = {"criteria": "better", "pair": ("answer_gpt4", "answer_llama"), "annotators": ["a", "b"]}
     for overlap in (None, 8, 7, 0):
@@ -582,6 +590,7 @@ def test_a_pair_is_asked_on_no_other_scale(refused):
     assert said.startswith("`scale` must be left out for pairs")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_output_whose_wins_the_judge_counts_comes_first(page, refused):
     # in every second row the systems stand the other way round
@@ -608,6 +617,7 @@ def test_the_output_whose_wins_the_judge_counts_comes_first(page, refused):
 # --- rounds -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_page_of_a_later_drawing_is_the_same_page(page):
     more = calib.choose_items(DRAWN, 10, more=True, rng=2)
     first, second = page(), page(drawn=more)
@@ -630,6 +640,7 @@ def answers(pages, items, **columns):
     return frame.assign(**told | columns, position=range(1, len(frame) + 1))
 
 
+@pytest.mark.slow
 def test_what_is_labelled_is_left_out(page, tmp_path):
     done = answers(page(), sorted(CHOSEN))
     more = calib.choose_items(DRAWN, 10, more=True, rng=2)
@@ -658,6 +669,7 @@ def test_an_item_is_done_when_all_that_is_asked_is_answered(page):
     assert set(page_ids(page(labelled=done, **options).paths[0])) == CHOSEN - {one}
 
 
+@pytest.mark.slow
 def test_labels_of_another_page_are_refused(page, refused, tmp_path):
     done = answers(page(), sorted(CHOSEN))
     assert "has all 20 chosen items" in refused(labelled=done)
@@ -702,6 +714,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["label.html"]
 
 
+@pytest.mark.slow
 def test_a_guideline_is_a_text_or_a_file(page, tmp_path):
     (tmp_path / "guide.md").write_text("\ufeffFrom the file: be fair.", encoding="utf-8")
     for given in (tmp_path / "guide.md", str(tmp_path / "guide.md"), "From the file: be fair."):

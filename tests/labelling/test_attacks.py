@@ -175,6 +175,7 @@ def test_what_is_read_is_not_written_over(refused, tmp_path):
     assert openpyxl.load_workbook(sheet).active["A2"].value == IDS[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [3, "a slip"])
 def test_a_workbook_that_was_filled_in_is_not_written_over(answer, refused, tmp_path):
     path = tmp_path / "label.xlsx"
@@ -200,6 +201,7 @@ def test_one_item_is_one(tmp_path):
     assert str(calib.label_page(ITEMS, IDS[:1], path=tmp_path / "l.html", **ASKED)).endswith("1 item to label (tone)")
 
 
+@pytest.mark.slow
 def test_ids_whose_zeros_a_spreadsheet_took_are_known_for_that(tmp_path):
     items = ITEMS.assign(item=[f"{k:04d}" for k in range(12)])
     judged = items[["item"]].assign(criterion="tone", rater="judge", scale="1|2|3|4|5", score=[1.0, 3.0, 5.0, 2.0] * 3)

@@ -100,6 +100,7 @@ def test_pairs_are_turned_back_and_accounts_are_raters_where_no_name_was_meant(p
     alike(label_studio_answers(exported(pairs, kind)), people[2](pairs, raters={"": "1"}))
 
 
+@pytest.mark.slow
 def test_read_labels_reads_it(task, exported, people):
     got = calib.read_labels(exported(task)).ratings
     both = people[2](task).merge(got, on=["item", "criterion", "rater"], suffixes=("", "_got"))

@@ -163,6 +163,7 @@ def test_contrast_is_aa(scheme):
     assert min(contrast(colour[one], colour[ground]) for one, ground in marks) >= 3
 
 
+@pytest.mark.slow
 def test_it_loads_no_pandas():
     code = "import calib.labelling.page, sys; sys.exit('pandas' in sys.modules or 'jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -133,6 +133,7 @@ def test_every_verb_has_the_numbers_of_labels_given_directly(saved, ask):
         assert_frame_equal(numbers(ask(drawn, given)), direct, check_exact=True)
 
 
+@pytest.mark.slow
 def test_one_annotator_has_the_numbers_of_labels_given_directly(saved):
     drawn, files = study()
     (path,) = saved(files[0])
@@ -141,6 +142,7 @@ def test_one_annotator_has_the_numbers_of_labels_given_directly(saved):
         assert_frame_equal(numbers(calib.interval(drawn, given)), direct, check_exact=True)
 
 
+@pytest.mark.slow
 def test_a_judge_in_a_file_of_ones_own_beside_labels(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files))
@@ -149,6 +151,7 @@ def test_a_judge_in_a_file_of_ones_own_beside_labels(saved):
     assert (found.estimate, found.interval) == (direct.estimate, direct.interval)
 
 
+@pytest.mark.slow
 def test_people_are_pooled_by_their_plain_mean_and_it_is_said(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files))
@@ -170,6 +173,7 @@ def test_judges_among_gold_are_still_refused():
 # --- cannot say -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cannot_say_is_no_label_and_is_counted(saved):
     drawn, _ = study()
     items = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
@@ -192,6 +196,7 @@ def test_an_item_that_nobody_could_judge_is_not_taken_for_a_label_that_was_left_
     assert not any("cannot_say" in text for text in calib.interval(drawn, blank).one().warnings)
 
 
+@pytest.mark.slow
 def test_summarize_keeps_what_people_could_not_say(saved):
     table = calib.read_labels(saved(answers("ann", ["a", "b"], [3, math.nan]))).ratings
     for scores in (calib.summarize(table), calib.summarize(table, pool="rater")):
@@ -208,6 +213,7 @@ def test_a_partial_and_a_later_export_count_once(saved):
     assert (len(labels.ratings), labels.notes) == (6, ())
 
 
+@pytest.mark.slow
 def test_csv_jsonl_and_a_folder_are_one(saved, tmp_path):
     frame = answers(
         "ann",
@@ -223,6 +229,7 @@ def test_csv_jsonl_and_a_folder_are_one(saved, tmp_path):
         assert_frame_equal(one.ratings, other.ratings)
 
 
+@pytest.mark.slow
 def test_of_an_answer_given_anew_the_later_one_counts_and_that_is_said(saved):
     first = answers("ann", list("abc"), [1, 2, 3])
     later = first.assign(score=[1.0, 5.0, 3.0], time=[first["time"][0], "2026-03-01T10:00:00Z", first["time"][2]])
@@ -243,6 +250,7 @@ def test_an_answer_withdrawn_to_cannot_say_counts(saved):
     assert labels.ratings["status"].astype(str).tolist() == ["ok", "cannot_say"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
 def test_two_people_of_one_name_are_told(saved):
     items = [f"i{k}" for k in range(8)]
@@ -269,6 +277,7 @@ def test_two_answers_of_which_none_is_later_are_refused(saved):
         calib.read_labels(saved(untimed, untimed.assign(score=[3.0, 2.0])))
 
 
+@pytest.mark.slow
 def test_a_file_of_another_page_is_refused(saved, tmp_path):
     one, two = saved(answers("ann", ["a"], [1]), answers("bob", ["a"], [1], page="ba9876543210"))
     with pytest.raises(TableError) as caught:
@@ -313,6 +322,7 @@ def test_what_excel_made_of_an_export_is_read(tmp_path):
     assert found["swapped"].tolist() == [False] * 4
 
 
+@pytest.mark.slow
 def test_an_export_saved_as_a_sheet_is_read(tmp_path):
     frame = answers("ann", ["007", "b"], [1, math.nan], comment=["a,b", "x"])
     frame.to_excel(tmp_path / "labels.xlsx", index=False)
@@ -471,6 +481,7 @@ def test_items_are_held_against_the_drawing(saved):
         calib.read_labels(saved(answers("ann", ["stranger"], [1])), drawn=drawn)
 
 
+@pytest.mark.slow
 def test_how_far_it_is(saved):
     """The interval that may be looked at often is that of the arrays, in the order in which labels came."""
     drawn, files = study()
@@ -491,6 +502,7 @@ def test_how_far_it_is(saved):
     assert f"{needed.n_gold} with the judge" in progress.said[0]
 
 
+@pytest.mark.slow
 def test_without_times_it_is_the_order_of_the_pages_not_that_of_the_pool(saved):
     """The pool may stand by systems, and a sequence in that order misses the mean more often than it says."""
     drawn, _ = study()
@@ -511,6 +523,7 @@ def test_without_times_it_is_the_order_of_the_pages_not_that_of_the_pool(saved):
     assert "no time or place says when each label came" in progress.said[0]
 
 
+@pytest.mark.slow
 def test_short_of_ten_labels_it_is_said(saved):
     drawn, _ = study()
     chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
@@ -528,6 +541,7 @@ def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved)
     assert (progress.left, progress.needed) == (34, None)
 
 
+@pytest.mark.slow
 def test_nothing_but_cannot_say(saved):
     drawn, _ = study()
     chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
@@ -539,6 +553,7 @@ def test_nothing_but_cannot_say(saved):
     assert "0 of 40 chosen items are labelled." in str(labels)
 
 
+@pytest.mark.slow
 def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
     drawn, _ = study()
     strata = calib.choose_items(
@@ -551,6 +566,7 @@ def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
     assert "nothing says how the items were drawn" in calib.read_labels(path, drawn=bare).progress.said[0]
 
 
+@pytest.mark.slow
 def test_what_half_width_needs(saved):
     path = saved(answers("ann", ["a"], [1]))
     with pytest.raises(calib.ArgumentError, match="`half_width` needs `drawn`"):
@@ -582,6 +598,7 @@ def test_annotators_are_told_one_by_one(saved):
     assert any("took more than ten times the median (the longest 900 s)" in note for note in labels.notes)
 
 
+@pytest.mark.slow
 def test_disagreements_come_by_how_far_apart_they_are(saved):
     ann = answers("ann", list("abcd"), [1, 5, 3, 3], comment=["", "no!", "", ""])
     bob = answers("item", list("abcd"), [2, 1, 3, math.nan], comment=["", "yes", "", ""])
@@ -593,6 +610,7 @@ def test_disagreements_come_by_how_far_apart_they_are(saved):
     assert labels.overlap == 3
 
 
+@pytest.mark.slow
 def test_spreads_on_two_scales_are_compared_by_their_share(saved):
     long = {"criterion": "depth", "scale": "0..100"}
     files = [
@@ -601,6 +619,7 @@ def test_spreads_on_two_scales_are_compared_by_their_share(saved):
     assert calib.read_labels(saved(*files)).disagreements["criterion"].tolist() == ["tone", "depth"]
 
 
+@pytest.mark.slow
 def test_reliability_is_that_of_the_verb_or_there_is_a_reason(saved):
     _, files = study()
     labels = calib.read_labels(saved(*files))
@@ -612,6 +631,7 @@ def test_reliability_is_that_of_the_verb_or_there_is_a_reason(saved):
     assert (alone.reliability, alone.notes) == (None, ())
 
 
+@pytest.mark.slow
 def test_groups_of_the_drawing_reach_reliability(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files), drawn=drawn)
@@ -628,6 +648,7 @@ def test_no_times_and_no_seconds_are_no_trouble(saved):
 # --- shown ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_prints_what_a_reader_wants(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files), drawn=drawn, half_width=0.3)
@@ -646,6 +667,7 @@ def test_it_prints_what_a_reader_wants(saved):
     assert page.count("<div") == page.count("</div>") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
 @pytest.mark.parametrize("ending", [".csv", ".jsonl"])
 def test_hostile_names_and_comments_are_data(saved, ending):
@@ -680,6 +702,7 @@ def test_labels_take_all_json_types(tmp_path):
     assert found["comment"].tolist() == ["", ""]
 
 
+@pytest.mark.slow
 def test_labels_are_looked_at(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files))

@@ -93,6 +93,7 @@ def test_who_labels_is_asked_where_that_was_left_open(pairs, filled):
     assert set(workbook_answers(path)["rater"]) == {"Eve"}
 
 
+@pytest.mark.slow
 def test_read_labels_reads_them(task, filled):
     labels = calib.read_labels([filled(task, sheet) for sheet in task.sheets])
     assert set(labels.ratings["rater"].astype(str)) == {"anna", "ben/<i>"}

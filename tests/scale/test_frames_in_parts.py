@@ -72,6 +72,7 @@ def test_an_interval_is_the_same_whoever_works_on_its_parts(scores, gold, cut):
     )
 
 
+@pytest.mark.slow
 def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
     one = scores[scores["rater"] == "few"].assign(scale="0|1")
     judge = one.assign(score=(one["score"] > 3).astype(float).where(one["score"].notna()), low=np.nan, high=np.nan)
@@ -91,6 +92,7 @@ def test_scores_of_choose_items_keep_their_design(scores, people, cut, design):
     close(calib.interval(cut(drawn, 5), label, groups=None), calib.interval(drawn, label, groups=None))
 
 
+@pytest.mark.slow
 def test_little_mass_is_counted_over_all_parts(scores, gold, cut):
     place = scores["item"].astype(str).str[1:].astype(int)
     thin = scores.assign(mass=np.where(place % 9 == 0, 0.2 + place / 1e4, 0.9))
@@ -101,6 +103,7 @@ def test_little_mass_is_counted_over_all_parts(scores, gold, cut):
     assert sorted({str(one.message) for one in parts}) == sorted({str(one.message) for one in whole})
 
 
+@pytest.mark.slow
 def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
     parts = cut(scores, 3)
     with pytest.raises(TableError, match="`pool` cannot be had of partitions"):
@@ -128,6 +131,7 @@ def test_a_part_on_another_scale_is_no_secret(scores, gold, cut):
     assert not np.allclose(whole.to_frame()["lam"], calib.interval(cut(scores, 4), gold).to_frame()["lam"])
 
 
+@pytest.mark.slow
 def test_orders_of_pairs_are_counted_once_for_all_parts(cut):
     rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
     pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])

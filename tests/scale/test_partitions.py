@@ -87,6 +87,7 @@ def test_whoever_works_the_scores_are_the_same(ratings, items, folder, pool):
         equal(calib.summarize(folder, items, executor=executor), calib.summarize(ratings, items))
 
 
+@pytest.mark.slow
 def test_items_may_come_in_parts_too(ratings, items, cut):
     beside = [items[items["item"].isin(part["item"])] for part in cut(ratings, 4)]
     equal(calib.summarize(cut(ratings, 4), beside), calib.summarize(ratings, items))
@@ -94,6 +95,7 @@ def test_items_may_come_in_parts_too(ratings, items, cut):
         calib.summarize(cut(ratings, 4), beside[:3])
 
 
+@pytest.mark.slow
 def test_an_item_in_two_parts_is_refused(ratings, items, folder, tmp_path):
     again = calib.table.check_ratings(ratings[ratings["item"] == "i5"])
     calib.table.write(again, folder / "part-9.parquet")

@@ -120,6 +120,7 @@ def test_agree_without_an_interval(run, files):
     assert "estimate" in out
 
 
+@pytest.mark.slow
 def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
     results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
@@ -131,6 +132,7 @@ def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     assert len(calib.table.read_frame(tmp_path / "all.csv")) == len(results)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_agree_takes_ratings_and_items(run, files):
     code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
@@ -141,6 +143,7 @@ def test_agree_takes_ratings_and_items(run, files):
     assert "level 'system' needs a column `system`" in refused[2]
 
 
+@pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
     options = ("--item", "id", "--score", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
     code, out, _ = run("agree", files["scores"], own, *options)
@@ -153,6 +156,7 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
     assert run("agree", files["scores"], own, *options[:-1], "1|2")[0] == 2
 
 
+@pytest.mark.slow
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
@@ -162,6 +166,7 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
     assert "against human" in out
 
 
+@pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
     options = ("--item", "id", "--score", "rating", "--criterion", "fluency")
     code, out, _ = run("agree", own, files["human"], *options, "--items", files["items"], "--level", "group")
@@ -213,6 +218,7 @@ def test_each_option_of_agree_changes_what_it_writes(run, files, tmp_path, optio
     assert not expected.to_frame().equals(plain)
 
 
+@pytest.mark.slow
 def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     scores = table.read(files["second"], "scores")
     unread = (scores.index % 5 == 0).astype(int)
@@ -231,6 +237,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", ["fixed", "random"])
 def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
     out = tmp_path / "out.csv"
@@ -245,6 +252,7 @@ def folded(out):
     return " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run, files):
     results = calib.agreement(*read(files, "second", "pooled"), level="group")
     best = max(results, key=lambda result: result.estimate)
@@ -259,6 +267,7 @@ def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run,
     assert "no interval: it says nothing beyond these data" in folded(out)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run, files, tmp_path):
     path = tmp_path / "c.csv"
@@ -326,6 +335,7 @@ def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     assert str(cut["holm"]) != str(cut["none"]) != str(cut["bh"]) != str(cut["holm"]) == str(cut[None])
 
 
+@pytest.mark.slow
 def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     one, two, people = (tmp_path / f"{name}.csv" for name in ("one", "two", "people"))
@@ -341,6 +351,7 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     assert "one agrees with the human scores more than two does" in folded(out)
 
 
+@pytest.mark.slow
 def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
     scores = table.read(files["first"], "scores")
     coarse = scores.assign(rater="coarse", score=1 + (scores["score"] > 3).astype(float))
@@ -365,6 +376,7 @@ def test_the_same_warning_is_said_once(run, files):
     assert err.count("boot-items takes items as independent") == err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_reliability_prints_people_and_judges(run, files, tmp_path):
     path = tmp_path / "r.csv"
     code, out, err = run("reliability", files["rest"], "--out", path)
@@ -425,6 +437,7 @@ def test_reliability_tests_whether_a_judge_may_stand_in(run, files, tmp_path, ep
     assert set(written["quantity"].dropna()) >= {"ceiling", "judge"}
 
 
+@pytest.mark.slow
 def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
@@ -438,6 +451,7 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
 
 
+@pytest.mark.slow
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
     options = (
         "--human",
@@ -496,6 +510,7 @@ def test_interval_of_the_judge_alone_says_what_it_is_not(run, files):
     assert "method PPI," in both
 
 
+@pytest.mark.slow
 def test_summarize_writes_scores(run, files, tmp_path):
     code, out, _ = run(
         "summarize", files["people"], "--items", files["items"], "--pool", "rater", "--out", tmp_path / "h.jsonl"
@@ -587,6 +602,7 @@ def test_a_batch_goes_out_and_its_replies_come_in(run, files, tmp_path):
     assert (code, set(ratings["score"]), len(ratings)) == (0, {3.0}, 156)
 
 
+@pytest.mark.slow
 def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
     options = ["rate", files["items"], "--criterion", "fluency", "--model", "offline"]
     cold = tmp_path / "cold.csv"
@@ -599,6 +615,7 @@ def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
     assert "logprob of fluency-form" in said
 
 
+@pytest.mark.slow
 def test_rate_takes_a_criterion_in_ones_own_words(run, files, tmp_path):
     out, store = tmp_path / "r.jsonl", tmp_path / "s.sqlite"
     words = ("--criterion", "brevity", "--criteria", "It is short.", "--inputs", "output", "--reasoning", "think")
@@ -655,6 +672,7 @@ def test_report_says_why_there_is_no_interval(run, files, tmp_path):
     assert "people alone" in text
 
 
+@pytest.mark.slow
 def test_data_lists_and_writes_sets(run, tmp_path):
     code, out, _ = run("data")
     assert code == 0
@@ -821,6 +839,7 @@ def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, fil
     one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
+@pytest.mark.slow
 def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     _, out, _ = run("interval", "--help")
@@ -1131,6 +1150,7 @@ def test_a_file_that_is_neither_may_be_written_over(run, files, tmp_path):
 IDS = ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\x1b[31mx", "'=x", "-0.5", "plain"]
 
 
+@pytest.mark.slow
 def test_ids_that_look_like_formulas_match_after_they_were_written(run, tmp_path):
     rows = {"item": IDS, "criterion": "c", "draw": 0, "scale": "1..5"}
     for name, scores in (("judge", [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]), ("people", [1, 2, 3, 4, 5, 2, 2, 3, 5, 5])):
@@ -1195,6 +1215,7 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     assert widths[60] <= 60 < widths[200] <= 200
 
 
+@pytest.mark.slow
 def test_help_lists_the_commands_and_is_quick(run):
     for arguments in ((), ("--help",)):
         code, out, _ = run(*arguments)
@@ -1234,6 +1255,7 @@ def test_commands_have_the_options_of_their_functions(verb):
     assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path):
     rows = [(f"i{k}", f"d{k // 2}", "ab"[k % 2], 1 + (k * 3) % 5) for k in range(40)]

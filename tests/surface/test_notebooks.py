@@ -8,6 +8,7 @@ import pytest
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
+@pytest.mark.slow
 def test_there_are_notebooks_without_outputs():
     nbformat = pytest.importorskip("nbformat")
     assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04", "05", "06", "07", "08"]

@@ -126,6 +126,7 @@ def test_a_script_says_what_to_install(script):
     assert line.endswith(f"-m pip install -e '{ROOT}[all]'")
 
 
+@pytest.mark.slow
 def test_rouge_is_a_package_of_its_own():
     done = run_without("rouge_score", "paper_repro/summeval/run.py")
     (line,) = done.stderr.splitlines()
@@ -154,6 +155,7 @@ def write_replies(folder: Path) -> None:
         (folder / f"gpt4_{short}_detailed.json").write_text(json.dumps(records), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_geval_replies_are_read_as_draws(summeval, tmp_path):
     write_replies(tmp_path)
     ratings = summeval.load_geval_replies(tmp_path)
@@ -180,6 +182,7 @@ def test_geval_replies_need_one_file_per_criterion(summeval, tmp_path):
         summeval.load_geval_replies(tmp_path)
 
 
+@pytest.mark.slow
 def test_geval_rows_come_from_the_replies_or_are_absent(summeval):
     items = pd.DataFrame({"item": list("abcd"), "group": list("1122"), "system": list("stst")})
     ratings = pd.DataFrame({"item": list("abcd"), "score": [1, 2, 2, 3], "rater": "G-Eval-4"})

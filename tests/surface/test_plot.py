@@ -95,6 +95,7 @@ def ticks(ax):
 # --- agreement --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_agreement_draws_each_estimate_with_its_interval_in_its_row(agreed, ax):
     assert plot.agreement(agreed, ax=ax) is ax
     assert len(agreed) == 8
@@ -205,6 +206,7 @@ def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
     assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
 
 
+@pytest.mark.slow
 def test_scatter_counts_many_pairs_in_bins(ax):
     rng = np.random.default_rng(0)
     y = rng.integers(1, 6, 2500).astype(float)
@@ -398,6 +400,7 @@ def test_heatmap_keeps_two_results_of_one_cell_apart(ax):
     assert len(ax.texts) == 6
 
 
+@pytest.mark.slow
 def test_heatmap_has_room_for_many_criteria():
     wide = plot.heatmap(labelled(*[designed()] * 12, criterion=[f"criterion {i}" for i in range(12)]))
     wide.figure.canvas.draw()
@@ -496,6 +499,7 @@ def panel(seed=0, judge=True, **options):
     return reliability(truth + rng.normal(size=(30, 3)), scores, **options)
 
 
+@pytest.mark.slow
 def test_a_ranking_of_one_cluster_says_who_is_told_apart_from_the_first(ax):
     rng = np.random.default_rng(0)
     y = rng.normal(size=150)
@@ -650,6 +654,7 @@ def curves(ax):
     return [(tuple(line.get_xdata()), tuple(line.get_ydata())) for line in ax.lines]
 
 
+@pytest.mark.slow
 def test_convergence_draws_measured_points_and_the_predicted_line(converged, ax):
     assert plot.convergence(converged, ax=ax) is ax
     lines = {tuple(line.get_ydata()): line for line in ax.lines}
@@ -817,6 +822,7 @@ def test_what_is_undefined_everywhere_is_drawn_as_nothing():
     assert cell_texts(drawn[3]) == [(0.0, 1.0, "none")]
 
 
+@pytest.mark.slow
 def test_nothing_at_all_is_drawn_as_nothing():
     empty = agreement([], [], groups=[], systems=[], level="group")
     for draw in (plot.scatter, plot.forest, plot.heatmap, plot.ties):

@@ -169,6 +169,7 @@ def test_a_signature_of_all_rows_stands_once():
     assert "| criterion | estimate |" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_the_text_returned_is_the_file(ending, tmp_path):
     path = tmp_path / "new" / f"r{ending}"
@@ -316,6 +317,7 @@ def test_the_alternative_annotator_test_stands_beside_a_judge_that_never_looks()
     assert f"always {result.constant:g}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_warnings_are_shown_once_with_what_they_are_about(ending, tmp_path):
     y = np.arange(20.0)
@@ -403,6 +405,7 @@ def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways()
     assert [plain(line)[2:] for line in said] == conclusions(ways[2])
 
 
+@pytest.mark.slow
 def test_of_many_results_the_gist_is_said():
     many = Results(tuple({"criterion": f"c{i}"} for i in range(9)), tuple(known(estimate=0.1 * i) for i in range(9)))
     needed = tuple(labels_needed(rho=0.5 + 0.05 * i, sd=1.1, n_items=2000, half_width=0.2) for i in range(9))
@@ -416,6 +419,7 @@ def test_of_many_results_the_gist_is_said():
     assert f"to {high.estimate:.3g}" in gist
 
 
+@pytest.mark.slow
 def test_what_could_not_be_computed_is_left_out_and_said(tmp_path):
     gone = known(NAN, NAN, NAN, reason="a rater gives all items one value")
     for ending in (".md", ".html"):
@@ -435,6 +439,7 @@ def test_very_many_rows_have_no_picture_but_a_table(tmp_path):
         assert f"All {number} rows" in text
 
 
+@pytest.mark.slow
 def test_notes_are_paragraphs_under_the_title(tmp_path):
     text = report(results(), notes="One.\n\nTwo & three.")
     assert text.startswith("# calib report\n\nOne.\n\nTwo \\& three.\n\n- ")
@@ -442,6 +447,7 @@ def test_notes_are_paragraphs_under_the_title(tmp_path):
     assert "<p>One.</p>\n<p>Two &lt;b&gt;.</p>" in page
 
 
+@pytest.mark.slow
 def test_both_formats_have_the_same_sections_in_the_same_order(tmp_path):
     parts = [("Means", results()), ("Agreement", agreed()), ("Judges", compared()), ("Frame", pd.DataFrame({"x": [1]}))]
     page = report(parts, tmp_path / "r.html")
@@ -518,6 +524,7 @@ def test_unlike_results_conclude_each_in_their_way():
     assert conclusions(mixed) == [*conclusions(mixed[:1]), *conclusions(compared())]
 
 
+@pytest.mark.slow
 def test_several_judges_and_criteria_are_a_map(tmp_path):
     text = report([mapped()], tmp_path / "r.html")
     cells = [f"{result.estimate:.3f}" for result in mapped()]
@@ -527,10 +534,12 @@ def test_several_judges_and_criteria_are_a_map(tmp_path):
     assert not any(f">{cell}<" in pictures(rows)[0] for cell in cells)
 
 
+@pytest.mark.slow
 def test_two_results_for_one_cell_do_not_break_the_page(tmp_path):
     assert len(pictures(report([mapped() + mapped()], tmp_path / "r.html"))) == 1
 
 
+@pytest.mark.slow
 def test_markdown_has_no_pictures():
     assert "data:" not in report([results(), agreed(), converged(), mapped(), compared(), ranked(), *panels()])
 
@@ -547,6 +556,7 @@ def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
     assert not re.search(r"url\((?!#)|@import|https?:", bare)
 
 
+@pytest.mark.slow
 def test_the_one_script_that_may_run_is_the_one_of_the_page(tmp_path):
     text = report(results(), tmp_path / "r.html")
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
@@ -557,6 +567,7 @@ def test_the_one_script_that_may_run_is_the_one_of_the_page(tmp_path):
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
 
 
+@pytest.mark.slow
 def test_the_page_serves_dark_screens_paper_and_narrow_screens(tmp_path):
     text = report(results(), tmp_path / "r.html")
     assert "prefers-color-scheme: dark" in text
@@ -576,6 +587,7 @@ def hostile_parts():
     return [HOSTILE + "\ud800", (HOSTILE, named), (HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, "-1. x"], "y": [1, 2]}))]
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_text_in_html(tmp_path):
     text = report(hostile_parts(), tmp_path / "r.html", title=HOSTILE)
     page = Page(text)
@@ -653,6 +665,7 @@ def test_empty_results_are_said_to_be_empty():
     assert "Left out: None (there are no results)." in report([("None", Results((), ()))])
 
 
+@pytest.mark.slow
 def test_a_report_of_tables_end_to_end(tmp_path):
     items, people = calib.load_planted()
     human = calib.summarize(people, items)

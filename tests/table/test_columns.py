@@ -127,6 +127,7 @@ def test_other_jsonl_is_left_to_care(monkeypatch, tmp_path, text):
     same(*both(monkeypatch, tmp_path / "t.jsonl", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_csv_of_any_signs(monkeypatch, tmp_path, seed):
     rng = np.random.default_rng(seed)
@@ -137,6 +138,7 @@ def test_csv_of_any_signs(monkeypatch, tmp_path, seed):
     same(*both(monkeypatch, tmp_path / "t.csv", text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_jsonl_of_any_values(monkeypatch, tmp_path, seed):
     rng = np.random.default_rng(seed)

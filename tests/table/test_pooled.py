@@ -98,6 +98,7 @@ def judges(n=80, raters=6):
     return people.sample(30, random_state=2), pd.concat(tables, ignore_index=True)
 
 
+@pytest.mark.slow
 def test_an_interval_of_the_mean_of_six_judges():
     gold, scores = judges()
     found = calib.interval(scores, gold, pool="rater")
@@ -117,6 +118,7 @@ def test_it_says_which_items_lack_a_judge():
     assert calib.interval(scores, gold, pool="rater").one().warnings[0].startswith("raters_missing: 4 of 80 items")
 
 
+@pytest.mark.slow
 def test_people_among_the_scores_are_no_judges():
     gold, scores = judges()
     both = pd.concat([scores, gold], ignore_index=True)
@@ -127,6 +129,7 @@ def test_people_among_the_scores_are_no_judges():
         calib.interval(gold, gold, pool="rater")
 
 
+@pytest.mark.slow
 def test_a_difference_by_the_mean_of_all_judges():
     gold, scores = judges()
     half = {f"i{place}": "one" if place % 2 else "two" for place in range(80)}

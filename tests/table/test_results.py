@@ -82,6 +82,7 @@ def test_what_is_left_out_by_one_label_is_unknown_to_the_next():
         judges("a")["fluency", "x"]
 
 
+@pytest.mark.slow
 def test_of_many_labels_a_message_names_a_few():
     with pytest.raises(KeyError, match=r"'sys-11' and 988 more"):
         systems(1000)["nobody"]
@@ -275,6 +276,7 @@ def test_results_of_several_types_name_their_plots():
         Results.of([]).plot()
 
 
+@pytest.mark.slow
 def test_a_page_of_results(tmp_path):
     page = systems().report(tmp_path / "deep" / "page.html", title="Our <models>")
     assert page.path == tmp_path / "deep" / "page.html"
@@ -432,6 +434,7 @@ def scored(rater: str, noise: float) -> pd.DataFrame:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_several_coefficients_are_one_call():
     judge, human = scored("judge", 0.5), scored("people", 0.0)
     both = calib.agreement(judge, human, coefficient=("kendall", "pearson"))

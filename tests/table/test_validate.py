@@ -37,6 +37,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 # --- known to be checked ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_verb_looks_at_no_table_that_calib_made(looked):
     items, people = calib.load_planted()
     human = calib.summarize(people, items, pool="rater")
@@ -110,6 +111,7 @@ def test_one_table_is_not_known_as_another():
     assert not checks.is_checked(frame, "ratings")
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_frame_that_is_gone():
     gc.collect()
     before = len(checks._CHECKED)
@@ -182,6 +184,7 @@ def test_an_argument_under_both_of_its_names_is_refused():
         calib.choose_items(judge, 10, method="simple", rng=1)
 
 
+@pytest.mark.slow
 def test_a_column_of_ones_own_is_used_or_refused_by_name():
     n = 40
     judge = scores(n, doc=np.arange(n) // 4, y=1.0, x=2.0)

@@ -69,6 +69,7 @@ def test_a_jury_has_the_calibration_error_of_netcal():
     assert found.rps == pytest.approx(0.0810841, abs=5.1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "theirs"), [(25, 0.205), (50, 0.143), (100, 0.102), (200, 0.077)])
 def test_the_calibration_error_of_calibrated_forecasts_is_that_of_netcal(n, theirs):
     """calibration.md 1.5: netcal's ECE(10) of calibrated Beta(2, 2) forecasts, a mean over draws to .01."""

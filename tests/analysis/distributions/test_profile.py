@@ -372,6 +372,7 @@ def test_several_judges_are_rows_with_people_once():
 # --- the page ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_has_counts_and_the_list(planted, tmp_path):
     items, people, ratings = planted
     results = calib.profile(ratings, people, items=items)

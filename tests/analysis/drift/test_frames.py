@@ -328,6 +328,7 @@ def test_the_picture_has_the_items_that_moved_most():
         found.plot(most=0)
 
 
+@pytest.mark.slow
 def test_hostile_ids_are_data(tmp_path):
     pytest.importorskip("matplotlib")
     names = {f"q{i:02}": f"<b>=cmd{i}\x1b[31m\u202e$x$" for i in range(40)}

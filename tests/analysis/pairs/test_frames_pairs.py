@@ -235,6 +235,7 @@ def test_sentences_say_what_may_not_be_claimed():
     )
 
 
+@pytest.mark.slow
 def test_plots_and_a_report(tmp_path):
     people = scores().assign(rater="ann", score=HUMAN)
     results = [
