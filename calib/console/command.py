@@ -28,8 +28,6 @@ _SIMPLE = {"Path": Path, "float": float, "int": int, "bool": bool, "str": str}
 _SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _MAY_BE_FILES = ("arguments", "guideline")
 _WRITTEN = ("out", "store", "to_batch", "save", "accepted")  # options that name what a command writes
-# what options for files of one's own were called
-_FORMER = {"judge": ("--score",), "label": ("--human-score",), "label_item": ("--human-item",)}
 
 
 def options_from(
@@ -84,16 +82,12 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, Any]:
-    """What the verb gets: None for an empty text, tuples for what is repeatable, `method` under its name of now."""
+    """What the verb gets: None for an empty text, tuples for what is repeatable."""
     more: dict[str, Any] = {}
     for name, value in values.items():
         more[name] = None if value == "" else value
         if isinstance(value, list):
             more[name] = tuple(value) or options[name].default
-    if "method" in options and options["method"].default is None:
-        now = next((name for name in ("estimator", "design", "coefficient") if name in options), "method")
-        old = more.pop("method")
-        more |= {} if old is None else {now: old}
     return more
 
 
@@ -120,7 +114,7 @@ def _file_options() -> Parameters:
     for name, hint in get_type_hints(Columns, include_extras=True).items():
         kind, text = get_args(hint)
         many = any(get_origin(part) is Sequence for part in get_args(kind))
-        option = typer.Option(f"--{name.replace('_', '-')}", *_FORMER.get(name, ()), help=f"Your own file. {text}")
+        option = typer.Option(f"--{name.replace('_', '-')}", help=f"Your own file. {text}")
         notes[name] = Annotated[list[str] | None if many else str | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
@@ -131,7 +125,7 @@ def _shell_options(verb: str) -> Parameters:
     for name, argument in arguments(verb).items():
         text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
         default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
-        option = typer.Option(help=text, hidden=name == "method" and default is None)
+        option = typer.Option(help=text)
         options[name] = inspect.Parameter(name, keyword, default=default, annotation=Annotated[argument.kind, option])
     return options
 

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, Self, Union, Unpack, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,6 @@ from calib.core.text import PrintableError, printable
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-T = TypeVar("T")
 Labels = Sequence[Any] | NDArray[Any]
 
 
@@ -277,22 +276,6 @@ class CalibWarning(UserWarning):
 
     Each begins with its name; the site's page of warnings (`docs/warnings.md`) says what to do about it.
     """
-
-
-def was_called(old: T | None, new: T, *, name: str, default: T) -> T:
-    """The value of an argument that was called `method`: that name still works for a release, and warns.
-
-    Examples
-    --------
-    >>> was_called(None, "reml", name="estimator", default="auto")
-    'reml'
-    """
-    if old is None:
-        return new
-    if new not in (default, old):
-        raise ArgumentError("method", "and {0} are one argument", f"are {old!r} and {new!r}", mentions=(name,))
-    warn(f"`method` is called `{name}` now, and goes with the next release.", FutureWarning)
-    return old
 
 
 def warn(message: str, category: type[Warning] = CalibWarning) -> None:

@@ -86,6 +86,25 @@ def recoded(codes: Codes) -> Codes:
     return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
 
+def wilson(k: ArrayLike, n: ArrayLike, quantile: ArrayLike) -> tuple[Any, Any]:
+    """Wilson's interval of a share: all rates within this many standard errors, taken at that rate, of k / n.
+
+    All of [0, 1] at n = 0; neither n nor k need be whole (Wilson 1927; Brown, Cai and DasGupta 2001).
+
+    Examples
+    --------
+    >>> [round(float(end), 4) for end in wilson(27, 30, 1.959964)]
+    [0.7438, 0.9654]
+    """
+    hits, size = np.asarray(k, float), np.asarray(n, float)
+    square = np.minimum(np.asarray(quantile, float) ** 2, 1e100)  # of an infinite quantile all of [0, 1]
+    centre = (hits + square / 2) / (size + square)
+    half = np.sqrt(square * (hits * (size - hits) / np.maximum(size, 1e-300) + square / 4)) / (size + square)
+    # rounding must not leave [0, 1], nor the observed rate
+    low, high = np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    return np.where(hits > 0, low, 0.0), np.where(hits < size, high, 1.0)
+
+
 def adjusted(p_values: ArrayLike, correction: str) -> Floats:
     """P-values for many tests; NaN stays NaN and is not counted.
 

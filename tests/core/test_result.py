@@ -154,7 +154,7 @@ def test_signature_of_means():
 
 def test_signature_of_convergence():
     unread = [[3, NAN, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
-    assert convergence(unread, n_subsets=7, method="kendall", rng=0).signature == (
+    assert convergence(unread, n_subsets=7, coefficient="kendall", rng=0).signature == (
         f"convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
     )
     assert convergence(unread, n_subsets=7, rng=np.random.default_rng(0)).signature == (

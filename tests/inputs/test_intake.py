@@ -590,20 +590,6 @@ def test_a_coefficient_by_another_name_leads_to_the_right_one(name, meant):
 
 
 @pytest.mark.slow
-def test_former_options_of_the_shell_mean_the_same(write, capsys, tmp_path):
-    mine = frame().rename(columns={"id": "key", "judge": "grade", "label": "mine"})
-    scores, labels = write(mine[["key", "grade"]], "j.csv"), write(mine[["key", "mine"]].dropna(), "p.csv")
-    new = ("--item", "key", "--judge", "grade", "--label", "mine", "--label-item", "key")
-    old = ("--item", "key", "--score", "grade", "--human-score", "mine", "--human-item", "key")
-    found = []
-    for options in (new, old, ()):
-        code, _, err = shell(capsys, "interval", scores, labels, *options, "--out", tmp_path / "out.csv")
-        assert code == 0, err
-        found.append(table.read_frame(tmp_path / "out.csv")["estimate"].tolist())
-    assert found[0] == found[1] == found[2]
-
-
-@pytest.mark.slow
 def test_frames_of_every_type_of_column():
     mine = frame()
     expected = numbers(calib.interval(mine))

@@ -342,7 +342,7 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame.to_csv(one, index=False)
     frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
-    options = ("--item", "id", "--score", "rating", "--human-item", "key", "--human-score", "label")
+    options = ("--item", "id", "--judge", "rating", "--label-item", "key", "--label", "label")
     code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
     assert code == 0
     assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
@@ -464,13 +464,13 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
         "5",
         "--n-subsets",
         "7",
-        "--method",
+        "--coefficient",
         "kendall",
     )
     code, out, _ = run("converge", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
     expected = calib.convergence(
         table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
-        human=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, method="kendall",
+        human=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
     )  # fmt: skip
     assert code == 0
     written = pd.read_parquet(tmp_path / "c.parquet")
@@ -504,7 +504,7 @@ def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
 @pytest.mark.filterwarnings("default")
 def test_interval_of_the_judge_alone_says_what_it_is_not(run, files):
     _, alone, _ = run("interval", files["scores"], files["gold"], "--estimator", "judge_only")
-    _, both, _ = run("interval", files["scores"], files["gold"], "--method", "ppi")
+    _, both, _ = run("interval", files["scores"], files["gold"], "--estimator", "ppi")
     assert "not for the human mean" in alone
     assert "not for the human mean" not in both
     assert "method PPI," in both
@@ -767,7 +767,7 @@ def one_line(err, words):
         ("reliability {rest} {second} --min-reliability 2", "--min-reliability must be"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores, but got 'nothing'"),
         ("interval {scores} {human} --estimator ppi", "must be 'auto' or 'classical' where every item has a label"),
-        ("interval {scores} {gold} --method magic", "--estimator must be one of"),
+        ("interval {scores} {gold} --estimator magic", "--estimator must be one of"),
         ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
         ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
         ("summarize {items}", "ratings: column `criterion` is missing"),
@@ -834,7 +834,7 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 
 
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agree", files["scores"], own, "--human-item", "key", "--score", "rating")
+    code, _, err = run("agree", files["scores"], own, "--label-item", "key", "--judge", "rating")
     assert code == 2
     one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
@@ -851,13 +851,9 @@ def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
         assert run(command, "--help")[0] == 0
 
 
-def test_an_option_is_taken_by_the_name_that_its_argument_had(run, files):
-    for option in ("--estimator", "--method"):
-        code, _, err = run("interval", files["scores"], files["gold"], option, "magic")
-        assert (code, "--estimator must be one of" in err, "but got 'magic'" in err) == (2, True, True)
-    out = run("interval", "--help")[1]
-    assert "--estimator" in out
-    assert "--method" not in out
+def test_an_unknown_estimator_is_refused(run, files):
+    code, _, err = run("interval", files["scores"], files["gold"], "--estimator", "magic")
+    assert (code, "--estimator must be one of" in err, "but got 'magic'" in err) == (2, True, True)
 
 
 def test_it_says_its_version(run):
@@ -1262,7 +1258,7 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
-    own = ("--item", "id", "--score", "grade", "--human-item", "key", "--human-score", "label", "--system", "sys")
+    own = ("--item", "id", "--judge", "grade", "--label-item", "key", "--label", "label", "--system", "sys")
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0

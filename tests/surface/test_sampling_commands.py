@@ -122,7 +122,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     [
         (("--sizes", 9), "--sizes must be"),
         (("--groups", "topic"), "--groups must be a column"),
-        (("--method", "magic"), "--coefficient must be one of"),
+        (("--coefficient", "magic"), "--coefficient must be one of"),
         (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
@@ -219,7 +219,7 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     [
         ("sampled", ("--target", 2), "--target must be between 0 and 1"),
         ("sampled", ("--calls", 0), "--calls must be"),
-        ("sampled", ("--method", "magic"), "--estimator must be one of 'auto', 'moments', 'reml'"),
+        ("sampled", ("--estimator", "magic"), "--estimator must be one of 'auto', 'moments', 'reml'"),
         ("sampled", ("--groups", "topic"), "--groups"),
         ("sampled", ("--by", "topic"), "--by must be a column of the scores"),
         ("sampled", ("--judges",), "two judges"),

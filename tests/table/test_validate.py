@@ -175,13 +175,10 @@ def test_an_error_comes_back_from_another_process(again):
     assert (type(back), str(back), back.argument, back.mentions) == (type(error), str(error), "y", ("f",))
 
 
-def test_an_argument_under_both_of_its_names_is_refused():
+def test_a_former_name_of_an_argument_is_refused():
     human = calib.scores_from(pd.DataFrame({"item": [f"i{k}" for k in range(40)], "score": np.arange(40) % 5}))
-    judge = human.assign(rater="judge")
-    with pytest.raises(ArgumentError, match="`method` and `estimator` are one argument, but are 'ppi' and 'classical'"):
-        calib.interval(judge, human, method="ppi", estimator="classical")
-    with pytest.warns(FutureWarning, match="`method` is called `design` now"):
-        calib.choose_items(judge, 10, method="simple", rng=1)
+    with pytest.raises(TypeError, match="method"):
+        calib.choose_items(human, 10, method="simple", rng=1)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from calib.analysis.agreement.levels import FEW_SYSTEMS, Design, LeftOut, left_o
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
-from calib.core.numeric import jackknife_variance
+from calib.core.numeric import jackknife_variance, wilson
 from calib.core.result import Interval
 
 NO_INTERVAL = Interval(float("nan"), float("nan"))
@@ -73,10 +73,8 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
     if 0 < share < 1 and variance > 0 and per_unit > 1:
         plain = min(max(answers.n * variance / (share * (1 - share)), 1.0), answers.n)
         effect = max(plain, (answers.split * plain + per_unit) / (answers.split + 1))
-    t2 = two_sided(df, level) ** 2 * effect / answers.n
-    half = np.sqrt(t2 * (share * (1 - share) + t2 / 4))
-    low, high = ((share + t2 / 2 + side * half) / (1 + t2) for side in (-1, 1))
-    return Interval(float(max(low, 0.0)), float(min(high, 1.0)))
+    worth = answers.n / effect
+    return Interval(*map(float, wilson(share * worth, worth, two_sided(df, level))))
 
 
 @dataclass(frozen=True, slots=True)

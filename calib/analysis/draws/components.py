@@ -226,11 +226,6 @@ class VarianceComponents(Result):
     n_groups: int
     warnings: tuple[str, ...]
 
-    @property
-    def method(self) -> str:
-        """The name of `estimator` in the release before."""
-        return self.estimator
-
     def reliability(self, n: ArrayLike) -> Floats:
         """Reliability of the mean of n draws, see `spearman_brown`."""
         return spearman_brown(self.icc, n)
@@ -282,7 +277,6 @@ def variance_components(
     groups: Labels | None = None,
     estimator: str = "moments",
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> VarianceComponents:
     r"""Within-item and between-item variance of repeated scores (one-way random effects).
 
@@ -316,8 +310,6 @@ def variance_components(
     estimator : {"moments", "reml"}, default "moments"
         With `variances` only "moments".
     confidence_level : float, default 0.95
-    method : str, optional
-        The name of `estimator` in the release before.
 
     Notes
     -----
@@ -353,7 +345,6 @@ def variance_components(
     >>> round(chains.within, 3), round(chains.label, 3), round(chains.share, 3)
     (0.093, 0.2, 0.682)
     """
-    estimator = check.was_called(method, estimator, name="estimator", default="moments")
     check.choice(estimator, "estimator", ("moments", "reml") if variances is None else ("moments",))
     level = check.probability(confidence_level, "confidence_level")
     values = check.array(samples, "samples")

@@ -158,7 +158,6 @@ def convergence(
     n_subsets: int = 200,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
-    method: str | None = None,
 ) -> Convergence:
     r"""Means of N draws against the exact expectation, for N = 1, 2, 3, ...
 
@@ -189,8 +188,8 @@ def convergence(
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
-    coefficient, method : str, default "spearman"
-        That of the two correlations under either name, as for `agreement`, but not "spa".
+    coefficient : str, default "spearman"
+        That of the two correlations, as for `agreement`, but not "spa".
     sizes : sequence of int, optional
         Default: 1, 2, 3, 5, 8, 10, 15, 20, 30, 50, 100, up to K.
     n_subsets : int, default 200
@@ -225,7 +224,7 @@ def convergence(
     ([1.0, 0.5, 0.24], [1.0, 0.5, 0.25])
     """
     draws = _enough_draws(check.array(samples, "samples", ndim=2))
-    kind = named_coefficient(method or "spearman", coefficient, OF_ONE_SAMPLE)
+    kind = named_coefficient("spearman", coefficient, OF_ONE_SAMPLE)
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
     k = draws.shape[1]

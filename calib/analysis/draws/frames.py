@@ -31,7 +31,6 @@ def convergence(
     unlike: bool = False,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
-    method: str | None = None,
 ) -> Results[stats.Convergence]:
     """Means of N sampled draws against the logprob expectation, and against people.
 
@@ -45,7 +44,7 @@ def convergence(
         Human scores of the same items, one rater (pool several first).
     groups : str or None, default "group"
         The column, of `exact` or `human`, of what items share: intervals are over these. None: over items.
-    coefficient, sizes, n_subsets, confidence_level, rng, method
+    coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
     unlike : bool, default False
         Compare the samples with a reference that estimates something else: of another prompt or
@@ -75,7 +74,7 @@ def convergence(
     as_typed(convergence, locals())
     target = None if exact is None else scores_in(exact, "exact")
     people = None if human is None else scores_in(human, "human")
-    options: dict[str, Any] = {"coefficient": coefficient, "method": method, "sizes": sizes, "n_subsets": n_subsets}
+    options: dict[str, Any] = {"coefficient": coefficient, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
     def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:

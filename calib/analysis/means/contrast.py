@@ -149,7 +149,7 @@ def ppi_difference(
     ends = bounds_of(bounds, step)
     for name in ("y_a", "y_b"):
         on_scale(arrays[name], ends, name)
-    estimator = estimator_of(options.get("estimator", "auto"), options.get("method"))
+    estimator = estimator_of(options.get("estimator", "auto"))
     drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
     design = design_of(options.get("design"), cast(Drawn, drawn))
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")

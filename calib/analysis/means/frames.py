@@ -55,7 +55,6 @@ def interval(
     tuned_on_gold: bool = False,
     pool: str | None = None,
     confidence_level: float = 0.95,
-    method: str | None = None,
     **columns: Unpack[Columns],
 ) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
@@ -93,8 +92,6 @@ def interval(
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
-    method : str, optional
-        What `estimator` was called.
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
 
@@ -118,7 +115,7 @@ def interval(
 [warnings: weak_judge]
     """
     as_typed(interval, locals())
-    estimator = estimator_of(estimator, method)
+    estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
     options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
     answers = []
@@ -269,7 +266,6 @@ def difference(
     adjust: str = "holm",
     pool: str | None = None,
     confidence_level: float = 0.95,
-    method: str | None = None,
     **columns: Unpack[Columns],
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
@@ -286,7 +282,7 @@ def difference(
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
-    target, estimator, alternative, min_gold, confidence_level, method
+    target, estimator, alternative, min_gold, confidence_level
         As for `interval`; `min_gold` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
@@ -338,7 +334,7 @@ def difference(
         if a in others:
             raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
-    estimator = estimator_of(estimator, method)
+    estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
     options |= {"confidence_level": confidence_level}
     answers = []

@@ -70,7 +70,7 @@ class Design:
 
 
 class Drawn(TypedDict, total=False):
-    """The fields of a `Design` one by one, and `estimator` as it was called."""
+    """The fields of a `Design` one by one."""
 
     groups: Labels | None
     groups_unlabeled: Labels | None
@@ -84,7 +84,6 @@ class Drawn(TypedDict, total=False):
     tuned_on_gold: bool
     items: Labels | None
     items_unlabeled: Labels | None
-    method: str
 
 
 class MeanOptions(Drawn, total=False):
@@ -100,7 +99,7 @@ class MeanOptions(Drawn, total=False):
 
 def design_of(design: Design | None, drawn: Drawn) -> Design:
     """The design, whichever way it came."""
-    fields: dict[str, Any] = {name: value for name, value in drawn.items() if name != "method"}
+    fields: dict[str, Any] = dict(drawn)
     if unknown := fields.keys() - Design.__dataclass_fields__.keys():
         raise TypeError(f"{min(unknown)!r} is no argument of this function and no field of `Design`.")
     if not isinstance(design, Design | None):

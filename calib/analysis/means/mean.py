@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from calib.analysis.means.gold import Design, Drawn, Gold, design_of, gold_of
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
-from calib.analysis.means.methods import METHODS, Estimated, Options, estimator_of, with_silent_judge
+from calib.analysis.means.methods import METHODS, Options, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
 from calib.core.laws import interval_of, p_value_of
-from calib.core.result import Interval, bracket, short
+from calib.core.result import Interval, Result, bracket, short
 
 _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
@@ -28,7 +28,7 @@ _DRAWN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanEstimate(Estimated):
+class MeanEstimate(Result):
     """A mean, or a difference of two means, with an interval.
 
     Attributes
@@ -168,7 +168,6 @@ def mean_interval(
     alternative: str = "two-sided",
     null: float | None = None,
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> MeanEstimate:
     r"""Mean of human labels alone, with an interval that fits their scale.
 
@@ -185,7 +184,7 @@ def mean_interval(
     ----------
     y : array_like, shape (n,)
         Labels; NaN is left out.
-    bounds, step, conservative, alternative, null, confidence_level, method
+    bounds, step, conservative, alternative, null, confidence_level
         As for `ppi_mean`.
     groups : sequence, shape (n,), optional
         Items of one group are not independent.
@@ -215,7 +214,7 @@ def mean_interval(
         step=step,
         conservative=conservative,
         design=Design(groups=None if codes is None else codes[keep]),
-        estimator=estimator_of(estimator, method, ("auto", "classical")),
+        estimator=estimator_of(estimator, ("auto", "classical")),
         alternative=alternative,
         null=null,
         min_gold=2,
@@ -324,7 +323,7 @@ def ppi_mean(
     confidence_level : float, default 0.95
         How often the interval is to hold.
     **drawn
-        The fields of `Design` one by one, such as `groups=`, and `method=`, as `estimator` was called.
+        The fields of `Design` one by one, such as `groups=`.
 
     Raises
     ------
@@ -349,7 +348,7 @@ def ppi_mean(
     >>> round(result.width_ratio, 3), result.warnings
     (0.711, ())
     """
-    estimator, design = estimator_of(estimator, drawn.get("method")), design_of(design, drawn)
+    estimator, design = estimator_of(estimator), design_of(design, drawn)
     data = gold_of(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(

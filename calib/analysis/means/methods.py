@@ -15,7 +15,6 @@ from calib.analysis.means.ridge import Parts, Rule, Sample, bounded, clustered, 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student
-from calib.core.result import Result
 
 CUT = 0.5  # a judge's probability from which on it says yes
 
@@ -73,18 +72,6 @@ class Method(NamedTuple):
     def judged(self) -> bool:
         """Whether judge scores go into it."""
         return METHODS.get(self.alone) is not self
-
-
-class Estimated(Result):
-    """A result that knows by which estimator it was made."""
-
-    __slots__ = ()
-    estimator: str
-
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
 
 
 # --- by the kind of the scores ----------------------------------------------------------------------------------
@@ -355,10 +342,9 @@ ESTIMATORS = tuple(_CHOICES)
 PEERS = ("ppi_py", "ares", "glide")
 
 
-def estimator_of(estimator: str, was_method: str | None, choices: Sequence[str] = ESTIMATORS) -> str:
-    """The way that was asked for, by the argument's name or by the one that it had."""
-    name = check.was_called(was_method, estimator, name="estimator", default="auto")
-    if name in PEERS:
-        came = f"got {name!r}: what other programs compute is in `paper_repro/oracles.py`"
+def estimator_of(estimator: str, choices: Sequence[str] = ESTIMATORS) -> str:
+    """The way of estimating, which must be one of these; of another program's it is said where that is computed."""
+    if estimator in PEERS:
+        came = f"got {estimator!r}: what other programs compute is in `paper_repro/oracles.py`"
         raise ArgumentError("estimator", f"must be one of {', '.join(map(repr, choices))}", came)
-    return check.choice(name, "estimator", choices)
+    return check.choice(estimator, "estimator", choices)

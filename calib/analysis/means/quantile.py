@@ -13,16 +13,16 @@ from scipy import special
 
 from calib.analysis.means.gold import Design, gold_of
 from calib.analysis.means.guards import bounds_of, on_scale
-from calib.analysis.means.methods import Estimated, estimator_of, kind_of
+from calib.analysis.means.methods import estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
-from calib.core.result import Interval, bracket, short
+from calib.core.result import Interval, Result, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileEstimate(Estimated):
+class QuantileEstimate(Result):
     """A quantile of the human scores, with an interval.
 
     Attributes
@@ -80,7 +80,6 @@ def ppi_quantile(
     alternative: str = "two-sided",
     min_gold: int = 10,
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> QuantileEstimate:
     r"""Quantile of the human scores, such as their median.
 
@@ -104,7 +103,7 @@ def ppi_quantile(
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    conservative, alternative, min_gold, confidence_level, method
+    conservative, alternative, min_gold, confidence_level
         As for `ppi_mean`.
 
     References
@@ -125,7 +124,7 @@ def ppi_quantile(
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
-    estimator_of(estimator, method, ("auto",))
+    estimator_of(estimator, ("auto",))
     n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
     if n < least:
         came = f"got {n}: label more, or set {{0}}"

@@ -15,6 +15,7 @@ from scipy import special
 from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
+from calib.core.numeric import wilson
 from calib.core.result import Interval, Result, bracket, short
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
@@ -37,16 +38,6 @@ def _beta_interval(k: ArrayLike, n: ArrayLike, confidence: ArrayLike, down: floa
     low = special.betaincinv(np.where(hits > 0, hits + down, 1), np.where(hits > 0, misses + up, 1), tail)
     high = special.betaincinv(np.where(misses > 0, hits + up, 1), np.where(misses > 0, misses + down, 1), 1 - tail)
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
-
-
-def wilson(k: ArrayLike, n: ArrayLike, confidence: ArrayLike) -> tuple[Floats, Floats]:
-    """All rates within z standard errors, taken at that rate, of k / n; all of [0, 1] at n = 0."""
-    hits, size = np.asarray(k, float), np.asarray(n, float)
-    square = np.minimum(special.ndtri((1 + np.asarray(confidence, float)) / 2) ** 2, 1e100)  # of 1 all of [0, 1]
-    centre = (hits + square / 2) / (size + square)
-    half = np.sqrt(square * (hits * (size - hits) / np.maximum(size, 1) + square / 4)) / (size + square)
-    # rounding must not leave [0, 1], nor the observed rate
-    return np.where(hits > 0, centre - half, 0.0), np.where(hits < size, centre + half, 1.0)
 
 
 def post_stratified(
@@ -104,7 +95,8 @@ def post_stratified(
         _distances(pi, bounds(k, n, confidence), np.sqrt(rest / np.maximum(n + rest, 1)) if finite else 1.0)
         for pi, k, n, rest in parts
     )
-    less, more = _distances(q, wilson(judged_yes, every, confidence), 0.0 if finite else 1.0)
+    ends = wilson(judged_yes, every, special.ndtri((1 + np.asarray(confidence, float)) / 2))
+    less, more = _distances(q, ends, 0.0 if finite else 1.0)
     gap, falls = pi1 - pi0, pi1 < pi0  # where yes of the judge speaks for no, a larger q lowers the rate
     estimate = q * pi1 + (1 - q) * pi0
     low = estimate - np.sqrt((q * down1) ** 2 + ((1 - q) * down0) ** 2 + (gap * np.where(falls, more, less)) ** 2)

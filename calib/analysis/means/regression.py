@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.methods import Estimated, estimator_of
+from calib.analysis.means.methods import estimator_of
 from calib.analysis.means.moments import flat
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -27,7 +27,7 @@ _PRIOR = 1.0  # items' worth of belief that the judge's score says nothing beyon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionEstimate(Columns, Estimated):
+class RegressionEstimate(Columns):
     """Coefficients with intervals, one per column.
 
     Attributes
@@ -97,7 +97,6 @@ def ppi_ols(
     estimator: str = "auto",
     alternative: str = "two-sided",
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> RegressionEstimate:
     r"""Least squares coefficients of human labels on covariates, with the judge's help.
 
@@ -126,8 +125,6 @@ def ppi_ols(
     estimator : {"auto"}
     alternative : {"two-sided", "greater", "less"}
     confidence_level : float, default 0.95
-    method : str, optional
-        What `estimator` was called.
 
     References
     ----------
@@ -146,7 +143,7 @@ def ppi_ols(
     from 50 human labels and 1000 judge scores (OLS)
     """
     data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
-    estimator = estimator_of(estimator, method, ("auto",))
+    estimator = estimator_of(estimator, ("auto",))
     # regression under double sampling, on covariates and the judge; or with a fixed weight of the judge
     x, labels, scores, n, d = data.x, data.y, data.f, data.n, data.x.shape[1]
     rest = (data.x_rest, data.f_rest)
@@ -214,7 +211,6 @@ def ppi_logistic(
     estimator: str = "auto",
     alternative: str = "two-sided",
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> RegressionEstimate:
     r"""Logistic regression of human yes or no on covariates, with the judge's help.
 
@@ -238,7 +234,7 @@ def ppi_logistic(
         Judge's yes and no, or its probabilities of a yes.
     lam : float, optional
         A fixed weight of the judge, within [0, 1].
-    names, estimator, alternative, confidence_level, method
+    names, estimator, alternative, confidence_level
         As for `ppi_ols`.
 
     Raises
@@ -258,7 +254,7 @@ def ppi_logistic(
     (array([0.67, 1.2 ]), 0.57)
     """
     data = _regressors(X, y, f, X_unlabeled, f_unlabeled, names)
-    estimator = estimator_of(estimator, method, ("auto",))
+    estimator = estimator_of(estimator, ("auto",))
     for name, values in (("y", data.y), ("f", data.f), ("f_unlabeled", data.f_rest)):
         if values.min() < 0 or values.max() > 1:
             raise ArgumentError(name, "must be within [0, 1]", f"goes from {values.min():g} to {values.max():g}")

@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import signal, special, stats
+from scipy import signal, stats
 
 from calib.analysis.agreement.agreement import agreement
-from calib.analysis.means.rates import wilson
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.numeric import recoded
+from calib.core.numeric import recoded, wilson
 from calib.core.result import Interval, Result, bracket, short
 
 TIE = 0.5
@@ -95,9 +94,8 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
         return p, _NONE
     size = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else float(n_units)
     plain = unit is None and bool(np.isin(values, (0.0, 1.0)).all())
-    level = confidence_level if plain else 2 * float(special.ndtr(two_sided(n_units - 1, confidence_level))) - 1
-    low, high = wilson(p * size, size, level)
-    return p, Interval(float(low), float(high))
+    quantile = two_sided(np.inf if plain else n_units - 1, confidence_level)
+    return p, Interval(*map(float, wilson(p * size, size, quantile)))
 
 
 def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> PairShare:
@@ -281,7 +279,6 @@ def _sign_test(moved: Floats, unit: Codes | None) -> float:
 
 
 def _newcombe(a: Floats, b: Floats, unit: Codes | None, level: float) -> Interval:
-    """Wilson's ends of both shares, put together by the correlation of the two."""
     """Wilson's ends of both shares, put together by the correlation of the two over units."""
     (p, ends_a), (q, ends_b) = wilson_ends(a, unit, level), wilson_ends(b, unit, level)
     x, y = (sums_by(unit, values - values.mean()) for values in (a, b))

@@ -73,7 +73,6 @@ def choose_items(
     n_strata: int = 4,
     rng: np.random.Generator | int | None = None,
     after: Choice | None = None,
-    method: str | None = None,
 ) -> Choice:
     r"""Draw the items that people shall label, each with a known probability.
 
@@ -116,8 +115,6 @@ def choose_items(
         Source of the draws; default a fresh one. A number may be that of the earlier choice.
     after : Choice, optional
         What was chosen before; `n` is the number of further labels, and `design` that of the choice.
-    method : str, optional
-        What `design` was called.
 
     References
     ----------
@@ -135,7 +132,7 @@ def choose_items(
     6 of 8 items to label (strata, probability 0.75)
     """
     scores = _whole(f, "f")
-    design, most = check.was_called(method, design, name="design", default="simple"), len(scores)
+    most = len(scores)
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
     source = np.random.default_rng(rng)
     if after is None:

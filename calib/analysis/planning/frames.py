@@ -36,7 +36,6 @@ def choose_items(
     n_strata: int = 4,
     more: bool = False,
     rng: np.random.Generator | int | None = None,
-    method: str | None = None,
     **columns: Unpack[Columns],
 ) -> pd.DataFrame:
     """Draw the items that people shall label, and write into the scores how it was done.
@@ -58,7 +57,7 @@ def choose_items(
         What the strata are cut by.
     groups : str, default "group"
         The column that "groups" draws from.
-    n_strata, rng, method
+    n_strata, rng
         As for `calib.stats.choose_items`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
@@ -91,7 +90,7 @@ def choose_items(
     if others:
         names = "; ".join(words(each) for each in (label, *others))
         raise TableArgumentError("scores", "must be of one judge and one criterion", f"hold {names}")
-    design, source = check.was_called(method, design, name="design", default="simple"), np.random.default_rng(rng)
+    source = np.random.default_rng(rng)
     check.choice(on, "on", ("score", "entropy"))
     if by is not None:
         whole_column(frame, by, "by")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import as_typed, was_called
+from calib.core.check import as_typed
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
 from calib.table.checks import first_places
@@ -71,7 +71,6 @@ def sensitivity(
     groups: str | None = "group",
     estimator: str = "auto",
     confidence_level: float = 0.95,
-    method: str | None = None,
 ) -> Results[stats.GStudy]:
     """How much of the variance of a judge's scores is the items', the prompt's, and the draw's (G-study).
 
@@ -88,7 +87,7 @@ def sensitivity(
         Take the raters as a further facet, crossed with items and prompts. Then only sampled replies.
     groups : str or None, default "group"
         A column of the items: the intervals leave out what shares it together.
-    estimator, confidence_level, method
+    estimator, confidence_level
         As for `calib.stats.g_study`.
 
     Returns
@@ -123,7 +122,6 @@ def sensitivity(
         if groups not in frame and groups != "group":
             raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
         owners = frame.set_index(frame["item"].astype(object))[groups] if groups in frame else None
-    estimator = was_called(method, estimator, name="estimator", default="auto")
     table = ratings_in(ratings).frame
     table = table[table["method"] != "human"]
     if judges and not table["method"].eq("sample").all():

@@ -160,11 +160,6 @@ class GStudy(Result):
     confidence_level: float
     warnings: tuple[str, ...]
 
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
-
     def value(self, name: str) -> float:
         """The estimate of a component by its name."""
         estimates = self._estimates()
@@ -318,7 +313,6 @@ def g_study(
     groups: Labels | None = None,
     estimator: str = "auto",
     confidence_level: float | None = 0.95,
-    method: str | None = None,
 ) -> GStudy:
     r"""Variance components of scores by item, prompt and draw.
 
@@ -350,8 +344,6 @@ def g_study(
         leave out items with a missing cell.
     confidence_level : float or None, default 0.95
         None: no intervals.
-    method : str, optional
-        What `estimator` was called.
 
     Notes
     -----
@@ -378,7 +370,6 @@ def g_study(
     1 prompt x 8 draws: Phi 0.7841; 1 prompt x 1 draw: Phi 0.4372; 8 prompts x 8 draws: Phi 0.9667;
     8 prompts x 1 draw: Phi 0.8614
     """
-    estimator = check.was_called(method, estimator, name="estimator", default="auto")
     check.choice(estimator, "estimator", ("auto", "moments", "reml"))
     confidence = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
     cells = cells_of(x, draw_variance)

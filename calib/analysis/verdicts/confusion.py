@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from calib.core.check import Codes, Floats
-from calib.core.numeric import ratio
+from calib.core.numeric import ratio, wilson
 from calib.core.result import Interval
 
 TP, FP, FN, TN = range(4)
@@ -104,7 +104,7 @@ def proportion(hits: Floats, sizes: Floats, confidence: float) -> tuple[float, I
     p = float(hits.sum()) / n
     effective, df = effective_size(hits, sizes), max(g - 1, 1)
     quantile = float(special.stdtrit(df, (1 + confidence) / 2)) if g < n else float(special.ndtri((1 + confidence) / 2))
-    return p, wilson(p, effective, quantile)
+    return p, Interval(*map(float, wilson(p * effective, effective, quantile)))
 
 
 def effective_size(hits: Floats, sizes: Floats) -> float:
@@ -118,20 +118,6 @@ def effective_size(hits: Floats, sizes: Floats) -> float:
     p = total / n
     variance = g / (g - 1) * float(((hits - p * sizes) ** 2).sum()) / n**2
     return min(p * (1 - p) / max(variance, 1e-300), n)
-
-
-def wilson(p: float, n: float, quantile: float) -> Interval:
-    """Wilson's interval of a share.
-
-    Examples
-    --------
-    >>> tuple(round(end, 4) for end in wilson(0.9, 30, 1.959964))
-    (0.7438, 0.9654)
-    """
-    z2 = quantile**2
-    centre, half = p + z2 / (2 * n), quantile * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2))
-    low, high = ((centre + sign * half) / (1 + z2 / n) for sign in (-1, 1))
-    return Interval(max(low, 0.0) if p > 0 else 0.0, min(high, 1.0) if p < 1 else 1.0)
 
 
 def _of_composite(tables: Floats, measure: Measure, least: float, confidence: float) -> Figure:

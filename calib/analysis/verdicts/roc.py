@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from calib.analysis.verdicts.confusion import Figure, proportion, wilson
+from calib.analysis.verdicts.confusion import Figure, proportion
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.numeric import units_of
+from calib.core.numeric import units_of, wilson
 from calib.core.result import Columns, Interval, bracket, short
 
 
@@ -146,7 +146,8 @@ def _area(scores: Floats, yes: NDArray[np.bool_], group: Codes, confidence: floa
     if math.isnan(variance):
         return Figure(area, Interval(math.nan, math.nan), len(scores))
     if area in (0.0, 1.0) or variance == 0:  # as a share of the smaller side
-        return Figure(area, wilson(area, min(m1, m0, g), quantile), len(scores))
+        n = min(m1, m0, g)
+        return Figure(area, Interval(*map(float, wilson(area * n, n, quantile))), len(scores))
     half = quantile * math.sqrt(variance) / (area * (1 - area))
     low, high = (float(special.expit(special.logit(area) + sign * half)) for sign in (-1, 1))
     return Figure(area, Interval(low, high), len(scores))

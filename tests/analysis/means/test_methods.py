@@ -64,17 +64,6 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_method_is_what_estimator_was_called(call):
-    new = call(estimator="auto")
-    with pytest.warns(FutureWarning, match="^`method` is called `estimator` now") as caught:
-        old = call(method="auto")
-    assert caught[0].filename == __file__
-    assert repr(old._rows()) == repr(new._rows())
-    assert old.method == old.estimator
-    assert old._rows()[0]["estimator"] == old.estimator
-
-
 @pytest.mark.parametrize("program", PEERS)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_what_other_programs_compute_is_not_here(call, program):

@@ -442,8 +442,3 @@ def test_messages_about_shares():
         "`shares` must be between 0 and 1, but got 2 for 'a'."
     )
     assert message(shift_weights, [], {}) == "`categories` must have one item at least, but got none."
-
-
-def test_a_design_was_called_a_method():
-    with pytest.warns(FutureWarning, match="^`method` is called `design` now"):
-        assert choose_items(range(9), 4, method="strata", n_strata=2, rng=0).design == "strata"

@@ -230,13 +230,6 @@ def test_what_choosing_refuses(options, error, text):
     assert text in said(error, calib.choose_items, JUDGE, **options)
 
 
-def test_a_design_was_called_a_method():
-    with pytest.warns(FutureWarning, match="^`method` is called `design` now"):
-        drawn = calib.choose_items(JUDGE, 40, method="strata", rng=1)
-    pd.testing.assert_frame_equal(drawn, calib.choose_items(JUDGE, 40, design="strata", rng=1))
-    assert set(drawn["design"]) == {"strata"}
-
-
 def test_one_judge_and_one_criterion_are_drawn_for():
     two = pd.concat([JUDGE, JUDGE.assign(rater="other")])
     assert "`scores` must be of one judge and one criterion" in said(TableError, calib.choose_items, two, 10)
@@ -291,13 +284,13 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     theirs = HUMAN[["item", "score"]].rename(columns={"item": "id", "score": "stars"}).head(50)
     mine.to_csv(tmp_path / "mine.csv", index=False)
     theirs.to_csv(tmp_path / "theirs.csv", index=False)
-    own = ["--item", "id", "--score", "points", "--scale", FIVE, "--criterion", "coherence"]
+    own = ["--item", "id", "--judge", "points", "--scale", FIVE, "--criterion", "coherence"]
     drawn = tmp_path / "drawn.csv"
-    assert run("choose", tmp_path / "mine.csv", 40, "--out", drawn, *own, "--method", "strata") == 0
+    assert run("choose", tmp_path / "mine.csv", 40, "--out", drawn, *own, "--design", "strata") == 0
     back = calib.table.read(drawn, "scores")
     assert (back["chosen"].astype(str) == "True").sum() == 40
     capsys.readouterr()
-    both = [*own, "--human-score", "stars"]
+    both = [*own, "--label", "stars"]
     assert run("interval", tmp_path / "mine.csv", tmp_path / "theirs.csv", *both) == 0
     assert "from 50 human labels and 240 judge scores" in " ".join(capsys.readouterr().out.split())
 

@@ -729,10 +729,3 @@ def test_reml_with_equal_draws_is_that_of_one(seed):
     assert_allclose(
         [ours.value("item"), ours.value("prompt")], [one.value("item"), one.value("prompt")], rtol=1e-4, atol=1e-5
     )
-
-
-def test_an_estimator_was_called_a_method():
-    x = np.random.default_rng(3).normal(size=(9, 4, 2))
-    with pytest.warns(FutureWarning, match="^`method` is called `estimator` now"):
-        study = g_study(x, method="reml", confidence_level=None)
-    assert (study.estimator, study.method) == ("reml", "reml")
