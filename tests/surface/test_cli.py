@@ -145,7 +145,7 @@ def test_agree_takes_ratings_and_items(run, files):
 
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
-    options = ("--item", "id", "--score", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
+    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
     code, out, _ = run("agree", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
@@ -160,7 +160,7 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
-    code, out, _ = run("agree", other, own, "--item", "id", "--score", "rating")
+    code, out, _ = run("agree", other, own, "--item", "id", "--judge", "rating")
     assert code == 0
     assert "rater robot" in out
     assert "against human" in out
@@ -168,7 +168,7 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
 
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
-    options = ("--item", "id", "--score", "rating", "--criterion", "fluency")
+    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency")
     code, out, _ = run("agree", own, files["human"], *options, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
@@ -442,11 +442,11 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
-    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--score", "rating", "--rater", "who")
+    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--judge", "rating", "--rater", "who")
     assert code == 0
     assert "`rating` as labels, `who` as who labelled" in err
     assert "raters:2|" in out
-    code, _, err = run("reliability", own, "--item", "id", "--score", "rating")
+    code, _, err = run("reliability", own, "--item", "id", "--judge", "rating")
     assert code == 2
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
 
@@ -654,7 +654,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
-    options = ("--item", "id", "--score", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
+    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
     assert run("report", plain, own, *options)[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
