@@ -92,11 +92,6 @@ class PromptMean(Result):
         """How the interval was made."""
         return "t-items" if self.conditional else "t-prompts-items"
 
-    @property
-    def method(self) -> str:
-        """What `estimator` was called."""
-        return self.estimator
-
     def prompts_needed(self, half_width: float) -> int:
         """Smallest number of prompts whose interval, over these items, is expected to be this narrow.
 
