@@ -154,7 +154,7 @@ def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
         rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
         for row in rows.to_dict("records"):
             judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    for criterion in mine.keys() & theirs.keys():
+    for criterion in sorted(mine.keys() & theirs.keys()):
         if mine[criterion] != theirs[criterion]:
             before, now = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion]))
                            for side in (theirs, mine))  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.pairs.bradley_terry import TIES
 from calib.analysis.pairs.frames_preferences import (
     ORDERS,
     SYSTEMS,
@@ -329,6 +330,7 @@ def leaderboard(
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     as_typed(leaderboard, locals())
+    choice(ties, "ties", TIES)
     judges, people = _sides_of_battles(preferences, gold, columns)
     theirs = {} if people is None else {label["criterion"]: rows for label, rows in battles_in(people)}
     answers = []

@@ -1,4 +1,4 @@
-"""`calib.leaderboard` and `calib.board_agreement` on tables and files."""
+"""`calib.leaderboard` on tables and files."""
 
 import math
 
@@ -119,3 +119,10 @@ def test_systems_that_never_met_are_named(arena):
     with pytest.warns(calib.stats.CalibWarning, match="one_sided_record"):
         found = calib.leaderboard(always.drop(columns="human_winner"), **COLUMNS).one()
     assert found.high[0] - found.low[0] > 2 * (found.high[1] - found.low[1])
+
+
+@pytest.mark.parametrize("people", [True, False])
+def test_a_way_with_ties_that_there_is_not_is_refused_with_labels_and_without(arena, people):
+    battles = arena if people else arena.drop(columns="human_winner")
+    with pytest.raises(ArgumentError, match="`ties` must be one of"):
+        calib.leaderboard(battles, ties="coin", **COLUMNS)
