@@ -1123,3 +1123,12 @@ def test_the_plain_test_ranks_the_worst_judge_of_summeval_first():
         assert result.constant == 5
         assert result.constant_advantage > result.advantage
         assert "a judge that always says 5 does as well or better" in result.verdict
+
+
+def test_a_judge_that_wins_against_fewer_than_half_does_not_pass():
+    rng = np.random.default_rng(5)
+    truth = rng.integers(1, 6, 300)
+    people = np.column_stack([truth, truth, rng.permutation(truth)])
+    result = alternative_annotator_test(truth + rng.integers(-1, 2, 300), people, epsilon=0.0)
+    assert result.winning_rate == pytest.approx(1 / 3)
+    assert not result.passes

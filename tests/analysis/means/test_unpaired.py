@@ -310,3 +310,17 @@ def test_sixty_labels_over_four_systems_hold(kind):
         low, high = ppi_difference(*np.where(labelled, y, NAN), *f, bounds=bounds, step=1, min_gold=5).interval
         held += low <= truth <= high
     assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > 1e-3
+
+
+def test_only_where_both_are_yes_or_no_are_they_means_of_yes_and_no():
+    rng = np.random.default_rng(8)
+    yes, parts = (rng.random(12) < 0.5) * 1.0, rng.integers(0, 5, 12) / 4
+    (y_a, y_b), (f_a, f_b) = np.full((2, 80), NAN), np.full((2, 80), NAN)
+    y_a[:12], y_b[40:52], f_a[:40], f_b[40:] = yes, parts, rng.integers(0, 2, 40), rng.integers(0, 2, 40)
+    found = ppi_difference(y_a, y_b, f_a, f_b, bounds=(0, 1))
+    own = ((y_a[:40], f_a[:40]), (y_b[40:], f_b[40:]))
+    a, b = (ppi_mean(*side, bounds=(0, 1), binary=False) for side in own)
+    below = np.hypot(a.estimate - a.interval.low, b.interval.high - b.estimate)
+    above = np.hypot(a.interval.high - a.estimate, b.estimate - b.interval.low)
+    assert_allclose(found.estimate, a.estimate - b.estimate)
+    assert_allclose(found.interval, [found.estimate - below, found.estimate + above])
