@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.core.result import Result, short
-from calib.core.topic import shown
+from calib.core.topic import display_of
 from calib.report.columns import Table, digest, heads, table_of
 from calib.report.sections import interval_head
 from calib.table.paper import NO_FORMULAS
@@ -139,7 +139,7 @@ def _ways_on(thing: Results[Any] | Result, silent: bool, rows: int, columns: int
         yield "in sentences: `.conclusion`"
     if isinstance(thing, Results):
         yield from [f"one: `{visible(way_to_one(thing.labels), 200)}`"] * (len(thing) > 1)
-        if any(shown(type(result)).plots for result in thing):
+        if any(display_of(type(result)).plots for result in thing):
             yield "picture: `.plot()`"
         yield 'page: `.report("page.html")`'
 

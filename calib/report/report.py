@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib._version import __version__
+from calib.analysis.means.display import main_means
+from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.text import source_hash
-from calib.core.topic import shown, words_of
+from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
 from calib.report.columns import Table
 from calib.report.parts import expanded
@@ -97,7 +99,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
 
 
 def _of_means(results: Results[Any]) -> bool:
-    return all(shown(type(result)).joined for result in results)
+    return all(isinstance(result, MeanEstimate) for result in results)
 
 
 def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
@@ -106,9 +108,8 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
         return [], ()
     results = section.results
     one_kind = len({type(result) for result in results}) == 1
-    # the same may have been estimated in several ways
-    main = words_of(type(results[0]), "main") if one_kind else None
-    results = main(results) if main else results
+    if one_kind and _of_means(results):  # the same may have been estimated in several ways
+        results = main_means(results)
     lines = conclusions(results)
 
     @cache
@@ -123,18 +124,18 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
             answers.append(Answer(line, "", section.anchor))
             continue
         result, label = results[place], results.labels[place] | {"n_beside": len(results)}
-        light = words_of(type(result), "light")
-        where, says = (light(label, result) if light else None) or ("", "")
-        answers.append(Answer(line, "", section.anchor, where, says, caution_names(result, section.cautions)))
+        side_of = display_function(type(result), "side")
+        side, says = (side_of(label, result) if side_of else None) or ("", "")
+        answers.append(Answer(line, "", section.anchor, side, says, caution_names(result, section.cautions)))
     answers[0] = answers[0]._replace(about=section.heading)
     # all that decide something stand in front, else the gist of many is enough
     if len(lines) <= (_MOST if any(answer.light for answer in answers) else 2):
         return answers, ()
-    say = words_of(type(results[0]), "fact") if one_kind else None
-    if say and (fact := say(results)):
+    headline_of = display_function(type(results[0]), "headline") if one_kind else None
+    if headline_of and (headline := headline_of(results)):
         named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
         mind = f"in some rows: {named}" if named else ""
-        gist = Answer(f"{fact[:1].upper()}{fact[1:]}.", section.heading, section.anchor, mind=mind)
+        gist = Answer(f"{headline[:1].upper()}{headline[1:]}.", section.heading, section.anchor, mind=mind)
         return [gist], () if section.paragraphs else lines[:_MOST_ROWS]
     return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")], ()
 
