@@ -37,7 +37,6 @@ class Topic:
     results: Mapping[str, ResultDisplay] = field(default_factory=dict)  # by the name of the class
     heads: Mapping[str, str] = field(default_factory=dict)  # what columns of its frames are called in a report
     frame: str = ""  # in `display.py`: frame -> the columns of it that a reader wants
-    items: str = ""  # in `display.py`: a thing of a report -> what it says of each item, or None
     commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:

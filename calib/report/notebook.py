@@ -33,12 +33,23 @@ def html_of(thing: Results[Any] | Result) -> str:
     whole, sentences = results.to_frame(), conclusions(results)
     few = sentences if len(sentences) <= _SENTENCES else [_range(results)]
     frame = brief_frame(results, whole)
-    small = "; ".join(_ways_on(thing, few != sentences, len(frame), whole.shape[1] - isinstance(thing, Result)))
+    # how many there are, and what to type for the rest
+    several = isinstance(thing, Results) and len(thing) > 1
+    small = [f"{len(results):,} results" if several else "One result"]
+    small += [f"the first {_ROWS} of {len(frame):,} rows"] * (len(frame) > _ROWS)
+    small.append(f"all {whole.shape[1] - isinstance(thing, Result)} columns: `.to_frame()`")
+    small += ["in sentences: `.conclusion`"] * (few != sentences)
+    small += [f"one: `{visible(way_to_one(results.labels), 200)}`"] * several
+    if isinstance(thing, Results):
+        small += ["picture: `.plot()`"] * any(display_of(type(result)).plots for result in results)
+        small.append('page: `.report("page.html")`')
     texts = [f"<p>{_html(text)}</p>" for text in few if text]
-    about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
-    return "\n".join(
-        [f"<div {NO_FORMULAS}>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"]
+    table = _table(brief_table(frame, interval_head(results)))
+    about, *below = (
+        f"<p><small>{_html(text)}</small></p>"
+        for text in (_about(results), *_cautions(results), f"{'; '.join(small)}.")
     )
+    return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, table, *below, "</div>"])
 
 
 def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
@@ -127,21 +138,6 @@ def _cautions(results: Results[Any]) -> Iterator[str]:
         text, names = texts[0]
         more = f"; {len(texts) - 1} more of this kind" if len(texts) > 1 else ""
         yield f"Mind{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
-
-
-def _ways_on(thing: Results[Any] | Result, silent: bool, rows: int, columns: int) -> Iterator[str]:
-    """How many there are, and what to type for the rest."""
-    yield f"{len(thing):,} results" if isinstance(thing, Results) and len(thing) > 1 else "One result"
-    if rows > _ROWS:
-        yield f"the first {_ROWS} of {rows:,} rows"
-    yield f"all {columns} columns: `.to_frame()`"
-    if silent:
-        yield "in sentences: `.conclusion`"
-    if isinstance(thing, Results):
-        yield from [f"one: `{visible(way_to_one(thing.labels), 200)}`"] * (len(thing) > 1)
-        if any(display_of(type(result)).plots for result in thing):
-            yield "picture: `.plot()`"
-        yield 'page: `.report("page.html")`'
 
 
 def _table(table: Table) -> str:

@@ -6,13 +6,11 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from calib.analysis import TOPICS
 from calib.core.result import Interval, Result
 from calib.core.topic import display_function, display_of, topic_of
 from calib.report.columns import Table, digest, informative, table_of
@@ -37,13 +35,6 @@ _OF_THE_PAGE = {
     "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
 }  # fmt: skip
 Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
-
-
-def said_of_items(thing: Any) -> pd.DataFrame | None:
-    """What a thing says of each item, if a topic knows it."""
-    topics = (import_module(name).TOPIC for name in TOPICS)
-    say = (topic.function("display", topic.items) for topic in topics)
-    return next((frame for tell in say if tell is not None if (frame := tell(thing)) is not None), None)
 
 
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
@@ -193,9 +184,9 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
     drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
-    assumed = " ".join(made_by_topics(results, "assumptions"))
+    assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = digest(results)
-    blocks: list[Block] = made_by_topics(results, "blocks")
+    blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _cautions(results), _signatures(results)
     if len(results) == 1:
@@ -210,13 +201,13 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     return Section(
         heading,
         sentences,
-        [*made_by_topics(results, "notes"), *undrawn],
-        [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
-        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
-        cautions,
-        " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
-        parts,
-        signatures,
+        notes=[*from_topics(results, "notes"), *undrawn],
+        pictures=[picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
+        table=table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
+        cautions=cautions,
+        rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
+        parts=parts,
+        signatures=signatures,
         anchor=anchor,
         folds=True,
         results=results,
@@ -235,7 +226,7 @@ def together(results: Results[Any]) -> Results[Any]:
     return Results.of((results.labels[i], results[i]) for i in order)
 
 
-def made_by_topics(results: Results[Any], name: str) -> list[Any]:
+def from_topics(results: Results[Any], name: str) -> list[Any]:
     """The notes, assumptions or blocks that the topic of each type of result has."""
     pairs, made = list(zip(results.labels, results, strict=True)), []
     for kind in dict.fromkeys(map(type, results)):

@@ -36,6 +36,5 @@ TOPIC = Topic(
         "cost_of_people": "cost of people for all", "confidence_level": "confidence level",
     },
     frame="what_readers_want",
-    items="said_of_items",
     commands=("calibrate", "forecast-quality", "sets", "escalate"),
 )  # fmt: skip
