@@ -59,7 +59,7 @@ def topic_of(kind: type) -> Topic:
 
 
 def display_of(kind: type) -> ResultDisplay:
-    """How results of a type are displayed."""
+    """How results of a type are displayed; of one that no topic knows a table says it all."""
     return topic_of(kind).results.get(kind.__name__, ResultDisplay(table_alone=True))
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.core.result import Result, short
 from calib.core.topic import display_of
-from calib.report.columns import Table, digest, heads, table_of
+from calib.report.columns import COUNTS, Table, digest, heads, table_of
 from calib.report.sections import interval_head
 from calib.table.paper import NO_FORMULAS
 from calib.table.results import Results, conclusions, way_to_one
@@ -22,7 +22,6 @@ from calib.table.text import by_text, telling, told_apart, visible
 _COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 80
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")
 _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainly
-_COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 
 
 def html_of(thing: Results[Any] | Result) -> str:
@@ -60,7 +59,7 @@ def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
     if each and "p_adjusted" in whole:
         frame["p_adjusted"] = whole["p_adjusted"]
     if len(frame) == 1:  # what is the same in each row, too
-        frame = frame.drop(columns="criterion", errors="ignore").join(whole[[n for n in _COUNTS if n in whole]])
+        frame = frame.drop(columns="criterion", errors="ignore").join(whole[[n for n in COUNTS if n in whole]])
     if len(about) > _COLUMNS // 2 and each:
         frame, about = frame.drop(columns=about).assign(of=told_apart(results.labels)), ["of"]
     names = [str(name) for name in frame]
@@ -123,7 +122,7 @@ def _about(results: Results[Any]) -> str:
     made = {(getattr(result, "coefficient", ""), getattr(result, "level", "")) for result in results}
     coefficient, level = made.pop() if len(made) == 1 else ("", "")
     parts.append(" ".join(filter(None, (COEFFICIENTS.get(coefficient), LEVEL_WORDS.get(level)))))
-    for name in _COUNTS if len(results) > 1 else ():
+    for name in COUNTS if len(results) > 1 else ():
         counts = {getattr(result, name, 0) for result in results}
         parts += [f"{heads().get(name, name)} {counts.pop():,}"] if len(counts) == 1 and counts != {0} else []
     return "; ".join(filter(None, parts))
