@@ -267,7 +267,7 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
     joined: list[Any] = []
     for one in results if several else [results]:
-        before = joined[-1] if joined else None
+        before: Any = joined[-1] if joined else None
         if _of_means(before) and _of_means(one) and one.labels == before.labels[: len(one)]:
             joined[-1] += one
         else:
