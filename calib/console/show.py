@@ -36,7 +36,7 @@ def shown_text(value: object) -> str:
 def show_results(results: calib.Results[Any], out: Path | None = None, *, conclude: bool = False) -> None:
     """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
     from calib.report.columns import digest
-    from calib.report.sections import said_of
+    from calib.report.sections import from_topics
 
     kept, rest = digest(results)
     print_table(kept)
@@ -45,11 +45,11 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
     if len(signatures) == 1:
         typer.echo(f"signature: {signatures.pop()}")
     # of a note the rest is for a report
-    notes = [note.partition(". ")[0].rstrip(".") + "." for note in said_of(results, "notes")]
+    notes = [note.partition(". ")[0].rstrip(".") + "." for note in from_topics(results, "notes")]
     paragraphs(*notes, *(calib.conclusions(results) if conclude else ()))
     _warn_once(results)
     write(results.to_frame(), out)
-    assumed = [f"- {text}" for text in said_of(results, "assumptions")] if conclude else []
+    assumed = [f"- {text}" for text in from_topics(results, "assumptions")] if conclude else []
     paragraphs(*["Assumed:"] * bool(assumed), *assumed)
 
 

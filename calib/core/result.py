@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from calib._version import __version__
-from calib.core.topic import above, words_of
+from calib.core.topic import above, display_function
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,7 @@ class Result:
 
     __slots__ = ()
     _cells: ClassVar[str] = ""
+    _names_itself: ClassVar[tuple[str, ...]] = ()  # labels that its own sentences name
 
     def _rows(self) -> list[dict[str, Any]]:
         return [self._row(*self._cells.split())]
@@ -85,7 +86,7 @@ class Result:
     @property
     def conclusion(self) -> str:
         """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
-        say = words_of(type(self), "conclusions") if find_spec("pandas") else None
+        say = display_function(type(self), "conclusions") if find_spec("pandas") else None
         return " ".join(say([{}], [self])) if say else f"{str(self).removesuffix('.')}."
 
     def _repr_html_(self) -> str | None:

@@ -13,25 +13,20 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How results of one type are shown; functions are those of `display.py` of the topic, by name."""
+class ResultDisplay:
+    """How the results of one class are displayed; a function is that of this name in `display.py` of the topic."""
 
-    name: str = ""  # what a section of a report is called; default: the name of the class
-    plots: tuple[str, ...] = ()  # a report draws the first, unless `pictures` chooses
-    pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`
-    apart: bool = False  # each result has a picture of its own
-    fact: str = ""  # results -> what is seen in one sentence: the title of their picture
+    heading: str = ""  # of their section in a report; default: the name of the class
+    plots: tuple[str, ...] = ()  # functions of `calib.plot`, the usual one first
+    pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`; default: the usual plot of all
+    headline: str = ""  # results -> what is seen in one sentence: the title of their picture
     conclusions: str = ""  # labels and results -> what may be concluded; default: what each says of itself
-    speaks: bool = False  # a report of several has the conclusions beside their table
-    adds: bool = False  # a report of a single one has the conclusion behind its line
-    joined: bool = False  # results of the same rows, made in several ways, are one section
+    table_alone: bool = False  # a section of several has no conclusions above its table
     notes: str = ""  # results -> what a reader has to mind
     assumptions: str = ""  # results -> what must be true for the intervals to hold
     blocks: str = ""  # results -> further parts of their section, each a `calib.table.text.Block`
-    main: str = ""  # results -> those whose conclusions stand at the top of a report; default: all
-    light: str = ""  # label, result -> where its interval lies, a word and a sentence; None: it answers no question
-    interval_of: str = ""  # the attribute that has the interval, where it is not the result itself
-    repeats: tuple[str, ...] = ()  # labels that the sentences of the result name themselves
+    side: str = ""  # label, result -> on which side its interval lies, a word and a sentence; None: nothing is asked
+    interval: str = ""  # the attribute that has the interval, where it is not the result itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +34,9 @@ class Topic:
     """A folder of statistics and what is known of it by name."""
 
     home: str  # its package
-    results: Mapping[str, Shown] = field(default_factory=dict)  # by the name of the class
+    results: Mapping[str, ResultDisplay] = field(default_factory=dict)  # by the name of the class
     heads: Mapping[str, str] = field(default_factory=dict)  # what columns of its frames are called in a report
     frame: str = ""  # in `display.py`: frame -> the columns of it that a reader wants
-    items: str = ""  # in `display.py`: a thing of a report -> what it says of each item, or None
     commands: tuple[str, ...] = ()  # in `commands.py`
 
     def function(self, file: str, name: str) -> Callable[..., Any] | None:
@@ -64,14 +58,14 @@ def topic_of(kind: type) -> Topic:
     return topic
 
 
-def shown(kind: type) -> Shown:
-    """How results of a type are shown."""
-    return topic_of(kind).results.get(kind.__name__, Shown())
+def display_of(kind: type) -> ResultDisplay:
+    """How results of a type are displayed; of one that no topic knows a table says it all."""
+    return topic_of(kind).results.get(kind.__name__, ResultDisplay(table_alone=True))
 
 
-def words_of(kind: type, what: str) -> Callable[..., Any] | None:
-    """The function of `display.py` that an entry of `Shown` names, if it names one."""
-    return topic_of(kind).function("display", getattr(shown(kind), what))
+def display_function(kind: type, name: str) -> Callable[..., Any] | None:
+    """The function of `display.py` that a field of `ResultDisplay` names, if it names one."""
+    return topic_of(kind).function("display", getattr(display_of(kind), name))
 
 
 def above(module: str, name: str) -> Any:

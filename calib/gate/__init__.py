@@ -1,16 +1,18 @@
 """Whether a build may go out: the human mean beside a line, and what a gate can tell."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "GateCheck": Shown(
-            name="a gate", plots=("gate",), fact="gate_fact", conclusions="gate_sentences", speaks=True,
+        "GateCheck": ResultDisplay(
+            heading="a gate", plots=("gate",), headline="gate_fact", conclusions="gate_sentences",
             notes="gate_notes", assumptions="gate_assumptions",
         ),
-        "GatePlan": Shown(name="what a gate can tell", plots=("gate_plan",), apart=True, conclusions="plan_sentences",
-                          speaks=True),
+        "GatePlan": ResultDisplay(
+            heading="what a gate can tell", plots=("gate_plan",), pictures="plan_pictures",
+            conclusions="plan_sentences",
+        ),
     },
     heads={
         "line": "line", "outcome": "outcome", "p_below": "p of not below",

@@ -139,3 +139,6 @@ def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Ax
     handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]
     figure.legend_above(drawn, handles, "", "what the gate will say", columns=3)
     return drawn
+
+
+plan_pictures = figure.one_each(gate_plan)

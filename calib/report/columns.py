@@ -16,6 +16,7 @@ from calib.core.topic import topic_of
 from calib.table.results import Results, filled
 from calib.table.text import telling, visible
 
+COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # what stays in a table even if it says the same in each row
 _STAY = {

@@ -12,8 +12,8 @@ import pandas as pd
 
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.core.result import Result, short
-from calib.core.topic import shown
-from calib.report.columns import Table, digest, heads, table_of
+from calib.core.topic import display_of
+from calib.report.columns import COUNTS, Table, digest, heads, table_of
 from calib.report.sections import interval_head
 from calib.table.paper import NO_FORMULAS
 from calib.table.results import Results, conclusions, way_to_one
@@ -22,7 +22,6 @@ from calib.table.text import by_text, telling, told_apart, visible
 _COLUMNS, _ROWS, _SENTENCES, _LONGEST = 6, 30, 4, 80
 _FIRST = ("estimate", "conf_low", "p_adjusted", "p_value")
 _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainly
-_COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 
 
 def html_of(thing: Results[Any] | Result) -> str:
@@ -33,12 +32,23 @@ def html_of(thing: Results[Any] | Result) -> str:
     whole, sentences = results.to_frame(), conclusions(results)
     few = sentences if len(sentences) <= _SENTENCES else [_range(results)]
     frame = brief_frame(results, whole)
-    small = "; ".join(_ways_on(thing, few != sentences, len(frame), whole.shape[1] - isinstance(thing, Result)))
+    # how many there are, and what to type for the rest
+    several = isinstance(thing, Results) and len(thing) > 1
+    small = [f"{len(results):,} results" if several else "One result"]
+    small += [f"the first {_ROWS} of {len(frame):,} rows"] * (len(frame) > _ROWS)
+    small.append(f"all {whole.shape[1] - isinstance(thing, Result)} columns: `.to_frame()`")
+    small += ["in sentences: `.conclusion`"] * (few != sentences)
+    small += [f"one: `{visible(way_to_one(results.labels), 200)}`"] * several
+    if isinstance(thing, Results):
+        small += ["picture: `.plot()`"] * any(display_of(type(result)).plots for result in results)
+        small.append('page: `.report("page.html")`')
     texts = [f"<p>{_html(text)}</p>" for text in few if text]
-    about, *below = (f"<p><small>{_html(t)}</small></p>" for t in (_about(results), *_cautions(results), f"{small}."))
-    return "\n".join(
-        [f"<div {NO_FORMULAS}>", *texts, about, _table(brief_table(frame, interval_head(results))), *below, "</div>"]
+    table = _table(brief_table(frame, interval_head(results)))
+    about, *below = (
+        f"<p><small>{_html(text)}</small></p>"
+        for text in (_about(results), *_cautions(results), f"{'; '.join(small)}.")
     )
+    return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, table, *below, "</div>"])
 
 
 def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +59,7 @@ def brief_frame(results: Results[Any], whole: pd.DataFrame) -> pd.DataFrame:
     if each and "p_adjusted" in whole:
         frame["p_adjusted"] = whole["p_adjusted"]
     if len(frame) == 1:  # what is the same in each row, too
-        frame = frame.drop(columns="criterion", errors="ignore").join(whole[[n for n in _COUNTS if n in whole]])
+        frame = frame.drop(columns="criterion", errors="ignore").join(whole[[n for n in COUNTS if n in whole]])
     if len(about) > _COLUMNS // 2 and each:
         frame, about = frame.drop(columns=about).assign(of=told_apart(results.labels)), ["of"]
     names = [str(name) for name in frame]
@@ -112,7 +122,7 @@ def _about(results: Results[Any]) -> str:
     made = {(getattr(result, "coefficient", ""), getattr(result, "level", "")) for result in results}
     coefficient, level = made.pop() if len(made) == 1 else ("", "")
     parts.append(" ".join(filter(None, (COEFFICIENTS.get(coefficient), LEVEL_WORDS.get(level)))))
-    for name in _COUNTS if len(results) > 1 else ():
+    for name in COUNTS if len(results) > 1 else ():
         counts = {getattr(result, name, 0) for result in results}
         parts += [f"{heads().get(name, name)} {counts.pop():,}"] if len(counts) == 1 and counts != {0} else []
     return "; ".join(filter(None, parts))
@@ -127,21 +137,6 @@ def _cautions(results: Results[Any]) -> Iterator[str]:
         text, names = texts[0]
         more = f"; {len(texts) - 1} more of this kind" if len(texts) > 1 else ""
         yield f"Mind{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
-
-
-def _ways_on(thing: Results[Any] | Result, silent: bool, rows: int, columns: int) -> Iterator[str]:
-    """How many there are, and what to type for the rest."""
-    yield f"{len(thing):,} results" if isinstance(thing, Results) and len(thing) > 1 else "One result"
-    if rows > _ROWS:
-        yield f"the first {_ROWS} of {rows:,} rows"
-    yield f"all {columns} columns: `.to_frame()`"
-    if silent:
-        yield "in sentences: `.conclusion`"
-    if isinstance(thing, Results):
-        yield from [f"one: `{visible(way_to_one(thing.labels), 200)}`"] * (len(thing) > 1)
-        if any(shown(type(result)).plots for result in thing):
-            yield "picture: `.plot()`"
-        yield 'page: `.report("page.html")`'
 
 
 def _table(table: Table) -> str:

@@ -13,7 +13,7 @@ from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS
 from calib.analysis.means.methods import METHODS
 from calib.core.check import ArgumentError, whole
 from calib.core.result import short
-from calib.report.columns import heads
+from calib.report.columns import COUNTS, heads
 from calib.table.paper import PaperTable
 from calib.table.results import Results
 from calib.table.text import span_of
@@ -23,7 +23,6 @@ Key: TypeAlias = tuple[str, ...]
 _USUAL = ("rater", "criterion", "coefficient")  # asked for by default, which not all results have
 _OF_RESULTS = ("level", "coefficient", "estimator")  # what tells results apart beside their labels
 _IN_HEADS = ("criterion", "level", "coefficient")  # what is added to the heads, not to the rows
-_COUNTS = ("n_gold", "n", "n_groups", "n_systems")
 _SYMBOLS = {"spearman": "\u03c1", "kendall": "\u03c4", "pearson": "r"}
 _NONE = "\u2013"
 
@@ -153,7 +152,7 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
         values = {fact.get(name, "") for fact in facts}
         words = {"level": LEVEL_WORDS, "coefficient": COEFFICIENTS}.get(name, {})
         parts += [words.get(v) or f"{heads().get(name, name)} {v}" for v in values if v and len(values) == 1]
-    for name in _COUNTS:
+    for name in COUNTS:
         counts = [count for result in results if (count := getattr(result, name, 0))]
         parts += [f"{heads().get(name, name)} {span_of(counts)}"] if counts else []
     levels = {getattr(result, "confidence_level", math.nan) for result in results}

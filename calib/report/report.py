@@ -13,24 +13,18 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib._version import __version__
+from calib.analysis.calibration.display import said_of_items
+from calib.analysis.means.display import main_means
+from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import progress
 from calib.core.result import Result
 from calib.core.text import source_hash
-from calib.core.topic import shown, words_of
+from calib.core.topic import display_function
 from calib.gate.verdict import Verdict
 from calib.report.columns import Table
 from calib.report.parts import expanded
-from calib.report.sections import (
-    Picture,
-    Section,
-    Thing,
-    caution_names,
-    item_by_item,
-    paragraphs_of,
-    said_of_items,
-    section_of,
-)
+from calib.report.sections import Picture, Section, Thing, caution_names, item_by_item, paragraphs_of, section_of
 from calib.table.results import Results, conclusions
 from calib.table.text import Report, markdown_text, visible
 
@@ -48,14 +42,14 @@ class Answer(NamedTuple):
     text: str
     about: str = ""
     anchor: str = ""
-    light: str = ""  # "above", "below" or "open"
+    side: str = ""  # "above", "below" or "open"
     says: str = ""
     mind: str = ""
 
     @property
     def shape(self) -> str:
         """So that nobody has to see colours."""
-        return SHAPES.get(self.light, "")
+        return SHAPES.get(self.side, "")
 
 
 class Front(NamedTuple):
@@ -79,7 +73,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
         left_out.append(f"Left out: {section.heading} ({'; '.join(filter(None, reasons)) or nothing}).")
     # the picture in front is of means: those of the most things that one picture can tell apart
     drawn = [section for section in kept if section.pictures]
-    means = [section for section in drawn if section.results is not None and _of_means(section.results)]
+    means = [section for section in drawn if _of_means(section.results)]
     few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
     main = max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
     foldable = sum(section.folds for section in kept)
@@ -96,8 +90,8 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     return Front(answers, picture, foldable >= _MANY, " ".join(left_out)), kept
 
 
-def _of_means(results: Results[Any]) -> bool:
-    return all(shown(type(result)).joined for result in results)
+def _of_means(thing: Any) -> bool:
+    return isinstance(thing, Results) and len(thing) > 0 and all(isinstance(one, MeanEstimate) for one in thing)
 
 
 def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
@@ -106,9 +100,8 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
         return [], ()
     results = section.results
     one_kind = len({type(result) for result in results}) == 1
-    # the same may have been estimated in several ways
-    main = words_of(type(results[0]), "main") if one_kind else None
-    results = main(results) if main else results
+    if one_kind and _of_means(results):  # the same may have been estimated in several ways
+        results = main_means(results)
     lines = conclusions(results)
 
     @cache
@@ -123,18 +116,18 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
             answers.append(Answer(line, "", section.anchor))
             continue
         result, label = results[place], results.labels[place] | {"n_beside": len(results)}
-        light = words_of(type(result), "light")
-        where, says = (light(label, result) if light else None) or ("", "")
-        answers.append(Answer(line, "", section.anchor, where, says, caution_names(result, section.cautions)))
+        side_of = display_function(type(result), "side")
+        side, says = (side_of(label, result) if side_of else None) or ("", "")
+        answers.append(Answer(line, "", section.anchor, side, says, caution_names(result, section.cautions)))
     answers[0] = answers[0]._replace(about=section.heading)
     # all that decide something stand in front, else the gist of many is enough
-    if len(lines) <= (_MOST if any(answer.light for answer in answers) else 2):
+    if len(lines) <= (_MOST if any(answer.side for answer in answers) else 2):
         return answers, ()
-    say = words_of(type(results[0]), "fact") if one_kind else None
-    if say and (fact := say(results)):
+    headline_of = display_function(type(results[0]), "headline") if one_kind else None
+    if headline_of and (headline := headline_of(results)):
         named = ", ".join(dict.fromkeys(caution.name for caution in section.cautions))
         mind = f"in some rows: {named}" if named else ""
-        gist = Answer(f"{fact[:1].upper()}{fact[1:]}.", section.heading, section.anchor, mind=mind)
+        gist = Answer(f"{headline[:1].upper()}{headline[1:]}.", section.heading, section.anchor, mind=mind)
         return [gist], () if section.paragraphs else lines[:_MOST_ROWS]
     return [*answers[: _MOST - 1], Answer(f"... and {len(lines) - _MOST + 1} more, in the section.")], ()
 
@@ -147,7 +140,7 @@ def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[
     parts = [f"# {markdown_text(title)}", *map(_paragraph, notes)]
     bullets = []
     for answer in front.answers:
-        light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.light else ""
+        light = f"**{answer.shape} {markdown_text(answer.says)}** " if answer.side else ""
         mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
         bullets.append(f"- {light}{markdown_text(answer.text)}{mind}")
     parts += ["\n".join(bullets)] * bool(bullets)
@@ -247,7 +240,16 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    sections = _sections(results, pictures=ending == ".html")
+    pairs = list(_listed(expanded(results)))
+    if not pairs:
+        raise ArgumentError("results", "must hold something to report", "is empty")
+    of_items = [said_of_items(thing) for _, thing in pairs]
+    # a table that is all about items stands in their section alone
+    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
+    numbered = enumerate(progress(rest, "sections"), start=1)
+    sections = [section_of(*pair, anchor=f"s{place}", pictures=ending == ".html") for place, pair in numbered]
+    if frames := [frame for frame in of_items if frame is not None]:
+        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
     # texts without a heading that come before all else
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
     above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
@@ -260,29 +262,13 @@ def report(
     return Report(text, Path(path))
 
 
-def _sections(results: Any, *, pictures: bool) -> list[Section]:
-    """A section for each thing, and one of what they say of each item."""
-    pairs = list(_listed(expanded(results)))
-    if not pairs:
-        raise ArgumentError("results", "must hold something to report", "is empty")
-    of_items = [said_of_items(thing) for _, thing in pairs]
-    # a table that is all about items stands in their section alone
-    rest = [pair for pair, frame in zip(pairs, of_items, strict=True) if frame is None or isinstance(pair[1], Results)]
-    numbered = enumerate(progress(rest, "sections"), start=1)
-    sections = [section_of(*pair, anchor=f"s{place}", pictures=pictures) for place, pair in numbered]
-    if frames := [frame for frame in of_items if frame is not None]:
-        sections.append(item_by_item(frames, f"s{len(rest) + 1}"))
-    return sections
-
-
 def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
     """Headings and things; means of one thing by several methods, one after the other, are one section."""
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
     joined: list[Any] = []
-    means = False
     for one in results if several else [results]:
-        again, means = means, isinstance(one, Results) and len(one) > 0 and _of_means(one)
-        if again and means and one.labels == joined[-1].labels[: len(one)]:
+        before: Any = joined[-1] if joined else None
+        if _of_means(before) and _of_means(one) and one.labels == before.labels[: len(one)]:
             joined[-1] += one
         else:
             joined.append(one)

@@ -6,15 +6,13 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from calib.analysis import TOPICS
 from calib.core.result import Interval, Result
-from calib.core.topic import shown, topic_of, words_of
+from calib.core.topic import display_function, display_of, topic_of
 from calib.report.columns import Table, digest, informative, table_of
 from calib.table import figure
 from calib.table.results import Results, conclusions
@@ -37,13 +35,6 @@ _OF_THE_PAGE = {
     "#4d4d4d": "var(--soft)", "#555555": "var(--soft)", "#6e6e6e": "var(--soft)", "#0072b2": "var(--blue)",
 }  # fmt: skip
 Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
-
-
-def said_of_items(thing: Any) -> pd.DataFrame | None:
-    """What a thing says of each item, if a topic knows it."""
-    topics = (import_module(name).TOPIC for name in TOPICS)
-    say = (topic.function("display", topic.items) for topic in topics)
-    return next((frame for tell in say if tell is not None if (frame := tell(thing)) is not None), None)
 
 
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
@@ -182,7 +173,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
         return Section(heading, table=table, anchor=anchor, folds=bool(heading))
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
     if not heading:
-        kinds = dict.fromkeys(shown(type(r)).name or type(r).__name__ for r in results)
+        kinds = dict.fromkeys(display_of(type(r)).heading or type(r).__name__ for r in results)
         words = (re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize() for kind in kinds)
         heading = ", ".join(words) or "Results"
     # whether there is an estimate at all, or a range in place of one, where the results are estimates
@@ -193,24 +184,30 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     rows = len({str({k: v for k, v in label.items() if k[:2] != "n_"}) for label in results.labels})
     drawings = _drawings(results) if pictures and rows <= _MOST_ROWS else []
     undrawn = [f"There is no picture of {rows} rows; the table can be sorted."] * (pictures and rows > _MOST_ROWS)
-    assumed = " ".join(said_of(results, "assumptions"))
+    assumed = " ".join(from_topics(results, "assumptions"))
     frame, rest = digest(results)
+    blocks: list[Block] = from_topics(results, "blocks")
+    parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
     cautions, signatures = _cautions(results), _signatures(results)
-    # the results' own words where a table would not say it all
-    sentences = conclusions(results) if all(shown(type(result)).speaks for result in results) else []
     if len(results) == 1:
         one = results[0]
-        sentences = [f"{str(one).removesuffix('.')}." + f" {one.conclusion}" * shown(type(one)).adds]
+        line = f"{str(one).removesuffix('.')}."
+        # a class with a conclusion of its own may have it in its line
+        apart = type(one).conclusion is not Result.conclusion and one.conclusion not in line
+        sentences = [f"{line} {one.conclusion}" if apart else line]
+    else:
+        alone = any(display_of(type(result)).table_alone for result in results)
+        sentences = [] if alone else conclusions(results)
     return Section(
         heading,
         sentences,
-        [*said_of(results, "notes"), *undrawn],
-        [picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
-        table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
-        cautions,
-        " ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
-        [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in _blocks(results)],
-        signatures,
+        notes=[*from_topics(results, "notes"), *undrawn],
+        pictures=[picture(draw, f"{anchor}-{place}") for place, draw in enumerate(drawings)],
+        table=table_of(_marked(frame, results, cautions, numbered=len(signatures) > 1), interval_head(results)),
+        cautions=cautions,
+        rest=" ".join(filter(None, (rest, f"Assumed: {assumed}" * bool(assumed)))),
+        parts=parts,
+        signatures=signatures,
         anchor=anchor,
         folds=True,
         results=results,
@@ -229,18 +226,13 @@ def together(results: Results[Any]) -> Results[Any]:
     return Results.of((results.labels[i], results[i]) for i in order)
 
 
-def said_of(results: Results[Any], what: str) -> list[str]:
-    """The notes or assumptions that the topic of each type of result has."""
-    by_kind = {kind: words_of(kind, what) for kind in map(type, results)}
-    return [text for kind, say in by_kind.items() if say for text in say([r for r in results if type(r) is kind])]
-
-
-def _blocks(results: Results[Any]) -> list[Block]:
-    """Further parts, which know the labels of the results too."""
-    say = {kind: words_of(kind, "blocks") for kind in map(type, results)}
-    pairs = list(zip(results.labels, results, strict=True))
-    of = {kind: Results.of(pair for pair in pairs if type(pair[1]) is kind) for kind in say}
-    return [block for kind, tell in say.items() if tell for block in tell(of[kind])]
+def from_topics(results: Results[Any], name: str) -> list[Any]:
+    """The notes, assumptions or blocks that the topic of each type of result has."""
+    pairs, made = list(zip(results.labels, results, strict=True)), []
+    for kind in dict.fromkeys(map(type, results)):
+        if make := display_function(kind, name):
+            made += make(Results.of(pair for pair in pairs if type(pair[1]) is kind))
+    return made
 
 
 def _cautions(results: Results[Any]) -> list[Caution]:
@@ -274,7 +266,7 @@ def _marked(frame: pd.DataFrame, results: Results[Any], cautions: Sequence[Cauti
 
 def interval_head(results: Results[Any]) -> str:
     """What the column of intervals is called: by their level, if they have one."""
-    parts = [getattr(result, shown(type(result)).interval_of, result) for result in results]
+    parts = [getattr(result, display_of(type(result)).interval, result) for result in results]
     levels = {getattr(part, "confidence_level", None) for part in parts}
     return f"{100 * level:g} % CI" if len(levels) == 1 and (level := levels.pop()) else "interval"
 
@@ -307,9 +299,7 @@ def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:
     kind, *others = {type(result) for result in results}
     if others:
         return []
-    topic, look = topic_of(kind), shown(kind)
-    choose, first = (topic.function("display", name) for name in (look.pictures, "".join(look.plots[:1])))
-    if choose is not None:
+    if choose := display_function(kind, "pictures"):
         return list(choose(results))
-    parts = [results[place : place + 1] for place in range(len(results))] if look.apart else [results]
-    return [partial(first, part) for part in parts if first is not None]
+    usual = topic_of(kind).function("display", "".join(display_of(kind).plots[:1]))
+    return [partial(usual, results)] if usual else []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,6 +49,11 @@ class Style(NamedTuple):
     @property
     def face(self) -> str:
         return "white" if self.hollow else self.colour
+
+
+def one_each(plot: Callable[..., Axes]) -> Callable[[Results[Any]], list[Callable[..., Axes]]]:
+    """The drawings of a report in which each result has a picture of its own."""
+    return lambda results: [partial(plot, results[place : place + 1]) for place in range(len(results))]
 
 
 def look_of(place: int) -> tuple[str, str]:

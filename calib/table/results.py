@@ -13,7 +13,7 @@ import pandas as pd
 from calib.core.check import ArgumentError, choice
 from calib.core.result import Result, short
 from calib.core.text import printable
-from calib.core.topic import above, shown, topic_of, words_of
+from calib.core.topic import above, display_function, display_of, topic_of
 from calib.table.paper import PaperTable
 from calib.table.text import Report, Tags, each_once, names_in, telling, told_apart, visible
 
@@ -150,7 +150,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         **options
             Its own, such as `ax`.
         """
-        kinds = {type(result): shown(type(result)).plots for result in self}
+        kinds = {type(result): display_of(type(result)).plots for result in self}
         there = list(dict.fromkeys(name for names in kinds.values() for name in names))
         if not there:
             what = ", ".join(kind.__name__ for kind in kinds) or "no results"
@@ -277,7 +277,7 @@ and excludes 0.
     for kind in dict.fromkeys(map(type, results)):
         places = [place for place, result in enumerate(results) if type(result) is kind]
         of_kind = [results.labels[place] for place in places], [results[place] for place in places]
-        say = words_of(kind, "conclusions")
+        say = display_function(kind, "conclusions")
         lines += say(*of_kind) if say else each_once(*of_kind, lambda result: [result.conclusion])
     return lines
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calib.core.text import printable
-from calib.core.topic import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,8 +132,8 @@ def told_apart(labels: Tags) -> list[str]:
 def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[str, str]]:
     """What results say, each text once, and in words which of them say it."""
     names_of: dict[str, list[str]] = {}
-    repeats = [shown(type(result)).repeats for result in results]
-    rest = [{k: v for k, v in label.items() if k not in own} for label, own in zip(labels, repeats, strict=True)]
+    own = [result._names_itself for result in results]  # noqa: SLF001 - of every result
+    rest = [{k: v for k, v in label.items() if k not in names} for label, names in zip(labels, own, strict=True)]
     for name, result in zip(told_apart(rest), results, strict=True):
         for text in texts(result):
             names_of.setdefault(text, []).append(name)
@@ -203,7 +202,7 @@ class Report:
 
 
 class Block(NamedTuple):
-    """What the function that `Shown.blocks` names gives for results: a heading, what it says, a frame.
+    """What the function that `ResultDisplay.blocks` names gives for results: a heading, what it says, a frame.
 
     Its columns are called as a reader should see them. A reader may sort it by each column and
     search it; a text longer than a line or two is folded.

@@ -233,9 +233,9 @@ def test_tables_are_sorted_and_searched_by_the_keyboard(page):
 
 def test_a_long_cell_is_folded_and_what_is_empty_stays_below(tmp_path, monkeypatch):
     frame = pd.DataFrame({"reply": [LONG, *"bcdef"], "number": [2.5, 10.0, np.nan, -1.0, 3.0, 4.0]})
-    known, block = report_sections.words_of, Block("Items", frame, ["Said."])
+    known, block = report_sections.display_function, Block("Items", frame, ["Said."])
     tell = lambda kind, what: (lambda _: [block]) if what == "blocks" else known(kind, what)  # noqa: E731
-    monkeypatch.setattr(report_sections, "words_of", tell)
+    monkeypatch.setattr(report_sections, "display_function", tell)
     path = tmp_path / "r.html"
     report([("M", mean_interval([1, 2, 4]))], path)
 

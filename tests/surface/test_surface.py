@@ -232,19 +232,20 @@ def test_heavy_imports_stand_inside_functions():
 def test_what_a_topic_names_is_there(home):
     topic = import_module(home).TOPIC
     assert topic.home == home
-    for kind, shown in topic.results.items():
+    for kind, display in topic.results.items():
         assert topic_of(getattr(stats, kind)) is topic
-        assert set(shown.plots) <= set(plot.__all__)
-        words = shown.fact, shown.conclusions, shown.notes, shown.assumptions, shown.main, shown.light, shown.blocks
-        display = (*shown.plots, shown.pictures, *words, topic.frame)
+        assert set(display.plots) <= set(plot.__all__)
+        words = display.headline, display.conclusions, display.notes, display.assumptions
+        functions = (*display.plots, display.pictures, *words, display.blocks, display.side, topic.frame)
         commands = [name.replace("-", "_") for name in topic.commands]
-        for file, functions in {"display": display, "commands": commands}.items():
-            assert all(callable(topic.function(file, function)) for function in functions if function)
+        for file, names in {"display": functions, "commands": commands}.items():
+            assert all(callable(topic.function(file, name)) for name in names if name)
 
 
 def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
     topics = [import_module(home).TOPIC for home in calib.analysis.TOPICS]
-    assert {name for topic in topics for shown in topic.results.values() for name in shown.plots} == set(plot.__all__)
+    displays = [display for topic in topics for display in topic.results.values()]
+    assert {name for display in displays for name in display.plots} == set(plot.__all__)
     heads = [name for topic in topics for name in topic.heads]
     assert len(heads) == len(set(heads))
     assert {home.rpartition(".")[2] for home in calib.analysis.TOPICS} == set(STATISTICS)

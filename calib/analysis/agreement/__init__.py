@@ -1,24 +1,23 @@
 """How far raters agree: with people, with each other, against another judge."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "Agreement": Shown(
+        "Agreement": ResultDisplay(
             plots=("agreement", "scatter", "forest", "heatmap", "ties"),
-            pictures="agreement_pictures", fact="agreement_fact", conclusions="highest_agreement",
+            pictures="agreement_pictures", headline="agreement_fact", conclusions="highest_agreement", table_alone=True,
         ),
-        "Comparison": Shown(
-            plots=("compare",), conclusions="compared", speaks=True, adds=True, repeats=("rater", "versus"),
-            fact="comparison_fact", light="told_apart_from_zero",
+        "Comparison": ResultDisplay(
+            plots=("compare",), headline="comparison_fact", conclusions="compared", side="told_apart_from_zero",
         ),
-        "Ranking": Shown(plots=("ranking",), fact="ranking_fact", speaks=True),
-        "Reliability": Shown(
-            plots=("reliability",), fact="reliability_fact", speaks=True, interval_of="ceiling",
-            light="against_one_person",
+        "Ranking": ResultDisplay(plots=("ranking",), headline="ranking_fact"),
+        "Reliability": ResultDisplay(
+            plots=("reliability",), headline="reliability_fact", interval="ceiling",
+            side="against_one_person",
         ),
-        "AltTest": Shown(conclusions="verdicts", speaks=True),
+        "AltTest": ResultDisplay(conclusions="verdicts"),
     },
     heads={
         "n_skipped": "constant groups", "estimate_other": "other rule",

@@ -67,6 +67,8 @@ class Comparison(AgreementResult):
     ties_y: float
     n_resamples: int
 
+    _names_itself = ("rater", "versus")
+
     def _rows(self) -> list[dict[str, Any]]:
         judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
         judges |= {"agreement_first": self.first, "agreement_second": self.second}

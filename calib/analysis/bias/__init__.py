@@ -1,17 +1,17 @@
 """Whether the judge is fair: what moves it beyond what people see, and how it rates beside their own spread."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "Instrumented": Shown(
-            name="what moves the judge beyond quality", plots=("bias",), fact="bias_fact", conclusions="bias_sentences",
-            speaks=True, notes="bias_notes",
+        "Instrumented": ResultDisplay(
+            heading="what moves the judge beyond quality", plots=("bias",), headline="bias_fact",
+            conclusions="bias_sentences", notes="bias_notes",
         ),
-        "RaterEffects": Shown(
-            name="habits of the judge beside people's", plots=("rater_effects",), fact="rater_fact",
-            conclusions="rater_sentences", speaks=True,
+        "RaterEffects": ResultDisplay(
+            heading="habits of the judge beside people's", plots=("rater_effects",), headline="rater_fact",
+            conclusions="rater_sentences",
         ),
     },
     heads={

@@ -1,26 +1,26 @@
 """What one item's score means: the chance of each label that people would give it, sets, and when to ask them."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "CalibrationMap": Shown(
-            name="what a score means", plots=("calibration",), apart=True, fact="map_fact",
-            conclusions="map_sentences", speaks=True, blocks="map_blocks",
+        "CalibrationMap": ResultDisplay(
+            heading="what a score means", plots=("calibration",), pictures="map_pictures", headline="map_fact",
+            conclusions="map_sentences", blocks="map_blocks",
         ),
-        "ForecastQuality": Shown(
-            name="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
-            fact="forecast_fact", conclusions="forecast_sentences", speaks=True,
+        "ForecastQuality": ResultDisplay(
+            heading="scores as forecasts of people", plots=("corp", "pit"), pictures="forecast_pictures",
+            headline="forecast_fact", conclusions="forecast_sentences",
         ),
-        "ScoreSets": Shown(
-            name="sets of labels", plots=("score_sets",), fact="sets_fact", conclusions="sets_sentences",
-            speaks=True, notes="sets_notes",
+        "ScoreSets": ResultDisplay(
+            heading="sets of labels", plots=("score_sets",), headline="sets_fact",
+            conclusions="sets_sentences", notes="sets_notes",
         ),
-        "AcceptThreshold": Shown(plots=("accept_risk",), apart=True),
-        "Escalation": Shown(
-            name="what the judge may decide alone", plots=("accept_risk",), apart=True, fact="accept_fact",
-            conclusions="escalation_sentences", speaks=True, notes="escalation_notes", repeats=("rater",),
+        "AcceptThreshold": ResultDisplay(plots=("accept_risk",), pictures="accept_pictures", table_alone=True),
+        "Escalation": ResultDisplay(
+            heading="what the judge may decide alone", plots=("accept_risk",), pictures="accept_pictures",
+            headline="accept_fact", conclusions="escalation_sentences", notes="escalation_notes",
         ),
     },
     heads={
@@ -36,6 +36,5 @@ TOPIC = Topic(
         "cost_of_people": "cost of people for all", "confidence_level": "confidence level",
     },
     frame="what_readers_want",
-    items="said_of_items",
     commands=("calibrate", "forecast-quality", "sets", "escalate"),
 )  # fmt: skip

@@ -194,6 +194,7 @@ class Escalation(Result):
         "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
         "exact cost cost_of_people warnings"
     )
+    _names_itself = ("rater",)
 
     @property
     def accepted(self) -> pd.DataFrame:

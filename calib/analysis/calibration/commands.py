@@ -136,12 +136,12 @@ def escalate(
     **options: Any,
 ) -> None:
     """Which items the judge may decide alone, with a guarantee on its errors, and which are for people."""
-    from calib.report.sections import said_of
+    from calib.report.sections import from_topics
 
     prices = {name: price for name, price in (("label", price_label), ("judge", price_judge)) if price is not None}
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
-    paragraphs(*said_of(results, "notes"))
+    paragraphs(*from_topics(results, "notes"))
     write(_of_items(results, "accepted"), accepted)
     write(_of_items(results, "people"), out)
 

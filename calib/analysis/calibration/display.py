@@ -410,6 +410,9 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     return drawn
 
 
+map_pictures = figure.one_each(calibration)
+
+
 def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None, ax: Axes | None = None) -> Axes:
     """What people said beside what was forecast: the reliability diagram of CORP, which has no bins.
 
@@ -633,3 +636,6 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     figure.plain_frame(drawn, "both")
     figure.legend_above(drawn, handles, title_of([label], []), accept_fact([result]))
     return drawn
+
+
+accept_pictures = figure.one_each(accept_risk)

@@ -1,14 +1,14 @@
 """What a judge's distribution over the labels says: its numbers, its temperature, its fit to draws."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "Temperature": Shown(speaks=True),
-        "Profile": Shown(
-            name="the judge's own page", plots=("profile",), pictures="profile_pictures",
-            fact="profile_fact", conclusions="profile_sentences", speaks=True, blocks="blocks",
+        "Temperature": ResultDisplay(),
+        "Profile": ResultDisplay(
+            heading="the judge's own page", plots=("profile",), pictures="profile_pictures",
+            headline="profile_fact", conclusions="profile_sentences", blocks="blocks",
         ),
     },
     heads={

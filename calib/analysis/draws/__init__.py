@@ -1,14 +1,14 @@
 """What several draws of one judge are worth."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "Convergence": Shown(
-            plots=("convergence", "gain"), pictures="convergence_pictures", fact="error_fact", speaks=True
+        "Convergence": ResultDisplay(
+            plots=("convergence", "gain"), pictures="convergence_pictures", headline="error_fact"
         ),
-        "VarianceComponents": Shown(plots=("gain",)),
+        "VarianceComponents": ResultDisplay(plots=("gain",), table_alone=True),
     },
     heads={
         "draws": "draws, N", "rmse": "RMSE", "rmse_low": "RMSE, low", "rmse_high": "RMSE, high",

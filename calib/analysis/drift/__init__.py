@@ -1,13 +1,13 @@
 """Whether a judge still reads as it did: anchors read again."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "ReadingChange": Shown(
-            name="whether the judge changed", plots=("drift",), apart=True, fact="drift_fact",
-            conclusions="drift_sentences", speaks=True, notes="drift_notes", blocks="drift_blocks",
+        "ReadingChange": ResultDisplay(
+            heading="whether the judge changed", plots=("drift",), pictures="drift_pictures", headline="drift_fact",
+            conclusions="drift_sentences", notes="drift_notes", blocks="drift_blocks",
         ),
     },
     heads={

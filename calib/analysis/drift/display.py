@@ -172,3 +172,6 @@ def drift(results: Results[Any] | ReadingChange, *, most: int = 20, ax: Axes | N
         title = figure.wrapped(" ".join(drawn.get_title(loc="left").split()), 72 * whole.get_figwidth() - 40 - names)
         drawn.set_title(title, loc="left", fontsize="medium", pad=_ABOVE_LEGEND)
     return figure.finished(drawn, ax)
+
+
+drift_pictures = figure.one_each(drift)

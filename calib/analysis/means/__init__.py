@@ -2,18 +2,17 @@
 
 from dataclasses import replace
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
-_MEANS = Shown(
+_MEANS = ResultDisplay(
     plots=("interval", "difference"),
     pictures="mean_pictures",
-    fact="mean_fact",
+    headline="mean_fact",
     conclusions="mean_sentences",
-    joined=True,
+    table_alone=True,
     notes="of_judge_alone",
     assumptions="assumed",
-    main="main_means",
-    light="where_it_lies",
+    side="where_it_lies",
 )
 
 TOPIC = Topic(

@@ -1,24 +1,24 @@
 """Where a judge says which of two is better: position, agreement with people, boards of systems."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "PositionBias": Shown(
-            name="does the place decide", plots=("position_bias",), fact="position_fact",
-            conclusions="position_sentences", speaks=True,
+        "PositionBias": ResultDisplay(
+            heading="does the place decide", plots=("position_bias",), headline="position_fact",
+            conclusions="position_sentences",
         ),
-        "PairwiseAgreement": Shown(
-            name="the judge's verdicts on pairs beside people's", plots=("pairwise_agreement",), fact="pairwise_fact",
-            conclusions="pairwise_sentences", speaks=True,
+        "PairwiseAgreement": ResultDisplay(
+            heading="the judge's verdicts on pairs beside people's", plots=("pairwise_agreement",),
+            headline="pairwise_fact", conclusions="pairwise_sentences",
         ),
-        "LengthControlled": Shown(
-            name="preferences at equal length", plots=("length_controlled",), fact="length_fact",
-            conclusions="length_sentences", speaks=True,
+        "LengthControlled": ResultDisplay(
+            heading="preferences at equal length", plots=("length_controlled",), headline="length_fact",
+            conclusions="length_sentences",
         ),
-        "BradleyTerry": Shown(
-            name="leaderboard", plots=("leaderboard",), fact="board_fact", conclusions="board_sentences", speaks=True,
+        "BradleyTerry": ResultDisplay(
+            heading="leaderboard", plots=("leaderboard",), headline="board_fact", conclusions="board_sentences",
         ),
     },
     heads={

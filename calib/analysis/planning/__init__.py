@@ -1,12 +1,12 @@
 """What to buy next: labels, and of what; items, prompts or draws."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "BudgetPlan": Shown(plots=("plan",), apart=True, speaks=True),
-        "LabelsNeeded": Shown(plots=("labels_needed",)),
+        "BudgetPlan": ResultDisplay(plots=("plan",), pictures="plan_pictures"),
+        "LabelsNeeded": ResultDisplay(plots=("labels_needed",), table_alone=True),
     },
     heads={
         "n_gold_alone": "labels alone", "half_width": "half-width", "half_width_alone": "half-width alone",

@@ -89,3 +89,6 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
     figure.say_title(drawn, title_of([label], []), f"next: {bought.next}")
     return figure.finished(drawn, ax)
+
+
+plan_pictures = figure.one_each(plan)

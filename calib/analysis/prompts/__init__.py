@@ -1,12 +1,12 @@
 """What the wording of a prompt does to a score."""
 
-from calib.core.topic import Shown, Topic
+from calib.core.topic import ResultDisplay, Topic
 
 TOPIC = Topic(
     home=__name__,
     results={
-        "GStudy": Shown(plots=("components", "d_study"), fact="variance_fact", speaks=True),
-        "PromptMean": Shown(plots=("prompt_means",), fact="prompts_fact"),
+        "GStudy": ResultDisplay(plots=("components", "d_study"), headline="variance_fact"),
+        "PromptMean": ResultDisplay(plots=("prompt_means",), headline="prompts_fact", table_alone=True),
     },
     heads={
         "items_low": "these prompts, low", "items_high": "these prompts, high", "s2_prompt": "prompt variance",
