@@ -12,7 +12,7 @@ import numpy as np
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result
 from calib.table.results import Results
-from calib.table.text import joined_words, place_of, plain_text, telling, title_of, visible
+from calib.table.text import joined_words, level_words, place_of, plain_text, telling, title_of, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,15 +166,21 @@ class Rows(NamedTuple):
     marks: list[Mark]
     heights: dict[tuple[str, ...], float]
     alone: bool  # in a figure of its own
+    styles: Mapping[str, Style]  # of the series, where these are drawn
 
     @property
     def heads(self) -> list[str]:
         return list(dict.fromkeys(mark.place[0] for mark in self.marks))
 
+    @property
+    def level(self) -> str:
+        """The confidence level in words."""
+        return level_words([mark.result for mark in self.marks])
+
     def finished(
         self,
         fact: str,
-        handles: Iterable[Any] = (),
+        handles: Sequence[Any] = (),
         against: str = "",
         *,
         title: str | None = None,
@@ -183,7 +189,7 @@ class Rows(NamedTuple):
     ) -> Axes:
         """The axes with their legend and title: what all rows share (or `title`), and the fact that is seen in them."""
         text = title_of(self.facts, [*self.names, *left_out], against) if title is None else title
-        if entries := list(handles):
+        if entries := [*(handles or self.styles.values())]:
             legend_above(self.ax, entries, text, fact, columns=columns)
         else:
             say_title(self.ax, text, fact)
@@ -206,24 +212,30 @@ def rows_of(
     marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
     heights = lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4)
-    return Rows(drawn, facts, names, marks, heights, ax is None)
+    return Rows(drawn, facts, names, marks, heights, ax is None, {})
 
 
 def rows_of_series(
-    ax: Axes | None, entries: Iterable[tuple[Mapping[str, Any], str, Any]], styles: Mapping[str, Style], **options: Any
+    ax: Axes | None,
+    entries: Iterable[tuple[Mapping[str, Any], str, Any]],
+    styles: Mapping[str, Style],
+    *,
+    step: float = 0.6,
+    **options: Any,
 ) -> Rows:
-    """Rows with their intervals: each entry is what names its row, its series, its estimate."""
+    """Rows with their intervals, `step` apart: each entry is what names its row, its series, its estimate."""
     facts, series, ends = zip(*entries, strict=True)
     rows = rows_of(ax, facts, ends, series, **options)
-    draw_series(rows, styles)
+    rows = rows._replace(styles={name: style for name, style in styles.items() if name in series})
+    draw_series(rows, rows.styles, step)
     return rows
 
 
-def draw_series(rows: Rows, styles: Mapping[str, Style]) -> None:
+def draw_series(rows: Rows, styles: Mapping[str, Style], step: float = 0.6) -> None:
     """The interval of each mark in the style of its series, those of one row in the order of the styles."""
     order = list(styles)
     for mark in rows.marks:
-        offset = 0.6 * (order.index(mark.series) - (len(order) - 1) / 2)
+        offset = step * (order.index(mark.series) - (len(order) - 1) / 2)
         draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
 
 
@@ -349,9 +361,19 @@ def _names_above(ax: Axes) -> None:
     ax.tick_params(axis="y", pad=-3)
 
 
-def plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
+def plain_rows(ax: Axes, heights: Sequence[float], names: Sequence[str], ends: tuple[float, float]) -> None:
+    """Names at their heights, without marks."""
+    ax.set_yticks(heights, names)
+    ax.set_ylim(*ends)
+    ax.tick_params(axis="y", length=0)
+    plain_frame(ax, "x")
+
+
+def plain_frame(ax: Axes, lines: Literal["x", "y", "both"] = "both") -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=lines, color="#DDDDDD", linewidth=0.6)
+    if lines == "y":
+        ax.grid(axis="x", visible=False)
     ax.set_axisbelow(True)
 
 
@@ -361,13 +383,52 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
     ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
 
 
+# --- clouds of points -------------------------------------------------------------------------------------------------
+
+
+_FEW_LEVELS = 20
+
+
+def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
+    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    levels = np.unique(values)
+    if not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
+        return values
+    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
+    """How many points are where: a mark each would hide all but the topmost, and make a page of megabytes."""
+    edges = []
+    for values in (x, y):  # a bin for each level of few, forty of equal width of many
+        levels = np.unique(values)
+        if len(levels) > _FEW_LEVELS:
+            edges.append(np.linspace(levels[0], levels[-1], 41))
+        elif len(levels) == 1:
+            edges.append(np.array([levels[0] - 0.5, levels[0] + 0.5]))
+        else:
+            middle = (levels[1:] + levels[:-1]) / 2
+            edges.append(np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]]))
+    counts = np.histogram2d(x, y, bins=edges)[0]
+    shade = np.ma.masked_equal(counts, 0).T
+    # from the smallest count on, so that a single one is seen
+    mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
+    ax.figure.colorbar(mesh, ax=ax, pad=0.02, label=what)
+
+
 # --- a map of results -------------------------------------------------------------------------------------------------
 
 
-def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Collection[Cell]) -> None:
+def draw_cells(
+    ax: Axes, rows: Sequence[str], columns: Sequence[str], cells: Mapping[Cell, Any], framed: Collection[Cell]
+) -> None:
     """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
     from matplotlib.patches import Rectangle
 
+    table = np.full((len(rows), len(columns)), np.nan)
+    for place, result in cells.items():
+        table[place] = result.estimate
     top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     signed = bool((table < 0).any())
     tops = [_cell_top(ax, row) for row in range(table.shape[0])]
@@ -388,6 +449,7 @@ def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Colle
             ax.add_patch(Rectangle((column + 0.05, tops[row] + 0.2), 0.9, 1.6, **look))
     if not is_narrow(ax):  # the numbers stand in the cells
         ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+    _name_cells(ax, columns, rows)
 
 
 def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:
@@ -406,7 +468,7 @@ def _cell_top(ax: Axes, row: int) -> float:
     return row * (2 + above) + above
 
 
-def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+def _name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     narrow = is_narrow(ax)
     ax.set_ylim(_cell_top(ax, len(rows) - 1) + 2, 0)
     ax.set_yticks([_cell_top(ax, place) + (-0.45 if narrow else 1) for place in range(len(rows))], rows)

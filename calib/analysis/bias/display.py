@@ -217,7 +217,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     rows = figure.rows_of_series(ax, entries, styles, unnamed="feature")
     figure.zero_line(rows.ax)
     rows.ax.set_xlabel(f"judge points ({100 * results[0].confidence_level:g} % CI)")
-    return rows.finished(bias_fact(results), styles.values(), "people: ")
+    return rows.finished(bias_fact(results), against="people: ")
 
 
 def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = None) -> Axes:

@@ -12,7 +12,7 @@ from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, Posi
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, level_words, plain_text, span_of, told_apart, visible
+from calib.table.text import each_once, plain_text, span_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,14 +189,12 @@ def pairwise_agreement(results: Results[Any] | PairwiseAgreement, *, ax: Axes | 
     for label, r in zip(results.labels, results, strict=True):
         for name, share in r.shares.items():
             entries.append((label, QUANTITIES[name], figure.End(share.estimate, share.interval, r.confidence_level)))
-    series, ends = [entry[1] for entry in entries], [entry[2] for entry in entries]
-    looks = figure.styles_of({words: words for words in QUANTITIES.values()})
-    styles = {words: style for words, style in looks.items() if words in series}
+    styles = figure.styles_of({words: words for words in QUANTITIES.values()})
     rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
     figure.zero_line(rows.ax)
     n = span_of([r.n for r in results])
-    rows.ax.set_xlabel(f"share of pairs, or kappa{level_words(ends)}\nn = {n} pairs with a verdict of both")
-    return rows.finished(pairwise_fact(results), styles.values(), "against ")
+    rows.ax.set_xlabel(f"share of pairs, or kappa{rows.level}\nn = {n} pairs with a verdict of both")
+    return rows.finished(pairwise_fact(results), against="against ")
 
 
 def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | None = None) -> Axes:
@@ -219,8 +217,8 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
     n = span_of([r.n for r in results])
     note = "an association with length, no bias without people"
-    rows.ax.set_xlabel(f"win rate of A{level_words([end for *_, end in entries])}\nn = {n} pairs; {note}")
-    return rows.finished(length_fact(results), styles.values())
+    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; {note}")
+    return rows.finished(length_fact(results))
 
 
 def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None) -> Axes:
@@ -246,8 +244,7 @@ def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None)
             fact = label | {"system": f"{plain_text(system, 30)}{rank if len(results) == 1 else ''}"}
             interval = Interval(float(one.low[k]), float(one.high[k]))
             entries.append((fact, name, figure.End(float(one.strength[k]), interval, one.confidence_level)))
-    styles = figure.styles_of(words)
-    rows = figure.rows_of_series(ax, entries, styles, names=["system"])
+    rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["system"])
     figure.zero_line(rows.ax)
     rows.ax.set_xlabel(f"strength: log-odds against an average system ({100 * results[0].confidence_level:g} % CI)")
-    return rows.finished(board_fact(results), styles.values(), "people: ")
+    return rows.finished(board_fact(results), against="people: ")

@@ -115,11 +115,10 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
                 entries.append((label | {"figure": NAMES[key]}, series, end))
         counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
         words[series] = f"{series}: {counts}" if series else counts
-    styles = figure.styles_of(words)
-    rows = figure.rows_of_series(ax, entries, styles, names=["figure"])
+    rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["figure"])
     rows.ax.set_xlim(min(-0.02, rows.ax.get_xlim()[0]), 1.02)
     rows.ax.set_xlabel(f"rate ({100 * results[0].confidence_level:g} % CI)")
-    return rows.finished(pass_fact(results), styles.values(), "people: ")
+    return rows.finished(pass_fact(results), against="people: ")
 
 
 def _judge_of(label: Mapping[str, object]) -> str:
