@@ -19,6 +19,7 @@ from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import (
     each_once,
+    level_words,
     number_span,
     plain_text,
     row_name,
@@ -229,8 +230,7 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
         clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
     alone = [one for r in results for one in r.agreements]
     styles = figure.styles_of({c: c for c in sorted(set(clusters), key=lambda c: (len(c), c))})
-    entries = zip(facts, clusters, alone, strict=True)
-    rows = figure.rows_of_series(ax, entries, styles, step=0.0, names=names, pitch=1)
+    rows = figure.rows_of_series(ax, zip(facts, clusters, alone, strict=True), styles, step=0.0, names=names, pitch=1)
     tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for r in results))
     several = any(len(set(r.clusters)) > 1 for r in results)
     how = "clusters are told apart from each other" if several else "told apart from the first or not"
@@ -434,7 +434,7 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     drawn = figure.axes_of(ax)
     framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
     figure.draw_cells(drawn, rows, columns, cells, framed)
-    drawn.set_xlabel(_agreement_words(results, rows.level) + "\ndashed: the interval covers 0" * bool(framed))
+    drawn.set_xlabel(_agreement_words(results, level_words(results)) + "\ndashed: the interval covers 0" * bool(framed))
     figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
     return figure.finished(drawn, ax)
 
