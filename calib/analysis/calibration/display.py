@@ -271,7 +271,7 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     row, place = np.nonzero(single.counts)
     dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(which.ravel(), single.counts[row, place])
-    drawn.scatter(*dots.T, s=4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+    drawn.scatter(dots[:, 0], dots[:, 1], 4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
