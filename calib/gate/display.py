@@ -12,7 +12,7 @@ from calib.core.result import bracket, short
 from calib.gate.outcomes import GateCheck, GatePlan
 from calib.table import figure
 from calib.table.results import Results, words
-from calib.table.text import plain_text, telling
+from calib.table.text import place_of, plain_text, telling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,25 +92,23 @@ def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
     >>> gate(verdict.checks).get_xlabel()
     'human mean less the line (90 % CI)'
     """
-    pairs = figure.checked_pairs([results], GateCheck)
-    labels = [label for label, _ in pairs]
-    names = telling(labels) or ["criterion"]
+    results = figure.checked(GateCheck, results)
     drawn = figure.axes_of(ax)
-    for height, (_, one) in enumerate(pairs):
+    for height, one in enumerate(results):
         colour, mark = _LOOKS[one.outcome]
         low, high = (end - one.line for end in one.interval)
         if not np.isnan(low):
             drawn.hlines(height, low, high, colors=colour, linewidth=2)
             drawn.plot([one.estimate - one.line], [height], mark, color=colour, mfc="white", markersize=6)
-    texts = [plain_text(" · ".join(str(label.get(name, "")) for name in names)) for label in labels]
+    names = telling(results.labels) or ["criterion"]
+    texts = [plain_text(" · ".join(place_of(label, names))) for label in results.labels]
     drawn.set_yticks(range(len(texts)), texts)
     drawn.set_ylim(len(texts) - 0.4, -0.6)
     drawn.axvline(0, color="black", linewidth=1)
-    level = pairs[0][1].confidence_level
-    drawn.set_xlabel(f"{pairs[0][1].estimand} less the line ({100 * level:g} % CI)")
-    kinds = [kind for kind in _LOOKS if any(one.outcome == kind for _, one in pairs)]
+    drawn.set_xlabel(f"{results[0].estimand} less the line ({100 * results[0].confidence_level:g} % CI)")
+    kinds = [kind for kind in _LOOKS if any(one.outcome == kind for one in results)]
     handles = [figure.handle(kind, color=_LOOKS[kind][0], marker=_LOOKS[kind][1], mfc="white") for kind in kinds]
-    figure.legend_above(drawn, handles, "", gate_fact(Results.of(pairs)))
+    figure.legend_above(drawn, handles, "", gate_fact(results))
     return figure.finished(drawn, ax)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -13,17 +13,20 @@ import numpy as np
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Interval, Result
 from calib.table.results import Results
-from calib.table.text import joined_words, place_of, plain_text, telling, visible
+from calib.table.text import joined_words, level_words, place_of, plain_text, telling, title_of, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
 R = TypeVar("R", bound=Result)
 Cell = tuple[int, int]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 GREY = "#6E6E6E"
 _NARROW = 4.5  # inches
+_ROOM = 0.08  # share of a bar from which on its number fits into it
 ON_LIGHT, ON_DARK = "#111111", "#FEFEFE"  # ink on a coloured area, whatever the colour of the page
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
@@ -50,6 +53,11 @@ class Style(NamedTuple):
     def face(self) -> str:
         return "white" if self.hollow else self.colour
 
+    def handle(self, *, line: bool = True) -> Line2D:
+        """The style in a legend."""
+        look: dict[str, Any] = {"marker": self.marker, "mfc": self.face, "linestyle": self.line if line else ""}
+        return handle(self.words, color=self.colour, markersize=5, **look)
+
 
 def one_each(plot: Callable[..., Axes]) -> Callable[[Results[Any]], list[Callable[..., Axes]]]:
     """The drawings of a report in which each result has a picture of its own."""
@@ -58,6 +66,11 @@ def one_each(plot: Callable[..., Axes]) -> Callable[[Results[Any]], list[Callabl
 
 def look_of(place: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], _MARKERS[(place + place // len(COLOURS)) % len(_MARKERS)]
+
+
+def styles_of(words: Mapping[str, str]) -> dict[str, Style]:
+    """A style for each series, by what it is called in the legend."""
+    return {series: Style(text, *look_of(place)) for place, (series, text) in enumerate(words.items())}
 
 
 class End(NamedTuple):
@@ -69,14 +82,15 @@ class End(NamedTuple):
 
 
 def single_pair(result: Any, kind: type[R]) -> tuple[dict[str, Any], R]:
-    pairs = checked_pairs([result], kind)
-    if len(pairs) > 1:
-        several = f"has {len(pairs)}; {{0}} gives one of them"
+    single = checked(kind, result)
+    if len(single) > 1:
+        several = f"has {len(single)}; {{0}} gives one of them"
         raise ArgumentError("result", "must hold one result", several, mentions=("select",))
-    return pairs[0]
+    return single.labels[0], single[0]
 
 
-def checked_pairs(results: Sequence[Any], kind: type[R]) -> list[tuple[dict[str, Any], R]]:
+def checked(kind: type[R], *results: Any) -> Results[R]:
+    """All results in a row; one that stands alone has no label."""
     pairs: list[tuple[dict[str, Any], Any]] = []
     for one in results:
         pairs += zip(one.labels, one.results, strict=True) if isinstance(one, Results) else [({}, one)]
@@ -85,7 +99,7 @@ def checked_pairs(results: Sequence[Any], kind: type[R]) -> list[tuple[dict[str,
     for _, result in pairs:
         if not isinstance(result, kind):
             raise TypeError(f"`results` must hold {kind.__name__} results, but got {type(result).__name__}.")
-    return pairs
+    return Results.of(pairs)
 
 
 def axes_of(ax: Axes | None) -> Axes:
@@ -153,13 +167,39 @@ class Rows(NamedTuple):
     """Axes with a row for each result: what names the rows, the results in their places, how high these are."""
 
     ax: Axes
+    facts: Sequence[Mapping[str, Any]]
     names: list[str]
     marks: list[Mark]
     heights: dict[tuple[str, ...], float]
+    alone: bool  # in a figure of its own
+    styles: Mapping[str, Style]  # of the series, where these are drawn
 
     @property
     def heads(self) -> list[str]:
         return list(dict.fromkeys(mark.place[0] for mark in self.marks))
+
+    @property
+    def level(self) -> str:
+        """The confidence level in words."""
+        return level_words([mark.result for mark in self.marks])
+
+    def finished(
+        self,
+        fact: str,
+        handles: Sequence[Any] = (),
+        against: str = "",
+        *,
+        title: str | None = None,
+        left_out: Sequence[str] = (),
+        columns: int = 1,
+    ) -> Axes:
+        """The axes with their legend and title: what all rows share (or `title`), and the fact that is seen in them."""
+        text = title_of(self.facts, [*self.names, *left_out], against) if title is None else title
+        if entries := [*(handles or self.styles.values())]:
+            legend_above(self.ax, entries, text, fact, columns=columns)
+        else:
+            say_title(self.ax, text, fact)
+        return fit(self.ax) if self.alone else self.ax
 
 
 def rows_of(
@@ -177,15 +217,78 @@ def rows_of(
     of = series or [""] * len(results)
     marks = [Mark(place_of(fact, names), s, r) for fact, s, r in zip(facts, of, results, strict=True)]
     drawn = axes_of(ax)
-    return Rows(drawn, names, marks, lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4))
+    heights = lay_rows(drawn, marks, names, pitch or 0.6 * len(set(of)) + 0.4)
+    return Rows(drawn, facts, names, marks, heights, ax is None, {})
 
 
-def draw_series(rows: Rows, styles: Mapping[str, Style]) -> None:
+def rows_of_series(
+    ax: Axes | None,
+    entries: Iterable[tuple[Mapping[str, Any], str, Any]],
+    styles: Mapping[str, Style],
+    *,
+    step: float = 0.6,
+    **options: Any,
+) -> Rows:
+    """Rows with their intervals, `step` apart: each entry is what names its row, its series, its estimate."""
+    facts, series, ends = zip(*entries, strict=True)
+    rows = rows_of(ax, facts, ends, series, **options)
+    rows = rows._replace(styles={name: style for name, style in styles.items() if name in series})
+    draw_series(rows, rows.styles, step)
+    return rows
+
+
+def draw_series(rows: Rows, styles: Mapping[str, Style], step: float = 0.6) -> None:
     """The interval of each mark in the style of its series, those of one row in the order of the styles."""
     order = list(styles)
     for mark in rows.marks:
-        offset = 0.6 * (order.index(mark.series) - (len(order) - 1) / 2)
+        offset = step * (order.index(mark.series) - (len(order) - 1) / 2)
         draw_interval(rows.ax, rows.heights[mark.place] + offset, mark.result, styles[mark.series])
+
+
+class Piece(NamedTuple):
+    """A part of a bar, with what stands in it."""
+
+    share: float
+    colour: Any
+    words: str
+    ink: str
+
+
+def shades(number: int, first: float = 0.2, last: float = 0.95) -> list[tuple[float, float, float, float]]:
+    """Blues, from light to dark where nothing else is asked for."""
+    from matplotlib import colormaps
+
+    return [colormaps["Blues"](x) for x in np.linspace(first, last, number)]
+
+
+def shaded_pieces(shares: Iterable[float], colours: Sequence[tuple[float, float, float, float]]) -> list[Piece]:
+    """Pieces with their per cent, where there is room for it."""
+    inks = [ON_LIGHT if sum(colour[:3]) > 1.7 else ON_DARK for colour in colours]
+    words = [(share, f"{100 * share:.0f}" if share >= _ROOM else "") for share in shares]
+    return [Piece(share, c, text, ink) for (share, text), c, ink in zip(words, colours, inks, strict=True)]
+
+
+def draw_pieces(ax: Axes, height: float, pieces: Iterable[Piece], thick: float, **look: Any) -> None:
+    """A bar of several pieces, one behind the other."""
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+    left = 0.0
+    for piece in pieces:
+        ax.barh(height, piece.share, thick, left=left, color=piece.colour, zorder=2, **look)
+        if piece.words:
+            ax.text(left + piece.share / 2, height, piece.words, color=piece.ink, **middle)
+        left += piece.share
+    ax.set_xlim(0, 1)
+
+
+def patches(names: Iterable[str], colours: Iterable[Any]) -> list[Patch]:
+    """Areas for a legend."""
+    from matplotlib.patches import Patch
+
+    return [Patch(color=colour, label=name) for name, colour in zip(names, colours, strict=True)]
+
+
+def per_cent(axis: Axis) -> None:
+    axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
 
 
 def zero_line(ax: Axes) -> None:
@@ -211,13 +314,9 @@ def handle(words: str, **look: Any) -> Line2D:
     return Line2D([], [], label=words, **look)
 
 
-def style_handles(styles: Sequence[Style], *, lines: bool = True) -> list[Line2D]:
-    looks = [{"color": s.colour, "marker": s.marker, "mfc": s.face, "linestyle": s.line * lines} for s in styles]
-    return [handle(s.words, markersize=5, **look) for s, look in zip(styles, looks, strict=True)]
-
-
 def legend_above(ax: Axes, handles: Sequence[Any], title: str, fact: str = "", *, columns: int = 1) -> None:
-    """A legend above the plot, and the title above that."""
+    """A legend above the plot, of styles or handles, and the title above that."""
+    handles = [entry.handle() if isinstance(entry, Style) else entry for entry in handles]
     columns = 1 if is_narrow(ax) else columns
     look: dict[str, Any] = {"bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False, "fontsize": "small"}
     ax.legend(handles=handles, loc="lower left", ncols=columns, **look)
@@ -268,9 +367,19 @@ def _names_above(ax: Axes) -> None:
     ax.tick_params(axis="y", pad=-3)
 
 
-def plain_frame(ax: Axes, lines: Literal["x", "both"] = "both") -> None:
+def plain_rows(ax: Axes, heights: Sequence[float], names: Sequence[str], ends: tuple[float, float]) -> None:
+    """Names at their heights, without marks."""
+    ax.set_yticks(heights, names)
+    ax.set_ylim(*ends)
+    ax.tick_params(axis="y", length=0)
+    plain_frame(ax, "x")
+
+
+def plain_frame(ax: Axes, lines: Literal["x", "y", "both"] = "both") -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=lines, color="#DDDDDD", linewidth=0.6)
+    if lines == "y":
+        ax.grid(axis="x", visible=False)
     ax.set_axisbelow(True)
 
 
@@ -280,13 +389,52 @@ def draw_interval(ax: Axes, height: float, result: Any, style: Style) -> None:
     ax.plot([result.estimate], [height], style.marker, color=style.colour, mfc=style.face, markersize=5.5, zorder=3)
 
 
+# --- clouds of points -------------------------------------------------------------------------------------------------
+
+
+_FEW_LEVELS = 20
+
+
+def spread_out(values: Floats, rng: np.random.Generator) -> Floats:
+    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
+    levels = np.unique(values)
+    if not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
+        return values
+    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
+
+
+def draw_counts(ax: Axes, x: Floats, y: Floats, what: str) -> None:
+    """How many points are where: a mark each would hide all but the topmost, and make a page of megabytes."""
+    edges = []
+    for values in (x, y):  # a bin for each level of few, forty of equal width of many
+        levels = np.unique(values)
+        if len(levels) > _FEW_LEVELS:
+            edges.append(np.linspace(levels[0], levels[-1], 41))
+        elif len(levels) == 1:
+            edges.append(np.array([levels[0] - 0.5, levels[0] + 0.5]))
+        else:
+            middle = (levels[1:] + levels[:-1]) / 2
+            edges.append(np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]]))
+    counts = np.histogram2d(x, y, bins=edges)[0]
+    shade = np.ma.masked_equal(counts, 0).T
+    # from the smallest count on, so that a single one is seen
+    mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
+    ax.figure.colorbar(mesh, ax=ax, pad=0.02, label=what)
+
+
 # --- a map of results -------------------------------------------------------------------------------------------------
 
 
-def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Collection[Cell]) -> None:
+def draw_cells(
+    ax: Axes, rows: Sequence[str], columns: Sequence[str], cells: Mapping[Cell, Any], framed: Collection[Cell]
+) -> None:
     """Coloured cells, two units high, with their numbers; from 0 where nothing is negative, else both ways from 0."""
     from matplotlib.patches import Rectangle
 
+    table = np.full((len(rows), len(columns)), np.nan)
+    for place, result in cells.items():
+        table[place] = result.estimate
     top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     signed = bool((table < 0).any())
     tops = [_cell_top(ax, row) for row in range(table.shape[0])]
@@ -307,6 +455,7 @@ def draw_cells(ax: Axes, table: Floats, cells: Mapping[Cell, Any], framed: Colle
             ax.add_patch(Rectangle((column + 0.05, tops[row] + 0.2), 0.9, 1.6, **look))
     if not is_narrow(ax):  # the numbers stand in the cells
         ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
+    _name_cells(ax, columns, rows)
 
 
 def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:
@@ -325,7 +474,7 @@ def _cell_top(ax: Axes, row: int) -> float:
     return row * (2 + above) + above
 
 
-def name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
+def _name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
     narrow = is_narrow(ax)
     ax.set_ylim(_cell_top(ax, len(rows) - 1) + 2, 0)
     ax.set_yticks([_cell_top(ax, place) + (-0.45 if narrow else 1) for place in range(len(rows))], rows)

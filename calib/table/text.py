@@ -90,6 +90,10 @@ def joined_words(place: Sequence[str], names: Sequence[str]) -> str:
     return plain_text(" · ".join(f"{_PREFIXES.get(name, '')}{value}" for name, value in pairs))
 
 
+def row_name(label: Mapping[str, Any], names: Sequence[str]) -> str:
+    return joined_words(place_of(label, names), names)
+
+
 def title_of(labels: Tags, names: Sequence[str], against: str = "") -> str:
     """What all results share: criterion, rater and the like."""
     left_out = {*names, "prompt", "method", "temperature", "coefficient", "level", "scale"}
@@ -123,6 +127,14 @@ def level_words(results: Sequence[Any]) -> str:
     return f" ({', '.join(f'{100 * level:g}' for level in levels)} % CI)" if levels else ""
 
 
+def side_of(interval: tuple[float, float], value: float = 0.0) -> str:
+    """Where an interval lies from a value: above, below, or open."""
+    low, high = interval
+    if low > value:
+        return "above"
+    return "below" if high < value else "open"
+
+
 def told_apart(labels: Tags) -> list[str]:
     """What tells each label from the others."""
     names = telling(labels)
@@ -145,7 +157,7 @@ def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
 
 
-# --- what `calib ------------------------------------------------------------------------------------------------------
+# --- what `calib.report` gives ----------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 8_000_000  # characters: a longer page would make a notebook that does not open

@@ -19,11 +19,11 @@ from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import (
     each_once,
-    joined_words,
     level_words,
     number_span,
-    place_of,
     plain_text,
+    row_name,
+    side_of,
     span_of,
     telling,
     title_of,
@@ -65,23 +65,18 @@ def agreement_fact(results: Results[Agreement]) -> str:
     if len(kinds) != 1:
         return ""
     symbol, names = COEFFICIENTS[results[defined[0]].coefficient], told_apart(results.labels)
+    excludes = {}  # of intervals beside which 0 says something, whether they exclude it
+    for i in defined:
+        bottom, top = results[i].interval
+        if not math.isnan(bottom) and results[i].coefficient not in SHARES:
+            excludes[i] = not bottom <= 0 <= top
     low, high = (choose(defined, key=lambda i: results[i].estimate) for choose in (min, max))
     if low == high:
-        return f"{symbol} {results[low].estimate:.2f}{_beside_zero(results[low])}"
+        beside = f", the interval {'excludes' if excludes[low] else 'includes'} 0" if low in excludes else ""
+        return f"{symbol} {results[low].estimate:.2f}{beside}"
     ends = " to ".join(f"{results[i].estimate:.2f} ({visible(names[i], 30)})" for i in (low, high))
-    beside = [_beside_zero(results[i]) for i in defined]
-    excluded = f"; {beside.count(_NOT_ZERO)} of {len(defined)} intervals exclude 0" if any(beside) else ""
-    return f"{symbol} from {ends}{excluded}"
-
-
-_NOT_ZERO = ", the interval excludes 0"
-
-
-def _beside_zero(result: Agreement) -> str:
-    low, high = result.interval
-    if math.isnan(low) or result.coefficient in SHARES:
-        return ""
-    return ", the interval includes 0" if low <= 0 <= high else _NOT_ZERO
+    number = f"; {sum(excludes.values())} of {len(defined)} intervals exclude 0" if excludes else ""
+    return f"{symbol} from {ends}{number}"
 
 
 def comparison_fact(results: Results[Comparison]) -> str:
@@ -140,12 +135,9 @@ def told_apart_from_zero(label: Mapping[str, Any], result: Comparison) -> tuple[
 
 def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[str, str] | None:
     """The judge against what one person reaches; None without a judge."""
-    low, high = result.ceiling.difference_interval
-    if not result.ceiling.judge_by_rater:
-        return None
-    if low > 0:
-        return "above", "above one person"
-    return ("below", "below one person") if high < 0 else ("open", "not decided: judge or one person")
+    where = side_of(result.ceiling.difference_interval)
+    sentence = "not decided: judge or one person" if where == "open" else f"{where} one person"
+    return (where, sentence) if result.ceiling.judge_by_rater else None
 
 
 def told_once(frame: pd.DataFrame) -> pd.DataFrame:
@@ -157,13 +149,16 @@ def told_once(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 _COUNTS = {"item": ("n", "items"), "group": ("n_groups", "groups"), "system": ("n_systems", "systems")}
-_CEILING_LOOKS = {"one person": ("#0072B2", "s"), "judge": ("#D55E00", "o")}
+_MOST_POINTS, _NAMED_SYSTEMS = 2000, 20  # points of which each is drawn; systems that are named
+_NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
+_CEILINGS = {
+    "one person": figure.Style("one person", figure.COLOURS[0], "s"),
+    "judge": figure.Style("judge", figure.COLOURS[1], "o"),
+}
 
 
 def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
-    """Correlations with their intervals, one row each, grouped and coloured by criterion.
-
-    Rows are named by what tells the results apart.
+    """Correlations with their intervals, a row for what tells each apart, grouped and coloured by criterion.
 
     Examples
     --------
@@ -175,13 +170,11 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
     Spearman rho within groups (95 % CI)
     n = 24 groups
     """
-    pairs = figure.checked_pairs([results], Agreement)
-    facts, agreements = [label | _facts(r) for label, r in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, agreements)
+    results = figure.checked(Agreement, results)
+    rows = figure.rows_of(ax, _labels_with_facts(results), results)
     _rows_by_head(rows)
-    rows.ax.set_xlabel(_agreement_words(agreements))
-    figure.say_title(rows.ax, title_of(facts, rows.names, "against "), agreement_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(_agreement_words(results, rows.level))
+    return rows.finished(agreement_fact(results), against="against ")
 
 
 def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Axes:
@@ -197,19 +190,17 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a minus b']
     """
-    pairs = figure.checked_pairs([results], Comparison)
-    facts, comparisons = [], [r for _, r in pairs]
-    for label, r in pairs:  # both judges in one entry, as the row of a difference is called
+    results = figure.checked(Comparison, results)
+    facts = []
+    for label, r in zip(results.labels, results, strict=True):  # both judges name the row of a difference
         rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
         judges = " minus ".join(visible(name, 18) for name in r.names)
         facts.append(rest | {"judges": judges} | _facts(r) | {"test": r.test})
-    rows = figure.rows_of(ax, facts, comparisons, unnamed="judges")
+    rows = figure.rows_of(ax, facts, results, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
-    tests = ", ".join(dict.fromkeys(r.test for r in comparisons))
-    rows.ax.set_xlabel(f"difference, {_agreement_words(comparisons)}\nhollow: not told apart ({tests})")
-    shared = title_of(facts, [*rows.names, "test"], "against ")
-    figure.say_title(rows.ax, shared, comparison_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    tests = ", ".join(dict.fromkeys(r.test for r in results))
+    rows.ax.set_xlabel(f"difference, {_agreement_words(results, rows.level)}\nhollow: not told apart ({tests})")
+    return rows.finished(comparison_fact(results), against="against ", left_out=["test"])
 
 
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
@@ -226,29 +217,25 @@ def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['a', 'b']
     """
-    pairs = figure.checked_pairs([results], Ranking)
-    facts = [label | _facts(r) | {"judge": name} for label, r in pairs for name in r.names]
+    results = figure.checked(Ranking, results)
+    pairs = zip(_labels_with_facts(results), results, strict=True)
+    facts = [label | {"judge": name} for label, r in pairs for name in r.names]
     names = [*(name for name in telling(facts) if name != "judge"), "judge"]
     clusters: list[str] = []
-    for _, r in pairs:
+    for r in results:
         words = [f"cluster {cluster}" for cluster in r.clusters]
         if len(set(r.clusters) - {0}) < 2:  # one cluster holds all
             apart = r.distinct[0, : len(r.names)].tolist()
             words = ["told apart from the first" if a else "the first, or not told apart from it" for a in apart]
         clusters += [w if cluster else "no coefficient" for w, cluster in zip(words, r.clusters, strict=True)]
-    alone = [one for _, r in pairs for one in r.agreements]
-    rows = figure.rows_of(ax, facts, alone, clusters, names=names, pitch=1)
-    in_order = sorted(set(clusters), key=lambda c: (len(c), c))
-    styles = {c: figure.Style(c, *figure.look_of(place)) for place, c in enumerate(in_order)}
-    for mark in rows.marks:
-        figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, styles[mark.series])
-    tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for _, r in pairs))
-    several = any(len(set(r.clusters)) > 1 for _, r in pairs)
+    alone = [one for r in results for one in r.agreements]
+    styles = figure.styles_of({c: c for c in sorted(set(clusters), key=lambda c: (len(c), c))})
+    rows = figure.rows_of_series(ax, zip(facts, clusters, alone, strict=True), styles, step=0.0, names=names, pitch=1)
+    tests = ", ".join(dict.fromkeys(f"{r.test}, {CORRECTIONS[r.correction]}" for r in results))
+    several = any(len(set(r.clusters)) > 1 for r in results)
     how = "clusters are told apart from each other" if several else "told apart from the first or not"
-    rows.ax.set_xlabel(f"{_agreement_words(alone)}\n{how} ({tests})")
-    fact = ranking_fact(Results.of(pairs))
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, names, "against "), fact)
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"{_agreement_words(alone, rows.level)}\n{how} ({tests})")
+    return rows.finished(ranking_fact(results), against="against ")
 
 
 def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) -> Axes:
@@ -262,23 +249,17 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one person', 'judge']
     """
-    pairs = figure.checked_pairs([results], Reliability)
-    ceilings = [(label, r.ceiling) for label, r in pairs]
-    drawn = []
-    for label, r in ceilings:
-        drawn.append((label | _facts(r), "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
+    results = figure.checked(Reliability, results)
+    ceilings, entries = [r.ceiling for r in results], []
+    for label, r in zip(results.labels, ceilings, strict=True):
+        fact = label | _facts(r)
+        entries.append((fact, "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
         if r.judge_by_rater:
-            drawn.append((drawn[-1][0], "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
-    facts, series, ends = (list(column) for column in zip(*drawn, strict=True))
-    rows = figure.rows_of(ax, facts, ends, series)
-    styles = {name: figure.Style(name, *_CEILING_LOOKS[name]) for name in dict.fromkeys(series)}
+            entries.append((fact, "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
+    rows = figure.rows_of_series(ax, entries, _CEILINGS)
     figure.zero_line(rows.ax)
-    figure.draw_series(rows, styles)
-    words = _agreement_words([r for _, r in ceilings], f", with the mean of the other people{level_words(ends)}")
-    rows.ax.set_xlabel(words)
-    fact = reliability_fact(Results.of(pairs))
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title_of(facts, rows.names), fact)
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(_agreement_words(ceilings, f", with the mean of the other people{rows.level}"))
+    return rows.finished(reliability_fact(results))
 
 
 def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: False) -> None:
@@ -290,9 +271,9 @@ def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: F
         figure.draw_interval(rows.ax, rows.heights[mark.place], mark.result, style)
 
 
-def _agreement_words(results: Sequence[Any], more: str | None = None) -> str:
+def _agreement_words(results: Sequence[Any], more: str) -> str:
     heads = dict.fromkeys(" ".join(_facts(r).values()) for r in results)
-    return f"{'; '.join(heads)}{level_words(results) if more is None else more}\nn = {_counts(results)}"
+    return f"{'; '.join(heads)}{more}\nn = {_counts(results)}"
 
 
 def _counts(results: Sequence[Any]) -> str:
@@ -308,22 +289,16 @@ def _facts(result: Any) -> dict[str, str]:
     return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
-# --- pairs and groups -------------------------------------------------------------------------------------------
-
-
-_MEANS, _SPREAD = ", means of systems", "\n(equal scores spread a little)"
-_NAMED_SYSTEMS = _FEW_LEVELS = 20
-_MOST_POINTS = 2000  # of which each is drawn
-_NAMED, _FLAT = 40, 16.0  # groups that are named; height of more of them, in rows
+def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
+    return [label | _facts(result) for label, result in zip(results.labels, results, strict=True)]
 
 
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judge against human: the pairs that one result of `calib.agreement` is of.
 
-    At level "system" these are the means of the systems. Scores on few levels are spread a
-    little, always in the same way, so that equal ones can be seen; the axis says so. Points
-    are coloured by group, or else by system, where these are at most seven. More than 2,000 pairs
-    are counted in bins.
+    At level "system" these are the means of the systems. Scores on few levels are spread a little, always in the same
+    way, so that equal ones can be seen; the axis says so. Points are coloured by group, or else by system, where these
+    are at most seven. More than 2,000 pairs are counted in bins.
 
     Examples
     --------
@@ -332,52 +307,31 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('human', 'judge')
     """
-    from matplotlib.lines import Line2D
-
     label, one = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
     scores_y, scores_x, kinds, unit = _cloud(one)
-    rng = np.random.default_rng(0)
-    human, judge = (_spread_out(values, rng, one.level) for values in (scores_y, scores_x))
-    if binned := len(human) > _MOST_POINTS:
-        _draw_bins(drawn, scores_y, scores_x)
-        human, judge = scores_y, scores_x
+    human, judge = scores_y, scores_x
+    if len(human) > _MOST_POINTS:
+        figure.draw_counts(drawn, human, judge, "pairs")
     else:
+        if one.level != "system":
+            rng = np.random.default_rng(0)
+            human, judge = figure.spread_out(human, rng), figure.spread_out(judge, rng)
         alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
         for place, (kind, rows) in enumerate(kinds.items()):
             colour, marker = figure.look_of(place)
             name = plain_text(kind, 24)
             drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
-    means = _MEANS if one.level == "system" else ""
-    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{_SPREAD * (human is not scores_y)}")
-    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{_SPREAD * (judge is not scores_x)}")
+    means, spread = ", means of systems" * (one.level == "system"), "\n(equal scores spread a little)"
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{spread * (human is not scores_y)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (judge is not scores_x)}")
     figure.plain_frame(drawn)
     figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
-    if unit and kinds and not binned:
+    if unit and kinds and len(human) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
-        for handle in legend.legend_handles:
-            assert isinstance(handle, Line2D)
+        for handle in legend.get_lines():
             handle.set(alpha=1, markersize=5)
     return drawn
-
-
-def _draw_bins(ax: Axes, human: Floats, judge: Floats) -> None:
-    """How many pairs are where: a point each would hide all but the topmost, and make a page of megabytes."""
-    edges = []
-    for values in (human, judge):  # a bin for each level of few, forty of equal width of many
-        levels = np.unique(values)
-        if len(levels) > _FEW_LEVELS:
-            edges.append(np.linspace(levels[0], levels[-1], 41))
-        elif len(levels) == 1:
-            edges.append(np.array([levels[0] - 0.5, levels[0] + 0.5]))
-        else:
-            middle = (levels[1:] + levels[:-1]) / 2
-            edges.append(np.concatenate([[2 * levels[0] - middle[0]], middle, [2 * levels[-1] - middle[-1]]]))
-    counts = np.histogram2d(human, judge, bins=edges)[0]
-    shade = np.ma.masked_equal(counts, 0).T
-    # from the smallest count on, so that a single pair is seen
-    mesh = ax.pcolormesh(*edges, shade, cmap="viridis_r", norm="log" if counts.max() > 10 else None)
-    ax.figure.colorbar(mesh, ax=ax, pad=0.02, label="pairs")
 
 
 def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
@@ -402,20 +356,10 @@ def _members(labels: Iterable[Hashable] | None) -> dict[Any, list[int]]:
     return members
 
 
-def _spread_out(values: Floats, rng: np.random.Generator, level: str) -> Floats:
-    """Scores on few levels moved a little, or the very same array where equal ones are rare."""
-    levels = np.unique(values)
-    if level == "system" or not len(levels) < len(values) or len(levels) > _FEW_LEVELS:
-        return values
-    gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
-    return values + 0.3 * gap * rng.uniform(-1, 1, len(values))
-
-
 def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """The coefficient of one `Agreement` inside each group, in order, with the mean and its interval as a band.
 
     Groups have their names where there are at most forty.
-
 
     Examples
     --------
@@ -439,17 +383,14 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         drawn.axvspan(*one.interval, color=figure.COLOURS[1], alpha=0.18, linewidth=0, zorder=1, label=words)
     pitch = 1.0 if len(ordered) <= _NAMED else _FLAT / len(ordered)
     heights = [pitch * (place + 0.5) for place in range(len(ordered))]
-    size = 5.5 if pitch == 1 else 3
     values, look = [inside[name] for name in ordered], "o"
     if len(values) > _MOST_POINTS:  # a curve through some of them
         some = np.linspace(0, len(values) - 1, _MOST_POINTS // 4).round().astype(int)
         values, heights, look = [values[i] for i in some], [heights[i] for i in some], "-"
-    drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=size, zorder=3)
-    drawn.set_ylim(pitch * len(ordered) + 0.2, -0.2)
-    drawn.tick_params(axis="y", length=0)
-    figure.plain_frame(drawn, "x")
+    drawn.plot(values, heights, look, color=figure.COLOURS[0], markersize=5.5 if pitch == 1 else 3, zorder=3)
     most = 18 if figure.is_narrow(drawn) else 40
-    drawn.set_yticks(heights if pitch == 1 else [], [plain_text(name, most) for name in ordered] if pitch == 1 else [])
+    names = [plain_text(name, most) for name in ordered] if pitch == 1 else []
+    figure.plain_rows(drawn, heights if names else [], names, (pitch * len(ordered) + 0.2, -0.2))
     drawn.set_ylabel("" if pitch == 1 else f"{len(ordered)} groups, in order")
     without = ""
     if number := len(inside) - len(ordered):
@@ -457,11 +398,11 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
         noun = "group has" if len(inside) == 1 else "groups has" if number == 1 else "groups have"
         without = f"\n{number} of {len(inside)} {noun} none: a rater gives it a single value; {what}"
     drawn.set_xlabel(f"{COEFFICIENTS[one.coefficient]} inside each group{without}")
-    handles = drawn.get_legend_handles_labels()[0]
     above = f"above 0 in {sum(inside[name] > 0 for name in ordered)} of {len(ordered)} groups"
     where = f"from {number_span(list(inside.values()))}" if one.coefficient in SHARES else above
     fact = f"{COEFFICIENTS[one.coefficient]} {where}, {one.estimate:.2f} in the mean" if ordered else ""
-    figure.legend_above(drawn, handles, title_of([label], ["rater", "against"]), fact, columns=2)
+    handles, title = drawn.get_legend_handles_labels()[0], title_of([label], ["rater", "against"])
+    figure.legend_above(drawn, handles, title, fact, columns=2)
     return figure.finished(drawn, ax)
 
 
@@ -481,33 +422,27 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['simulated-1', 'simulated-2']
     """
-    pairs = figure.checked_pairs([results], Agreement)
-    facts = [label | _facts(r) for label, r in pairs]
+    results = figure.checked(Agreement, results)
+    facts = _labels_with_facts(results)
     names = [name for name in telling(facts) if name != "criterion"] or ["rater"]
-    places = [(joined_words(place_of(fact, names), names), str(fact.get("criterion", ""))) for fact in facts]
+    places = [(row_name(fact, names), str(fact.get("criterion", ""))) for fact in facts]
     again = [places[:i].count(place) for i, place in enumerate(places)]
     # another result for the same cell has a row of its own
     places = [(f"{row} #{k + 1}" if k else row, column) for (row, column), k in zip(places, again, strict=True)]
     rows, columns = (list(dict.fromkeys(column)) for column in zip(*places, strict=True))
-    cells = {(rows.index(row), columns.index(column)): r for (row, column), (_, r) in zip(places, pairs, strict=True)}
+    cells = {(rows.index(row), columns.index(column)): r for (row, column), r in zip(places, results, strict=True)}
     drawn = figure.axes_of(ax)
-    table = np.full((len(rows), len(columns)), np.nan)
-    for place, r in cells.items():
-        table[place] = r.estimate
     framed = {p for p, r in cells.items() if r.coefficient not in SHARES and r.interval.low <= 0 <= r.interval.high}
-    figure.draw_cells(drawn, table, cells, framed)
-    figure.name_cells(drawn, columns, rows)
-    drawn.set_xlabel(_agreement_words([r for _, r in pairs]) + "\ndashed: the interval covers 0" * bool(framed))
-    shared = title_of(facts, [*names, "criterion"], "against ")
-    figure.say_title(drawn, shared, agreement_fact(Results.of(pairs)))
+    figure.draw_cells(drawn, rows, columns, cells, framed)
+    drawn.set_xlabel(_agreement_words(results, level_words(results)) + "\ndashed: the interval covers 0" * bool(framed))
+    figure.say_title(drawn, title_of(facts, [*names, "criterion"], "against "), agreement_fact(results))
     return figure.finished(drawn, ax)
 
 
 def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """The share of tied pairs of each judge and of the human it is compared with.
 
-    Where they are far apart, tau-b and pairwise accuracy are as much about ties as about
-    order.
+    Where they are far apart, tau-b and pairwise accuracy are as much about ties as about order.
 
     Examples
     --------
@@ -516,24 +451,21 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     share of tied pairs, over items
     n = 5 items
     """
-    pairs = figure.checked_pairs([results], Agreement)
-    facts, agreements = [label | {"level": LEVEL_WORDS[r.level]} for label, r in pairs], [r for _, r in pairs]
+    results = figure.checked(Agreement, results)
     styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
-    rows = figure.rows_of(ax, facts, agreements, unnamed="rater")
-    drawn = rows.ax
+    facts = [label | {"level": LEVEL_WORDS[r.level]} for label, r in zip(results.labels, results, strict=True)]
+    rows = figure.rows_of(ax, facts, results, unnamed="rater")
     for mark in rows.marks:
         height, shares = rows.heights[mark.place], (mark.result.ties_x, mark.result.ties_y)
-        drawn.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
+        rows.ax.hlines(height, *shares, colors="#9A9A9A", linewidth=2.5, zorder=2)
         for share, style in zip(shares, styles, strict=True):
-            drawn.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
-    drawn.set_xlim(left=min(0.0, drawn.get_xlim()[0]))
-    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in agreements))
-    drawn.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(agreements)}")
-    judge, human = (number_span([100 * getattr(r, name) for r in agreements]) for name in ("ties_x", "ties_y"))
+            rows.ax.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
+    rows.ax.set_xlim(left=min(0.0, rows.ax.get_xlim()[0]))
+    where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in results))
+    rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(results)}")
+    judge, human = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
     fact = f"the judge ties {judge} % of the pairs, people {human} %"
-    shared = title_of(facts, rows.names, "against ")
-    figure.legend_above(drawn, figure.style_handles(styles, lines=False), shared, fact)
-    return figure.finished(drawn, ax)
+    return rows.finished(fact, [style.handle(line=False) for style in styles], "against ")
 
 
 def agreement_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

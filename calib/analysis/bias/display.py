@@ -11,7 +11,7 @@ from calib.analysis.bias.rater_effects import RaterEffect, RaterEffects
 from calib.core.result import Interval, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, telling, title_of, told_apart, visible
+from calib.table.text import each_once, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,26 +202,22 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     >>> ax.get_xlabel()
     'judge points (95 % CI)'
     """
-    pairs = figure.checked_pairs([results], Instrumented)
-    facts = [label | {"level": label["level"] or label["feature"]} if "level" in label else label for label, _ in pairs]
-    effects = [one for _, one in pairs]
-    names = telling(facts) or ["feature"]
-    ends = []
-    for one in effects:  # with one annotator the middle of the bracket
+    results = figure.checked(Instrumented, results)
+    entries = []
+    for label, one in zip(results.labels, results, strict=True):
+        fact = label | {"level": label["level"] or label["feature"]} if "level" in label else label
+        # with one annotator the middle of the bracket
         estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
-        ends.append(Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval)))
-    ends += [one.difference for one in effects]
-    drawn = {name: style for name, style in _STYLES.items() if name != CENTRED or any(map(is_uneven, effects))}
-    if CENTRED in drawn:
-        ends += [one.centred for one in effects]
-    series = [name for name in drawn for _ in effects]
-    rows = figure.rows_of(ax, facts * len(drawn), ends, series, names=names)
-    figure.draw_series(rows, drawn)
+        favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
+        effects = {FAVOUR: favour, SHOWN: one.difference, CENTRED: one.centred}
+        entries += [(fact, name, effect) for name, effect in effects.items()]
+    centred = any(map(is_uneven, results))
+    styles = {name: style for name, style in _STYLES.items() if name != CENTRED or centred}
+    entries = [entry for entry in entries if entry[1] in styles]
+    rows = figure.rows_of_series(ax, entries, styles, unnamed="feature")
     figure.zero_line(rows.ax)
-    rows.ax.set_xlabel(f"judge points ({100 * effects[0].confidence_level:g} % CI)")
-    title = title_of(facts, rows.names, "people: ")
-    figure.legend_above(rows.ax, figure.style_handles([*drawn.values()]), title, bias_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"judge points ({100 * results[0].confidence_level:g} % CI)")
+    return rows.finished(bias_fact(results), against="people: ")
 
 
 def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = None) -> Axes:
@@ -235,24 +231,19 @@ def rater_effects(results: Results[Any] | RaterEffects, *, ax: Axes | None = Non
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['leniency', 'centrality', 'ends', 'top']
     """
-    pairs = figure.checked_pairs([results], RaterEffects)
-    names = told_apart([label for label, _ in pairs])
-    facts, ends, series, dots = [], [], [], {}
-    for name, (_, one) in zip(names, pairs, strict=True):
-        several = any(effect.criterion for effect in one.effects)
+    results = figure.checked(RaterEffects, results)
+    names, entries, dots = told_apart(results.labels), [], {}
+    several = any(effect.criterion for one in results for effect in one.effects)
+    for name, one in zip(names, results, strict=True):
         for effect in one.effects:
             fact = {"criterion": effect.criterion or "all criteria"} if several else {}
-            facts.append(fact | {"effect": effect.effect.replace("_", " ")})
-            ends.append(figure.End(effect.estimate, effect.interval, one.confidence_level))
-            series.append(name)
-            dots[tuple(facts[-1].values())] = effect.people
-    rows = figure.rows_of(ax, facts, ends, series, names=[*facts[0]])
-    styles = {name: figure.Style(name or "judge", *figure.look_of(k)) for k, name in enumerate(names)}
-    figure.draw_series(rows, styles)
+            fact["effect"] = effect.effect.replace("_", " ")
+            entries.append((fact, name, figure.End(effect.estimate, effect.interval, one.confidence_level)))
+            dots[tuple(fact.values())] = effect.people
+    styles = figure.styles_of({name: name or "judge" for name in names})
+    rows = figure.rows_of_series(ax, entries, styles, names=[*entries[0][0]])
     for place, people in dots.items():
         rows.ax.plot(people, [rows.heights[place]] * len(people), "|", color="black", markersize=11, zorder=4)
-    rows.ax.set_xlabel(f"judge ({100 * pairs[0][1].confidence_level:g} % CI)")
-    person = figure.handle("each person", color="black", marker="|", linestyle="")
-    handles = [*figure.style_handles([*styles.values()]), person]
-    figure.legend_above(rows.ax, handles, title_of([label for label, _ in pairs], []), rater_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"judge ({100 * results[0].confidence_level:g} % CI)")
+    handles = [*styles.values(), figure.handle("each person", color="black", marker="|", linestyle="")]
+    return rows.finished(rater_fact(results), handles, title=title_of(results.labels, []))

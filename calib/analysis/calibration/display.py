@@ -8,30 +8,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from calib.analysis.calibration import frames_items
 from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
-from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
 from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, bracket, short
 from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve
 from calib.table import figure
 from calib.table.results import Results, words
-from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
+from calib.table.text import each_once, number_span, plain_text, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_IN_FULL = 25  # rows, from which on scores with the same set are one
-_KEYS = ("criterion", "prompt", "method", "temperature")
+# tables, which a report and the commands look for here
+map_blocks, said_of_items = frames_items.map_blocks, frames_items.said_of_items
+what_readers_want = frames_items.what_readers_want
+
 _CURVES = 7  # curves in one picture
 _MARKED = 12  # forecasts that are marked one by one
 _MOST_SHADES = 11  # sizes of sets that a legend names one by one
-_ROOM = 0.08  # share of a bar from which on its number fits into it
-
-# --- the map --------------------------------------------------------------------------------------------------------
 
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
@@ -46,8 +44,7 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         others = [f"; {short(table.x[i])} means {short(table.mean[i])}" for i in dict.fromkeys((0, last)) if i != often]
         top = result.levels[-2:] if len(result.levels) > 2 else result.levels[-1:]
         share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
-        averaged_over = len(result.slopes) > 1 and not result.own_only
-        beside = " (on average over what else the map reads)" if averaged_over else ""
+        beside = " (on average over what else the map reads)" * (len(result.slopes) > 1 and not result.own_only)
         means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
         sentences.append(
             f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
@@ -73,23 +70,6 @@ def _who_rated(result: CalibrationMap) -> str:
     )
 
 
-def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
-    """Where a map knows persons: what is forecast without the judge, and each person's shift."""
-    blocks = []
-    for judge, result in zip(told_apart(results.labels), results, strict=True):
-        if not result.shifts:
-            continue
-        name = f" ({visible(judge)})" if judge else ""
-        skills = [(one.forecast, one.skill, one.rps, one.log_score) for one in result.forecasters]
-        frame = pd.DataFrame(skills, columns=["known", "skill", "RPS", "log score"])
-        blocks.append(Block(f"What labels of other texts are forecast by{name}", frame))
-        shifts = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in result.shifts]
-        frame = pd.DataFrame(shifts, columns=["annotator", "shift", "std. error", "labels"])
-        says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
-        blocks.append(Block(f"How each person differs{name}", frame, says))
-    return blocks
-
-
 def map_fact(results: Results[CalibrationMap]) -> str:
     """How far the mean of people goes while the judge goes from one end to the other."""
     spans = []
@@ -98,9 +78,6 @@ def map_fact(results: Results[CalibrationMap]) -> str:
         span = f"judge {short(x[0])} to {short(x[-1])}, people on average {short(mean[0])} to {short(mean[-1])}"
         spans.append(f"{visible(name, 30)}: {span}" if name else span)
     return "; ".join(spans)
-
-
-# --- the quality of forecasts ---------------------------------------------------------------------------------------
 
 
 def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
@@ -113,12 +90,9 @@ def _forecast_words(result: ForecastQuality) -> list[str]:
     ends = bracket(result.interval, result.confidence_level)
     sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}."]
     parts = result.crossfitted
-    if parts.unc > 0 and parts.mcb <= 0:
-        sentences.append("Recalibrated on other groups' labels it would be no better.")
-    elif parts.unc > 0 and parts.mcb > 0:
-        sentences.append(
-            f"Recalibrated on other groups' labels it would have a skill of {short(parts.dsc / parts.unc)}."
-        )
+    if parts.unc > 0 and not math.isnan(parts.mcb):
+        better = "be no better" if parts.mcb <= 0 else f"have a skill of {short(parts.dsc / parts.unc)}"
+        sentences.append(f"Recalibrated on other groups' labels it would {better}.")
     missed = f"{result.n_impossible} of {result.n} labels"
     if result.kind == "number":
         sentences.append("A number speaks of no chance: calibrate it to have some.")
@@ -137,9 +111,8 @@ def beside_no_judge(result: ForecastQuality) -> str:
     if math.isnan(result.skill):
         return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        return (
-            f"is {'better' if result.skill > 0 else 'no better'} than no judge on these labels, which all score alike"
-        )
+        better = "better" if result.skill > 0 else "no better"
+        return f"is {better} than no judge on these labels, which all score alike"
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
@@ -172,35 +145,30 @@ def pit_fact(result: ForecastQuality) -> str:
     pit = result.pit
     mean, ends, even = sum((i + 0.5) / len(pit) * share for i, share in enumerate(pit)), pit[0] + pit[-1], 2 / len(pit)
     if abs(mean - 0.5) > max(0.05, 2 * math.sqrt(1 / 12 / result.n_groups)):
-        way = "high" if mean < 0.5 else "low"
-        return (
-            f"the forecasts are too {way}: on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
-        )
+        where = f"on average labels lie at {100 * mean:.0f} % of their way up (50 % is right)"
+        return f"the forecasts are too {'high' if mean < 0.5 else 'low'}: {where}"
     if abs(ends - even) > max(0.05, 2 * math.sqrt(even * (1 - even) / result.n_groups)):
         return f"the forecasts are {'too sure' if ends > even else 'not sure enough'} of themselves"
     return f"labels lie evenly in their forecasts, as far as {result.n} labels tell"
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------
-
-
 def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreSets]) -> list[str]:
     """How wide the sets are, how surely they hold, and that they are no gate where they are none."""
-    return each_once(labels, results, _set_words)
 
+    def sentence(result: ScoreSets) -> list[str]:
+        level = f"{100 * result.level:g} %"
+        if all(cell.k > cell.n for cell in result.cells):
+            return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
+        cells = " in each cell" * (len(result.cells) > 1)
+        surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
+        gate = "" if result.decides else "; such sets are no gate"
+        return [
+            f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
+            f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
+            f"items{gate}."
+        ]
 
-def _set_words(result: ScoreSets) -> list[str]:
-    level = f"{100 * result.level:g} %"
-    if all(cell.k > cell.n for cell in result.cells):
-        return [f"There are too few labels ({result.n}) for {level} sets: each is the whole scale."]
-    cells = " in each cell" * (len(result.cells) > 1)
-    surely = f"with one in twenty samples of {result.n} labels fewer than {100 * result.coverage_low:.3g} %{cells}"
-    gate = "" if result.decides else "; such sets are no gate"
-    return [
-        f"{level} of the sets hold what people would say ({surely}); they have {short(result.mean_size)} labels of "
-        f"{len(result.levels)} on average, and one label for {100 * result.singles:.3g} % of {len(result.row)} "
-        f"items{gate}."
-    ]
+    return each_once(labels, results, sentence)
 
 
 def sets_fact(results: Results[ScoreSets]) -> str:
@@ -225,9 +193,6 @@ def sets_notes(results: Results[ScoreSets]) -> list[str]:
     return notes
 
 
-# --- escalation -----------------------------------------------------------------------------------------------------
-
-
 def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Escalation]) -> list[str]:
     """What the judge may decide, what goes to people, and what that costs; a sentence or two for each."""
     names = told_apart([{k: v for k, v in label.items() if k != "rater"} for label in labels])
@@ -236,8 +201,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         judge = visible(label.get("rater", "judge"))
         who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
         sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-        cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
-        cost = "" if math.isnan(result.cost) else cost
+        costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+        cost = "" if math.isnan(result.cost) else costs
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             sentences.append(
@@ -270,89 +235,6 @@ def escalation_notes(results: Sequence[Escalation]) -> list[str]:
         "The promise is about the accepted items together, if the labels are a random sample of all: not about one "
         "item, nor about the accepted items of one system."
     ] * any(result.n_accepted for result in results)
-
-
-# --- all of them ----------------------------------------------------------------------------------------------------
-
-
-def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
-
-    In an escalation labels may count.
-    """
-    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
-    frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
-    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
-        return frame
-    # scores in order, a row for each run of those that have the same set, at the place of its first
-    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
-    begins = (same != same.shift()).any(axis=1)
-    rows = frame.drop(columns="nearest").groupby(begins.cumsum())
-    ends = rows["score"].last().rename("score_to")
-    runs = rows.first().assign(n_items=rows["n_items"].sum())
-    runs.insert(runs.columns.get_loc("score") + 1, "score_to", ends)
-    return runs.set_axis(frame.index[begins])
-
-
-# --- item by item ---------------------------------------------------------------------------------------------------
-
-
-def said_of_items(thing: Any) -> pd.DataFrame | None:
-    """What calibrated scores, sets and escalations say of each item; None for other things of a report."""
-    if not isinstance(thing, Results):
-        calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
-        return _calibrated_items(thing) if calibrated else None
-    if isinstance(thing, Calibration) and thing.scores is not None:
-        return _calibrated_items(thing.apply(thing.scores))
-    frames = []
-    for label, result in zip(thing.labels, thing, strict=True):
-        if isinstance(result, Escalation):
-            frames.append(_decided_items(label, result))
-        elif isinstance(result, ScoreSets):
-            frames.append(_items_with_sets(label, result))
-    return pd.concat(frames, ignore_index=True) if frames else None
-
-
-def _calibrated_items(scores: pd.DataFrame) -> pd.DataFrame:
-    """The chance of each label, the mean and its interval; those of which least is known first."""
-    chances = {name: f"chance of {name[2:]}" for name in scores if name.startswith("p_")}
-    about = {name: list(map(_text_of, scores[name])) for name in _KEYS}
-    frame = scores[["item", *chances, "score", "sd", "conf_low", "conf_high"]].assign(**about)
-    frame = frame.assign(judge=scores["rater"].astype(str).str.removesuffix(CALIBRATED))
-    frame = frame.assign(**{"judge's score": scores["judge"]} if "judge" in scores else {})
-    return frame.rename(columns={**chances, "score": "mean"}).assign(sort=-scores["sd"])
-
-
-def _decided_items(label: Mapping[str, Any], result: Escalation) -> pd.DataFrame:
-    """Whom each item is for, the judge's score and how sure the verdict is; items for people first."""
-    items = result.items
-    judge = np.where(items["decided_by"] != "", "the judge", "people")
-    whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
-    first = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
-    frame = _named_items(label, items).assign(
-        **{"for": whom, "judge's score": items["score"], "confidence": items["confidence"]}
-    )
-    return frame.assign(sort=first + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2)
-
-
-def _items_with_sets(label: Mapping[str, Any], result: ScoreSets) -> pd.DataFrame:
-    """The labels that people may give each item; the widest sets first."""
-    items = result.items
-    ends = zip(items["low"], items["high"], strict=True)
-    sets = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
-    frame = _named_items(label, items)
-    return frame.assign(**{"judge's score": items["score"], "set": sets, "sort": -items["size"].to_numpy(dtype=float)})
-
-
-def _named_items(label: Mapping[str, Any], items: pd.DataFrame) -> pd.DataFrame:
-    """What rows of several results are joined by."""
-    about = {name: _text_of(label.get(name, "")) for name in _KEYS}
-    return pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **about})
-
-
-def _text_of(value: Any) -> str:
-    """A value of a key; no temperature is an empty text."""
-    return "" if str(value) == "nan" else str(value)
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
@@ -389,13 +271,11 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     row, place = np.nonzero(single.counts)
     dots, which = np.unique(np.c_[single.x[row, 0], single.levels[place]], axis=0, return_inverse=True)
     n = np.bincount(which.ravel(), single.counts[row, place])
-    area = 4 + 250 * n / n.max()
-    drawn.scatter(dots[:, 0], dots[:, 1], s=area, color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
+    drawn.scatter(dots[:, 0], dots[:, 1], 4 + 250 * n / n.max(), color=figure.GREY, alpha=0.45, linewidths=0, zorder=1)
     if not np.isnan(low).any():
         drawn.fill_between(at, low, high, color=colour, alpha=0.25, linewidth=0, zorder=2)
     drawn.plot(at, mean, color=colour, zorder=3)
-    drawn.set_xlabel("judge's score")
-    drawn.set_ylabel("people's label")
+    drawn.set(xlabel="judge's score", ylabel="people's label")
     if len(single.levels) <= 11:
         drawn.set_yticks(single.levels)
     margin = 0.06 * np.ptp(single.levels)
@@ -430,30 +310,35 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     >>> ax.get_xlabel()
     'chance of a label above 0, as forecast   (n = 80 labels)'
     """
-    pairs = figure.checked_pairs([results], ForecastQuality)
-    curves = [_curve_of(result, above) for _, result in pairs]
-    if len(pairs) > _CURVES:
-        raise ArgumentError("results", f"must hold {_CURVES} results at most to be drawn as lines", f"has {len(pairs)}")
+    results = figure.checked(ForecastQuality, results)
+    curves, one = [_curve_of(result, above) for result in results], results[0]
+    if len(results) > _CURVES:
+        rule = f"must hold {_CURVES} results at most to be drawn as lines"
+        raise ArgumentError("results", rule, f"has {len(results)}")
     drawn = figure.axes_of(ax)
-    names = told_apart([label for label, _ in pairs])
-    for curve, name, colour in zip(curves, names, figure.COLOURS, strict=False):
-        label = plain_text(name) if len(pairs) > 1 else ""
+    for curve, name, colour in zip(curves, told_apart(results.labels), figure.COLOURS, strict=False):
+        label = plain_text(name) if len(results) > 1 else ""
         drawn.plot(curve.forecast, curve.observed, color=colour, linewidth=1.6, zorder=2, label=label)
         if len(curve.forecast) <= _MARKED:
             drawn.scatter(curve.forecast, curve.observed, 12 + 250 * curve.share, color=colour, alpha=0.8, zorder=3)
         else:
             drawn.plot(curve.forecast, np.full(len(curve.forecast), drawn.get_ylim()[0]), "|", color=colour, alpha=0.5)
-    _name_axes(drawn, pairs[0][1], curves[0], len(pairs))
-    fact = curve_fact(pairs[0][1], curves[0]) if len(pairs) == 1 else forecast_fact(Results.of(pairs))
-    if len(pairs) > 1:
+    mean, chances, level = math.isnan(curves[0].above), one.kind == "distribution", short(curves[0].above)
+    if mean or chances:  # on the diagonal what comes is what was forecast; a number forecasts no chance
+        ends = [one.levels[0], one.levels[-1]] if mean else [0.0, 1.0]
+        drawn.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
+    forecast = f"{'mean label' if mean else f'chance of a label above {level}'}, as forecast" if chances else "score"
+    drawn.set_xlabel(forecast + f"   (n = {one.n} labels)" * (len(results) == 1))
+    drawn.set_ylabel("mean label that came" if mean else f"share of labels above {level}")
+    if len(results) > 1:
         drawn.legend(frameon=False, fontsize="small")
-    figure.say_title(drawn, title_of([label for label, _ in pairs], []), fact)
+    fact = curve_fact(one, curves[0]) if len(results) == 1 else forecast_fact(results)
+    figure.say_title(drawn, title_of(results.labels, []), fact)
     figure.plain_frame(drawn)
     return drawn
 
 
 def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
-    """The curve that is asked for."""
     if above is None:
         return result.curves[0 if len(result.levels) == 2 else -1]
     for curve in result.curves:
@@ -461,18 +346,6 @@ def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
             return curve
     there = ", ".join(map(short, result.levels[:-1]))
     raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
-
-
-def _name_axes(ax: Axes, result: ForecastQuality, curve: ReliabilityCurve, n_results: int) -> None:
-    """With the diagonal, where what comes is what was forecast; a number forecasts no chance."""
-    mean, chances = math.isnan(curve.above), result.kind == "distribution"
-    if mean or chances:
-        ends = [result.levels[0], result.levels[-1]] if mean else [0.0, 1.0]
-        ax.plot(ends, ends, color=figure.GREY, linestyle="--", linewidth=1, zorder=1)
-    forecast = "mean label" if mean else f"chance of a label above {short(curve.above)}"
-    n = f"   (n = {result.n} labels)" * (n_results == 1)
-    ax.set_xlabel((f"{forecast}, as forecast" if chances else "score") + n)
-    ax.set_ylabel("mean label that came" if mean else f"share of labels above {short(curve.above)}")
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
@@ -492,12 +365,10 @@ def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> A
     drawn = figure.axes_of(ax)
     drawn.stairs(result.pit, np.linspace(0, 1, len(result.pit) + 1), fill=True, color=figure.COLOURS[0])
     drawn.axhline(1 / len(result.pit), color=figure.GREY, linestyle="--", linewidth=1)
-    drawn.set_xlim(0, 1)
-    drawn.set_ylabel("share of the labels")
-    drawn.set_xlabel(f"place of the label in its forecast   (n = {result.n} labels)")
+    words = f"place of the label in its forecast   (n = {result.n} labels)"
+    drawn.set(xlim=(0, 1), xlabel=words, ylabel="share of the labels")
     figure.say_title(drawn, title_of([label], []), pit_fact(result))
-    figure.plain_frame(drawn)
-    drawn.grid(axis="x", visible=False)
+    figure.plain_frame(drawn, "y")
     return drawn
 
 
@@ -515,10 +386,6 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     A bar is the set at one score, a dot the label nearest to the middle of what people say. Of several judges
     or criteria each is a row: which share of its sets has one label, two, and so on.
 
-    Parameters
-    ----------
-    results : Results or ScoreSets
-
     Examples
     --------
     >>> from calib.stats import full_conformal
@@ -526,12 +393,10 @@ def score_sets(results: Results[Any] | ScoreSets, *, ax: Axes | None = None) -> 
     >>> ax.get_ylabel()
     "people's label"
     """
-    pairs = figure.checked_pairs([results], ScoreSets)
-    return _rows_of_sizes(pairs, ax) if len(pairs) > 1 else _bars_of_sets(*pairs[0], ax)
-
-
-def _bars_of_sets(label: dict[str, Any], sets: ScoreSets, ax: Axes | None) -> Axes:
-    drawn, several = figure.axes_of(ax), len(sets.cells) > 1
+    results = figure.checked(ScoreSets, results)
+    if len(results) > 1:
+        return _rows_of_sizes(results, ax)
+    sets, drawn = results[0], figure.axes_of(ax)
     values = np.unique(sets.score)
     pitch = float(np.diff(values).min()) if len(values) > 1 else 1.0
     if len(values) > 2 * _MOST_SHADES:  # many scores: a hair each
@@ -546,62 +411,44 @@ def _bars_of_sets(label: dict[str, Any], sets: ScoreSets, ax: Axes | None) -> Ax
         height = sets.high[here] - sets.low[here] + 0.8 * step
         drawn.bar(at, height, wide, bottom=sets.low[here] - 0.4 * step, color=colour, alpha=0.35, linewidth=0)
         drawn.plot(at, sets.nearest[here], "o", color=colour, markersize=4 if len(values) <= 30 else 1.5)
-    drawn.set_xlabel(f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)")
-    drawn.set_ylabel("people's label")
+    drawn.set(xlabel=f"judge's score   (n = {len(sets.row)} items, {sets.n} labels)", ylabel="people's label")
     drawn.set_yticks(sets.levels if len(sets.levels) <= _MOST_SHADES else drawn.get_yticks(), None)
     drawn.set_ylim(sets.levels[0] - 0.6 * step, sets.levels[-1] + 0.6 * step)
     if len(values) <= _MOST_SHADES:
         drawn.set_xticks(values, list(map(short, values)))
     figure.plain_frame(drawn)
-    colours = [figure.look_of(place)[0] for place in range(len(cells))]
-    names = [plain_text(sets.cells[cell].name) for cell in cells] if several else [f"{100 * sets.level:g} % set"]
-    handles = [figure.handle(name, color=c, linewidth=7, alpha=0.35) for name, c in zip(names, colours, strict=True)]
-    handles.append(figure.handle("nearest label", color=figure.GREY if several else colours[0], marker="o",
-                                 linestyle=""))  # fmt: skip
-    fact = sets_fact(Results.of([(label, sets)]))
-    figure.legend_above(drawn, handles, title_of([label], []), fact, columns=min(len(handles), 4))
+    several, handles = len(sets.cells) > 1, []
+    for place, cell in enumerate(cells):
+        name = plain_text(sets.cells[cell].name) if several else f"{100 * sets.level:g} % set"
+        handles.append(figure.handle(name, color=figure.look_of(place)[0], linewidth=7, alpha=0.35))
+    colour = figure.GREY if several else figure.COLOURS[0]
+    handles.append(figure.handle("nearest label", color=colour, marker="o", linestyle=""))
+    figure.legend_above(drawn, handles, title_of(results.labels, []), sets_fact(results), columns=min(len(handles), 4))
     return drawn
 
 
-def _rows_of_sizes(pairs: list[tuple[dict[str, Any], ScoreSets]], ax: Axes | None) -> Axes:
+def _rows_of_sizes(results: Results[ScoreSets], ax: Axes | None) -> Axes:
     """Each result a row, piece by piece its sets with one label, with two, and so on."""
-    from matplotlib import colormaps
-    from matplotlib.patches import Patch
-
-    labels, most = [label for label, _ in pairs], max(len(found.levels) for _, found in pairs)
-    rows = figure.rows_of(ax, labels, [found for _, found in pairs], pitch=1.2)
-    shades = [colormaps["Blues"](x) for x in np.linspace(0.95, 0.2, most)]
+    most = max(len(sets.levels) for sets in results)
+    rows, shades = figure.rows_of(ax, results.labels, results, pitch=1.2), figure.shades(most, 0.95, 0.2)
     for mark in rows.marks:
         sets = mark.result
         n = np.bincount(sets.size - 1, sets.n_items, minlength=most)
         n[len(sets.levels) - 1] += sets.n_unread  # of an item without a score the set is the whole scale
-        share = n / max(n.sum(), 1)
-        for part, left, colour in zip(share, np.cumsum(share) - share, shades, strict=True):
-            rows.ax.barh(rows.heights[mark.place], part, 0.6, left=left, color=colour, edgecolor="white", zorder=2)
-            if part >= _ROOM:
-                ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-                rows.ax.text(left + part / 2, rows.heights[mark.place], f"{100 * part:.0f}", **middle)
-    rows.ax.set_xlim(0, 1)
-    rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        pieces = figure.shaded_pieces(n / max(n.sum(), 1), shades)
+        figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.6, edgecolor="white")
+    figure.per_cent(rows.ax.xaxis)
     rows.ax.set_xlabel("share of the items, by how many labels their sets have")
     ends = {0: "1 label", most - 1: f"{most} labels"}
     named = range(most) if most <= 7 else ends
-    handles = [Patch(color=shades[i], label=ends.get(i, str(i + 1))) for i in named]
-    title, fact = title_of(labels, rows.names), sets_fact(Results.of(pairs))
-    figure.legend_above(rows.ax, handles, title, fact, columns=len(handles))
-    return figure.finished(rows.ax, ax)
+    handles = figure.patches([ends.get(i, str(i + 1)) for i in named], [shades[i] for i in named])
+    return rows.finished(sets_fact(results), handles, columns=len(handles))
 
 
 def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axes | None = None) -> Axes:
     """Errors among the accepted items against their share, with the band that holds for all thresholds together.
 
-    A line is the risk that was allowed, a filled dot the threshold that was taken.
-
-    Parameters
-    ----------
-    results : Results, Escalation or AcceptThreshold
-        A single one.
+    A line is the risk that was allowed, a filled dot the threshold that was taken. It draws a single result.
 
     Examples
     --------
@@ -627,10 +474,8 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
         drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
         name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"
         handles.append(figure.handle(name, color=colour, marker="o", markersize=8, linestyle=""))
-    drawn.set_xlim(0, 1.02)
-    drawn.set_ylim(0, min(1.02, max(0.3, 2.5 * test.risk, 1.15 * np.nanmax([0.0, *risk]))))
-    drawn.set_xlabel("share of the items accepted")
-    drawn.set_ylabel("verdicts that differ from people's")
+    drawn.set(xlim=(0, 1.02), ylim=(0, min(1.02, max(0.3, 2.5 * test.risk, 1.15 * np.nanmax([0.0, *risk])))))
+    drawn.set(xlabel="share of the items accepted", ylabel="verdicts that differ from people's")
     for axis in (drawn.xaxis, drawn.yaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     figure.plain_frame(drawn, "both")

@@ -33,7 +33,6 @@ _WHY = {
 
 def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Profile]) -> list[str]:
     """A sentence or two on each judge."""
-    """A sentence or two on each judge."""
     names, sentences = telling(labels), []
     for label, result in zip(labels, results, strict=True):
         parts = [result.shares.most]
@@ -154,9 +153,8 @@ def _size(look: FlaggedItem) -> str:
     return f"{look.value:{'+' if look.why == 'people' else ''}.3g}"
 
 
-_Label = Mapping[str, Any]
+_IN_NATS = "entropy of the scores of an item, in nats (0: the judge is sure)"
 _FEW = 7  # values that a legend names one by one
-_ROOM = 0.08  # share of a row that has room for its number
 
 
 def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes | None = None) -> Axes:
@@ -177,18 +175,34 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     """
     if show not in ("scores", "entropy"):
         raise ArgumentError("show", "must be 'scores' or 'entropy'", f"got {show!r}")
-    pairs = figure.checked_pairs([results], Profile)
-    if show == "scores":
-        return _rows_of_scores(pairs, ax) if len(pairs) > 1 else _bars(*pairs[0], ax)
-    entropies = [(label, result.entropy) for label, result in pairs if result.entropy is not None]
-    if not entropies:
+    results = figure.checked(Profile, results)
+    if show == "scores" and len(results) > 1:
+        return _rows_of_scores(results, ax)
+    entropies = [(label, r.entropy) for label, r in zip(results.labels, results, strict=True) if r.entropy is not None]
+    if show == "entropy" and not entropies:
         raise ArgumentError("show", "'entropy' needs distributions of scores", "these results have none")
-    return _rows_of_entropy(entropies, ax) if len(entropies) > 1 else _histogram(*entropies[0], ax)
+    if show == "entropy" and len(entropies) > 1:
+        return _rows_of_entropy(entropies, ax)
+    drawn = figure.axes_of(ax)
+    if show == "scores":
+        label, seen = results.labels[0], results[0].shares.most
+        _draw_bars(drawn, results[0])
+    else:
+        label, entropy = entropies[0]
+        seen = f"half of the items have {entropy.half}"
+        drawn.stairs(entropy.counts, np.array(entropy.edges), fill=True, color=figure.COLOURS[0])
+        drawn.axvline(entropy.median, color=figure.GREY, linestyle="--", linewidth=1)
+        drawn.set_xlim(0, entropy.edges[-1])
+        drawn.set_ylabel("items")
+        drawn.set_xlabel(_IN_NATS)
+    figure.say_title(drawn, title_of([label], []), seen)
+    figure.plain_frame(drawn, "y")
+    return drawn
 
 
-def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
+def _draw_bars(drawn: Axes, result: Profile) -> None:
     """Judge and people side by side at each value."""
-    drawn, shares = figure.axes_of(ax), result.shares
+    shares = result.shares
     levels = np.array(shares.levels)
     sides = {"judge": shares.judge, "people": shares.human} if shares.human else {"judge": shares.judge}
     pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
@@ -198,68 +212,38 @@ def _bars(label: _Label, result: Profile, ax: Axes | None) -> Axes:
         drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
     if not shares.width:
         drawn.set_xticks(levels, list(map(short, levels)))
-    drawn.yaxis.set_major_formatter(_percents)
+    figure.per_cent(drawn.yaxis)
     people = f", {result.n_human} with people" * bool(shares.human)
     drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{people})")
     drawn.set_ylabel("share of the scores")
     if shares.human:
         drawn.legend(frameon=False, fontsize="small")
-    return _titled(drawn, label, shares.most)
 
 
-def _histogram(label: _Label, entropy: Histogram, ax: Axes | None) -> Axes:
-    drawn, edges = figure.axes_of(ax), np.array(entropy.edges)
-    drawn.stairs(entropy.counts, edges, fill=True, color=figure.COLOURS[0])
-    drawn.axvline(entropy.median, color=figure.GREY, linestyle="--", linewidth=1)
-    drawn.set_xlim(0, edges[-1])
-    drawn.set_ylabel("items")
-    drawn.set_xlabel("entropy of the scores of an item, in nats (0: the judge is sure)")
-    return _titled(drawn, label, f"half of the items have {entropy.half}")
-
-
-def _percents(value: float, _: Any) -> str:
-    return f"{100 * value:.0f} %"
-
-
-def _titled(ax: Axes, label: _Label, seen: str) -> Axes:
-    figure.say_title(ax, title_of([label], []), seen)
-    figure.plain_frame(ax)
-    ax.grid(axis="x", visible=False)
-    return ax
-
-
-def _rows_of_scores(pairs: list[tuple[dict[str, Any], Profile]], ax: Axes | None) -> Axes:
+def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
-    from matplotlib.patches import Patch
-
-    facts, parts = _with_people(pairs)
+    facts, parts = _with_people(results)
     rows = figure.rows_of(ax, facts, parts, pitch=1.2)
     for mark in rows.marks:
-        left, height, (shares, pieces) = 0.0, rows.heights[mark.place], mark.result
-        for piece, colour in zip(pieces, _shades(len(shares.levels)), strict=True):
-            rows.ax.barh(height, piece, 0.6, left=left, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
-            if piece >= _ROOM:  # a narrower piece has no room for its number
-                ink = figure.ON_LIGHT if sum(colour[:3]) > 1.7 else figure.ON_DARK
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-                rows.ax.text(left + piece / 2, height, f"{100 * piece:.0f}", **middle)
-            left += piece
-    rows.ax.set_xlim(0, 1)
-    rows.ax.xaxis.set_major_formatter(_percents)
+        shares, pieces = mark.result
+        drawn = figure.shaded_pieces(pieces, figure.shades(len(shares.levels)))
+        figure.draw_pieces(rows.ax, rows.heights[mark.place], drawn, 0.6, edgecolor="white", linewidth=0.8)
+    figure.per_cent(rows.ax.xaxis)
     rows.ax.set_xlabel("share of the scores, from the lowest value to the highest")
-    scales = list(dict.fromkeys(result.shares.levels for _, result in pairs))
+    scales = list(dict.fromkeys(result.shares.levels for result in results))
     same = len(scales) == 1 and 2 <= len(scales[0]) <= _FEW
     named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
-    handles = [Patch(color=colour, label=name) for name, colour in zip(named, _shades(len(named)), strict=True)]
-    title, fact = title_of([label for label, _ in pairs], rows.names), profile_fact(Results.of(pairs))
-    return _with_legend(rows.ax, ax, handles, title, fact)
+    handles, title = figure.patches(named, figure.shades(len(named))), title_of(results.labels, rows.names)
+    return rows.finished(profile_fact(results), handles, title=title, columns=len(handles))
 
 
-def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Label], list[Any]]:
+def _with_people(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[Any]]:
     """What names each row, and its shares; people once behind the judges of a criterion."""
-    facts: list[_Label] = []
+    facts: list[dict[str, Any]] = []
     parts: list[tuple[Shares, tuple[float, ...]]] = []
-    for criterion in dict.fromkeys(label.get("criterion") for label, _ in pairs):
-        of = [(label, result.shares) for label, result in pairs if label.get("criterion") == criterion]
+    pairs = [(label, result.shares) for label, result in zip(results.labels, results, strict=True)]
+    for criterion in dict.fromkeys(label.get("criterion") for label in results.labels):
+        of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
         facts += [label for label, _ in of]
         parts += [(shares, shares.judge) for _, shares in of]
         people = next(((label, shares) for label, shares in of if shares.human), None)
@@ -269,35 +253,23 @@ def _with_people(pairs: list[tuple[dict[str, Any], Profile]]) -> tuple[list[_Lab
     return facts, parts
 
 
-def _shades(number: int) -> list[tuple[float, float, float, float]]:
-    from matplotlib import colormaps
-
-    return [colormaps["Blues"](x) for x in np.linspace(0.2, 0.95, number)]
-
-
 def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | None) -> Axes:
     """Each judge a row: the middle half of its items thick, nine tenths of them thin, the median as a dot."""
-    facts = [label for label, _ in pairs]
-    rows = figure.rows_of(ax, facts, [entropy for _, entropy in pairs], pitch=1.2)
+    facts, entropies = zip(*pairs, strict=True)
+    rows = figure.rows_of(ax, facts, entropies, pitch=1.2)
     for mark in rows.marks:
         height, (_, low, first, middle, third, high, _) = rows.heights[mark.place], mark.result.quantiles
         rows.ax.hlines(height, low, high, colors=figure.COLOURS[0], linewidth=1.2)
         rows.ax.hlines(height, first, third, colors=figure.COLOURS[0], linewidth=5)
         rows.ax.plot([middle], [height], "o", color=figure.COLOURS[0], mec="white", markersize=8)
     rows.ax.set_xlim(left=0)
-    rows.ax.set_xlabel("entropy of the scores of an item, in nats (0: the judge is sure)")
+    rows.ax.set_xlabel(_IN_NATS)
     looks: dict[str, dict[str, Any]] = {
         "median": {"marker": "o", "linestyle": ""}, "half of the items": {"linewidth": 5}, "nine tenths": {},
     }  # fmt: skip
     handles = [figure.handle(words, color=figure.COLOURS[0], **look) for words, look in looks.items()]
-    half = number_span([entropy.median for _, entropy in pairs])
-    fact = f"half of the items have an entropy above {half} nats"
-    return _with_legend(rows.ax, ax, handles, title_of(facts, rows.names), fact)
-
-
-def _with_legend(drawn: Axes, ax: Axes | None, handles: list[Any], title: str, fact: str) -> Axes:
-    figure.legend_above(drawn, handles, title, fact, columns=len(handles))
-    return figure.finished(drawn, ax)
+    half = number_span([entropy.median for entropy in entropies])
+    return rows.finished(f"half of the items have an entropy above {half} nats", handles, columns=len(handles))
 
 
 def profile_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

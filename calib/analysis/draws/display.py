@@ -15,7 +15,7 @@ from calib.core.check import ArgumentError
 from calib.stats import VarianceComponents, attenuation, precision_gain
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import joined_words, number_span, place_of, span_of, telling, title_of
+from calib.table.text import number_span, row_name, span_of, telling, title_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,19 +70,18 @@ def convergence(
         raise ArgumentError("show", "must be 'error' or 'human'", f"got {show!r}")
     if cost is not None and not 0 < cost < math.inf:
         raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
-    pairs = figure.checked_pairs([results], Convergence)
-    if show == "human" and not any(r.human_reference == r.human_reference for _, r in pairs):
+    results = figure.checked(Convergence, results)
+    if show == "human" and all(math.isnan(r.human_reference) for r in results):
         rule = "'human' needs results that were computed with {0}"
         raise ArgumentError("show", rule, "these were not", mentions=("human",))
-    drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
-    names = telling(facts)
-    for place, (label, result) in enumerate(pairs):
+    drawn, names = figure.axes_of(ax), telling(results.labels)
+    for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         # side by side on the log axis, where several would hide each other
-        shift = 1.03 ** (place - (len(pairs) - 1) / 2)
-        style = figure.Style(joined_words(place_of(label, names), names), *figure.look_of(place))
+        shift = 1.03 ** (place - (len(results) - 1) / 2)
+        style = figure.Style(row_name(label, names), *figure.look_of(place))
         _draws_curve(drawn, result, style, shift, show)
-    fact = (error_fact if show == "error" else people_fact)(Results.of(pairs))
-    handles = _draws_frame(drawn, [r for _, r in pairs], show)
+    title, fact = title_of(results.labels, names), (error_fact if show == "error" else people_fact)(results)
+    handles = _draws_frame(drawn, results, show)
     if cost is not None:
         ticks, scales = drawn.get_xticks(), (partial(np.multiply, cost), partial(np.multiply, 1 / cost))
         above = drawn.secondary_xaxis("top", functions=scales)
@@ -90,9 +89,9 @@ def convergence(
         above.set_xticks([], minor=True)
         above.set_xlabel("cost per item")
         drawn.legend(handles=handles, frameon=False, fontsize="small", ncols=1 + len(handles) // 12)
-        figure.say_title(drawn, title_of(facts, names), fact)
+        figure.say_title(drawn, title, fact)
     else:
-        figure.legend_above(drawn, handles, title_of(facts, names), fact, columns=2)
+        figure.legend_above(drawn, handles, title, fact, columns=2)
     return drawn
 
 
@@ -166,7 +165,7 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
     """
     first = results[0] if isinstance(results, Results) and len(results) else results
     kind: Any = Convergence if isinstance(first, Convergence) else VarianceComponents
-    pairs = [] if results is None else figure.checked_pairs([results], kind)
+    judges = Results.of([]) if results is None else figure.checked(kind, results)
     drawn, n, height = figure.axes_of(ax), np.geomspace(1, _MOST_DRAWS, 200), math.inf
     for r, who in _RATIOS.items():
         values = precision_gain(r, n)
@@ -176,22 +175,22 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
         drawn.text(n[-1] * 1.06, height, words, va=where, fontsize="small", color="#555555")
     figure.log_ticks(drawn, (1, 2, 3, 5, 10, _MOST_DRAWS))
     drawn.set(xlim=(1, _MOST_DRAWS), ylim=(0, 1), xlabel="draws per item, N")
-    drawn.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    figure.per_cent(drawn.yaxis)
     drawn.set_ylabel("share of the possible gain\nin precision that N draws recover")
     figure.plain_frame(drawn)
-    facts = [label for label, _ in pairs]
-    names = telling(facts)
+    names = telling(judges.labels)
+    pairs = zip(judges.labels, judges, strict=True)
     noisy = [(label, r) for label, r in pairs if math.isfinite(r.r) and r.r > 0]  # else there is nothing to gain
     for place, (label, result) in enumerate(noisy):
         colour, marker = figure.look_of(place)
-        words = ": ".join(filter(None, (joined_words(place_of(label, names), names), f"r = {result.r:.3g}")))
+        words = ": ".join(filter(None, (row_name(label, names), f"r = {result.r:.3g}")))
         values = precision_gain(result.r, n)
         drawn.plot(n, values, color=colour, linewidth=2, marker=marker, markevery=[-1], markersize=5, label=words)
     if noisy:
         drawn.legend(frameon=False, fontsize="small", loc="upper left", ncols=1 + len(noisy) // 12)
     half = number_span([100 * float(precision_gain(r.r, 5)) for _, r in noisy])
     fact = f"5 draws recover {half} % of the possible gain" if noisy else ""
-    figure.say_title(drawn, title_of(facts, names) if facts else "", fact)
+    figure.say_title(drawn, title_of(judges.labels, names) if len(judges) else "", fact)
     return drawn
 
 

@@ -14,7 +14,7 @@ from calib.core.check import ArgumentError
 from calib.core.result import short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import level_words, place_of, span_of, telling, title_of, told_apart, visible
+from calib.table.text import level_words, place_of, side_of, span_of, telling, told_apart, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,14 +110,10 @@ def where_it_lies(label: Mapping[str, Any], result: MeanEstimate) -> tuple[str, 
     if not compared or result.estimator == "judge_only":
         return None
     value = 0.0 if math.isnan(result.null) else result.null
-    low, high = result.interval
+    where = side_of(result.interval, value)
     if _is_adjusted(label) and label["p_adjusted"] > 1 - result.confidence_level:
-        return "open", "not decided"
-    if low > value:
-        return "above", f"above {short(value)}"
-    if high < value:
-        return "below", f"below {short(value)}"
-    return "open", "not decided"
+        where = "open"
+    return where, "not decided" if where == "open" else f"{where} {short(value)}"
 
 
 def mean_fact(results: Results[MeanEstimate]) -> str:
@@ -204,16 +200,17 @@ def interval(
     judge alone (not an interval for the human mean): 14 scores
     PPI++: 6 labels, 14 judge scores
     """
-    pairs = figure.checked_pairs(results, MeanEstimate)
-    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
-    names = telling(facts) or ["criterion"]
+    means = figure.checked(MeanEstimate, *results)
     # a series is of a method, and of the number of it where a row has several; rows of one estimator may differ in how
     # the labels alone were read
-    keys = [(place_of(label, names), METHODS[result.estimator].words) for label, result in pairs]
-    rows = figure.rows_of(ax, facts, means, [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)])
+    names = telling(means.labels) or ["criterion"]
+    places = [place_of(label, names) for label in means.labels]
+    keys = [(place, METHODS[r.estimator].words) for place, r in zip(places, means, strict=True)]
+    series = [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
+    rows = figure.rows_of(ax, means.labels, means, series)
     styles = _series_styles(rows.marks)
     figure.draw_series(rows, styles)
-    handles = figure.style_handles([*styles.values()])
+    handles: list[Any] = [*styles.values()]
     if truth is not None:
         values = {tuple(map(str, key)) if isinstance(key, tuple) else str(key): value for key, value in truth.items()}
         at = {height: values.get(place, values.get(place[-1])) for place, height in rows.heights.items()}
@@ -227,9 +224,7 @@ def interval(
         handles.append(figure.handle("truth", color="black", marker="|", linestyle="", markersize=9))
     estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
-    shared = title_of(facts, [*rows.names, "p_adjusted"], "gold by ")
-    figure.legend_above(rows.ax, handles, shared, mean_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    return rows.finished(mean_fact(means), handles, "gold by ", left_out=["p_adjusted"])
 
 
 def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) -> Axes:

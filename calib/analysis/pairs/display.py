@@ -12,14 +12,13 @@ from calib.analysis.pairs.pair_shares import QUANTITIES, PairwiseAgreement, Posi
 from calib.core.result import Interval, bracket, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, level_words, plain_text, span_of, title_of, told_apart, visible
+from calib.table.text import each_once, plain_text, span_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PositionBias]) -> list[str]:
-    """Whether the place decides, in a sentence each, and what that does not say."""
     """Whether the place decides, in a sentence each, and what that does not say."""
 
     def sentence(result: PositionBias) -> list[str]:
@@ -42,7 +41,6 @@ def _in_brackets(result: Any) -> str:
 
 def position_fact(results: Results[PositionBias]) -> str:
     """What share of the pairs the order decides."""
-    """What share of the pairs the order decides."""
     moved = [1 - result.consistency for result in results]
     favoured = sum(result.p_value <= 1 - result.confidence_level for result in results)
     many = f"; a side is favoured by {favoured} of {len(results)}" if len(results) > 1 else ""
@@ -50,7 +48,6 @@ def position_fact(results: Results[PositionBias]) -> str:
 
 
 def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PairwiseAgreement]) -> list[str]:
-    """How far a judge may stand in for people on pairs, in a sentence each."""
     """How far a judge may stand in for people on pairs, in a sentence each."""
 
     def sentence(result: PairwiseAgreement) -> list[str]:
@@ -78,7 +75,6 @@ def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
 
 def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[LengthControlled]) -> list[str]:
     """How preferences go with length, in a sentence each; without people no bias."""
-    """How preferences go with length, in a sentence each; without people no bias."""
 
     def sentence(result: LengthControlled) -> list[str]:
         low, high = result.slope_interval
@@ -95,20 +91,17 @@ def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Leng
 
 def length_fact(results: Results[LengthControlled]) -> str:
     """Win rates as they are and at equal length."""
-    """Win rates as they are and at equal length."""
     plain, equal = [result.win_rate for result in results], [result.estimate for result in results]
     return f"win rate {_percent(plain)}, at equal length {_percent(equal)}"
 
 
 def _percent(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
-    """A share, or the lowest and the highest of several."""
     sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
     return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
 
 
 def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[BradleyTerry]) -> list[str]:
-    """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
     """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
 
     def sentence(one: BradleyTerry) -> list[str]:
@@ -163,40 +156,22 @@ def position_bias(results: Results[Any] | PositionBias, *, ax: Axes | None = Non
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['to the first', 'same in both orders', 'to the second']
     """
-    """Shares of the pairs whose verdict moves to what is shown first, stays, and moves to what is shown second.
-
-    Examples
-    --------
-    >>> import calib
-    >>> ax = position_bias(calib.stats.position_bias([1, 1, 1, 0, 1] * 4, [1, 0, 0, 0, 1] * 4))
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['to the first', 'same in both orders', 'to the second']
-    """
-    pairs = figure.checked_pairs([results], PositionBias)
-    facts, biases = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, biases, unnamed="judge", pitch=1.0)
+    results = figure.checked(PositionBias, results)
+    rows = figure.rows_of(ax, results.labels, results, unnamed="judge", pitch=1.0)
     for mark in rows.marks:  # one bar of three parts, with their counts in it and the p-value
-        r, left = mark.result, 0.0
+        r, pieces = mark.result, []
         counts = {"n_first": r.n_first, "same": r.n - r.n_first - r.n_second, "n_second": r.n_second}
         for name, (_, colour) in _MOVES.items():
-            share, place = counts[name] / r.n, rows.heights[mark.place]
-            rows.ax.barh(place, share, left=left, height=0.55, color=colour, zorder=2)
-            same = name == "same"
-            if share > (0.3 if same else 0.04):
-                text = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same
-                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 3}
-                ink = figure.ON_LIGHT if same else figure.ON_DARK
-                rows.ax.text(left + share / 2, place, text, color=ink, **look)
-            left += share
-    rows.ax.set_xlim(0, 1)
-    n = span_of([r.n for r in biases])
+            share, same = counts[name] / r.n, name == "same"
+            words = f"{counts[name]}" + f"  (p = {r.p_value:.2g})" * same if share > (0.3 if same else 0.04) else ""
+            pieces.append(figure.Piece(share, colour, words, figure.ON_LIGHT if same else figure.ON_DARK))
+        figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.55)
+    n = span_of([r.n for r in results])
     rows.ax.set_xlabel(
         f"share of the verdicts (n = {n} pairs in both orders)\np: exact sign test, first against second"
     )
     handles = [figure.handle(words, color=colour, linewidth=7) for words, colour in _MOVES.values()]
-    title = title_of(facts, rows.names)
-    figure.legend_above(rows.ax, handles, title, position_fact(Results.of(pairs)), columns=3)
-    return figure.finished(rows.ax, ax)
+    return rows.finished(position_fact(results), handles, columns=3)
 
 
 def pairwise_agreement(results: Results[Any] | PairwiseAgreement, *, ax: Axes | None = None) -> Axes:
@@ -209,26 +184,17 @@ def pairwise_agreement(results: Results[Any] | PairwiseAgreement, *, ax: Axes | 
     >>> [text.get_text() for text in ax.get_legend().get_texts()][0]
     'the same of A, B and tie'
     """
-    pairs = figure.checked_pairs([results], PairwiseAgreement)
-    facts, series, ends = [], [], []
-    for label, result in pairs:
-        for name, share in result.shares.items():
-            facts.append(dict(label))
-            series.append(QUANTITIES[name])
-            ends.append(figure.End(share.estimate, share.interval, result.confidence_level))
-    styles = {
-        words: figure.Style(words, *figure.look_of(place))
-        for place, words in enumerate(QUANTITIES.values())
-        if words in series
-    }
-    rows = figure.rows_of(ax, facts, ends, series, unnamed="judge")
-    figure.draw_series(rows, styles)
+    results = figure.checked(PairwiseAgreement, results)
+    entries = []
+    for label, r in zip(results.labels, results, strict=True):
+        for name, share in r.shares.items():
+            entries.append((label, QUANTITIES[name], figure.End(share.estimate, share.interval, r.confidence_level)))
+    styles = figure.styles_of({words: words for words in QUANTITIES.values()})
+    rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
     figure.zero_line(rows.ax)
-    n = span_of([r.n for _, r in pairs])
-    rows.ax.set_xlabel(f"share of pairs, or kappa{level_words(ends)}\nn = {n} pairs with a verdict of both")
-    title = title_of(facts, rows.names, "against ")
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, pairwise_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    n = span_of([r.n for r in results])
+    rows.ax.set_xlabel(f"share of pairs, or kappa{rows.level}\nn = {n} pairs with a verdict of both")
+    return rows.finished(pairwise_fact(results), against="against ")
 
 
 def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | None = None) -> Axes:
@@ -241,22 +207,18 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     >>> [text.get_text() for text in length_controlled(found).get_legend().get_texts()]
     ['as it is', 'at equal length']
     """
-    pairs = figure.checked_pairs([results], LengthControlled)
-    facts, series, ends = [], [], []
-    for label, r in pairs:
-        facts += [dict(label), dict(label)]
-        series += [*_RATES]
-        ends.append(figure.End(r.win_rate, r.win_rate_interval, r.confidence_level))
-        ends.append(figure.End(r.estimate, r.interval, r.confidence_level))
-    rows = figure.rows_of(ax, facts, ends, series, unnamed="judge")
+    results = figure.checked(LengthControlled, results)
+    entries = []
+    for label, r in zip(results.labels, results, strict=True):
+        ends = ((r.win_rate, r.win_rate_interval), (r.estimate, r.interval))
+        pairs = zip(_RATES, ends, strict=True)
+        entries += [(label, name, figure.End(*end, r.confidence_level)) for name, end in pairs]
     styles = {name: figure.Style(name, *look) for name, look in _RATES.items()}
-    figure.draw_series(rows, styles)
-    n = span_of([r.n for _, r in pairs])
+    rows = figure.rows_of_series(ax, entries, styles, unnamed="judge")
+    n = span_of([r.n for r in results])
     note = "an association with length, no bias without people"
-    rows.ax.set_xlabel(f"win rate of A{level_words(ends)}\nn = {n} pairs; {note}")
-    title = title_of(facts, rows.names)
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, length_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"win rate of A{rows.level}\nn = {n} pairs; {note}")
+    return rows.finished(length_fact(results))
 
 
 def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None) -> Axes:
@@ -271,24 +233,18 @@ def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None)
     >>> ax.get_yticklabels()[0].get_text()
     'x (rank 1 to 2)'
     """
-    pairs = figure.checked_pairs([results], BradleyTerry)
-    names = told_apart([label for label, _ in pairs])
-    facts, ends, series, styles = [], [], [], {}
-    for place, (name, (_, one)) in enumerate(zip(names, pairs, strict=True)):
+    results = figure.checked(BradleyTerry, results)
+    names, entries, words = told_apart(results.labels), [], {}
+    for name, label, one in zip(names, results.labels, results, strict=True):
         gold = f", people on {one.n_gold}" if one.n_gold else ""
-        words = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"
-        styles[name] = figure.Style(words, *figure.look_of(place))
+        words[name] = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"
         for k, system in enumerate(one.system):
             low, high = int(one.rank_low[k]), int(one.rank_high[k])
             rank = f" (rank {low})" if low == high else f" (rank {low} to {high})"
-            facts.append({"system": f"{plain_text(system, 30)}{rank if len(pairs) == 1 else ''}"})
+            fact = label | {"system": f"{plain_text(system, 30)}{rank if len(results) == 1 else ''}"}
             interval = Interval(float(one.low[k]), float(one.high[k]))
-            ends.append(figure.End(float(one.strength[k]), interval, one.confidence_level))
-            series.append(name)
-    rows = figure.rows_of(ax, facts, ends, series, names=["system"])
-    figure.draw_series(rows, styles)
+            entries.append((fact, name, figure.End(float(one.strength[k]), interval, one.confidence_level)))
+    rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["system"])
     figure.zero_line(rows.ax)
-    rows.ax.set_xlabel(f"strength: log-odds against an average system ({100 * pairs[0][1].confidence_level:g} % CI)")
-    title = title_of([label for label, _ in pairs], ["system"], "people: ")
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, board_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"strength: log-odds against an average system ({100 * results[0].confidence_level:g} % CI)")
+    return rows.finished(board_fact(results), against="people: ")

@@ -28,10 +28,9 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['with the judge: 48 labels', 'labels alone: 119']
     """
-    pairs = figure.checked_pairs([results], LabelsNeeded)
-    drawn, facts = figure.axes_of(ax), [label for label, _ in pairs]
-    names = telling(facts)
-    for place, (label, result) in enumerate(pairs):
+    results = figure.checked(LabelsNeeded, results)
+    drawn, names = figure.axes_of(ax), telling(results.labels)
+    for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         of, colour = ", ".join(place_of(label, names)), figure.look_of(place)[0]
         n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
         drawn.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
@@ -46,15 +45,15 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
     drawn.set_xlabel("gold labels")
-    drawn.set_ylabel(f"half-width of the {100 * pairs[0][1].confidence_level:g} % interval (score points)")
+    drawn.set_ylabel(f"half-width of the {100 * results[0].confidence_level:g} % interval (score points)")
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     drawn.xaxis.set_minor_formatter("")
     figure.plain_frame(drawn)
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
-    with_judge, without = (span_of([getattr(r, name) for _, r in pairs]) for name in ("n_gold", "n_gold_alone"))
+    with_judge, without = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n_gold_alone"))
     fact = f"with the judge {with_judge} labels do what {without} do alone"
     handles = drawn.get_legend_handles_labels()[0]
-    figure.legend_above(drawn, handles, title_of(facts, names), fact, columns=2)
+    figure.legend_above(drawn, handles, title_of(results.labels, names), fact, columns=2)
     return drawn
 
 
@@ -80,12 +79,9 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
         weight = "bold" if best else None
         drawn.text(max(length, 0.0), place + 0.5, words, va="center", fontsize="small", fontweight=weight)
     names = [f"{step.what}, {step.more} more for {step.cost:.3g}" for step in bought.steps]
-    drawn.set_yticks([place + 0.5 for place in range(len(widths))], names)
-    drawn.set_ylim(len(widths) + 0.1, -0.1)
-    drawn.tick_params(axis="y", length=0)
+    figure.plain_rows(drawn, [place + 0.5 for place in range(len(widths))], names, (len(widths) + 0.1, -0.1))
     drawn.margins(x=0.22)
     drawn.set_xlim(left=min(0.0, *(w for w in widths if math.isfinite(w)), 0.0))
-    figure.plain_frame(drawn, "x")
     drawn.set_xlabel("narrowing of the interval by one unit of money (%)")
     figure.say_title(drawn, title_of([label], []), f"next: {bought.next}")
     return figure.finished(drawn, ax)

@@ -50,32 +50,24 @@ def components(results: Results[Any] | GStudy, *, ax: Axes | None = None) -> Axe
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['item', 'prompt', 'item x prompt', 'draw']
     """
-    from matplotlib.patches import Patch
-
-    pairs = figure.checked_pairs([results], GStudy)
-    facts, studies = [label for label, _ in pairs], [r for _, r in pairs]
-    rows = figure.rows_of(ax, facts, studies, pitch=1.2)
+    results = figure.checked(GStudy, results)
+    rows = figure.rows_of(ax, results.labels, results, pitch=1.2)
     for mark in rows.marks:
-        left, height = 0.0, rows.heights[mark.place]
+        pieces = []
         for part in mark.result.components:
             share = part.share if math.isfinite(part.share) else 0.0
             colour = _PARTS.get(part.name, "#888888")
-            look: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.8, "zorder": 2}
-            rows.ax.barh(height, share, 0.85, left=left, **look)
-            if share >= 0.045:  # a narrower piece has no room for its number
-                ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small", "color": ink}
-                rows.ax.text(left + share / 2, height, f"{100 * share:.0f}", **middle)
-            left += share
-    rows.ax.set_xlim(0, 1)
-    rows.ax.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    items, prompts = (span_of([getattr(r, name) for r in studies]) for name in ("n_items", "n_prompts"))
+            ink = figure.ON_DARK if colour in ("#0072B2", "#4D4D4D", "#009E73") else figure.ON_LIGHT
+            words = f"{100 * share:.0f}" if share >= 0.045 else ""  # a narrower piece has no room for its number
+            pieces.append(figure.Piece(share, colour, words, ink))
+        figure.draw_pieces(rows.ax, rows.heights[mark.place], pieces, 0.85, edgecolor="white", linewidth=0.8)
+    figure.per_cent(rows.ax.xaxis)
+    items, prompts = (span_of([getattr(r, name) for r in results]) for name in ("n_items", "n_prompts"))
     rows.ax.set_xlabel(f"share of the variance of a single score\nn = {items} items under {prompts} prompts")
-    fact = variance_fact(Results.of(pairs))
-    parts = dict.fromkeys(part.name for r in studies for part in r.components)
-    handles = [Patch(color=_PARTS.get(part, "#888888"), label=part.replace("_", " x ")) for part in parts]
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), fact, columns=min(len(handles), 5))
-    return figure.finished(rows.ax, ax)
+    parts = list(dict.fromkeys(part.name for r in results for part in r.components))
+    colours = [_PARTS.get(part, "#888888") for part in parts]
+    handles = figure.patches([part.replace("_", " x ") for part in parts], colours)
+    return rows.finished(variance_fact(results), handles, columns=min(len(handles), 5))
 
 
 _WORTH = {"phi": "Phi (dependability of the value)", "e_rho2": "E rho² (reliability of the order)"}
@@ -171,10 +163,9 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['one prompt alone', 'with the prompt inside']
     """
-    pairs = figure.checked_pairs([results], PromptMean)
-    facts, means = [label for label, _ in pairs], [r for _, r in pairs]
+    means = figure.checked(PromptMean, results)
     most = max(r.n_prompts for r in means)
-    rows = figure.rows_of(ax, facts, means, pitch=1.0 + 0.3 * most)
+    rows = figure.rows_of(ax, means.labels, means, pitch=1.0 + 0.3 * most)
     for mark in rows.marks:
         one: PromptMean = mark.result
         top = rows.heights[mark.place] - 0.15 * most
@@ -199,5 +190,4 @@ def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) 
         figure.handle("one prompt alone", color=figure.COLOURS[5], linewidth=1, marker="o", markersize=3),
         figure.handle(whole, color=figure.COLOURS[0], linewidth=3, marker="D", markersize=6),
     ]
-    figure.legend_above(rows.ax, handles, title_of(facts, rows.names), prompts_fact(Results.of(pairs)), columns=2)
-    return figure.finished(rows.ax, ax)
+    return rows.finished(prompts_fact(means), handles, columns=2)

@@ -14,7 +14,7 @@ from calib.analysis.verdicts.pass_fail import FIGURES, RATES_OF_PASSING, PassFai
 from calib.core.result import bracket, short
 from calib.table import figure
 from calib.table.results import Results
-from calib.table.text import each_once, number_span, title_of
+from calib.table.text import each_once, number_span, title_of, told_apart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,27 +102,27 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     >>> [text.get_text() for text in ax.get_yticklabels()][:2]
     ['TPR (sensitivity)', 'TNR (specificity)']
     """
-    pairs = figure.checked_pairs([results], PassFail)
-    facts, ends, series = [], [], []
-    for label, one in pairs:
-        name = ", ".join(str(value) for key, value in label.items() if key in ("criterion", "rater", "system"))
+    results = figure.checked(PassFail, results)
+    names = [_judge_of(label) for label in results.labels]
+    if len(set(names)) < len(names):  # a judge with several prompts, say
+        names = told_apart(results.labels)
+    entries, words = [], {}
+    for series, label, one in zip(names, results.labels, results, strict=True):
         for key in (name for name in (*FIGURES, *RATES_OF_PASSING) if name != "accuracy"):
             value = getattr(one, key)
             if not np.isnan(value.estimate):
-                facts.append({"figure": NAMES[key]})
-                ends.append(figure.End(value.estimate, value.interval, one.confidence_level))
-                series.append(name)
-    rows = figure.rows_of(ax, facts, ends, series, names=["figure"])
-    styles = {}
-    for i, (name, (_, one)) in enumerate(zip(dict.fromkeys(series), pairs, strict=True)):
+                end = figure.End(value.estimate, value.interval, one.confidence_level)
+                entries.append((label | {"figure": NAMES[key]}, series, end))
         counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
-        styles[name] = figure.Style(f"{name}: {counts}" if name else counts, *figure.look_of(i))
-    figure.draw_series(rows, styles)
+        words[series] = f"{series}: {counts}" if series else counts
+    rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["figure"])
     rows.ax.set_xlim(min(-0.02, rows.ax.get_xlim()[0]), 1.02)
-    rows.ax.set_xlabel(f"rate ({100 * pairs[0][1].confidence_level:g} % CI)")
-    title = title_of([label for label, _ in pairs], ["figure"], "people: ")
-    figure.legend_above(rows.ax, figure.style_handles([*styles.values()]), title, pass_fact(Results.of(pairs)))
-    return figure.finished(rows.ax, ax)
+    rows.ax.set_xlabel(f"rate ({100 * results[0].confidence_level:g} % CI)")
+    return rows.finished(pass_fact(results), against="people: ")
+
+
+def _judge_of(label: Mapping[str, object]) -> str:
+    return ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
 
 
 def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
@@ -135,7 +135,8 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel()
     'false passes: share of what people fail'
     """
-    pairs = [(label, one) for label, one in figure.checked_pairs([results], PassFail) if one.roc is not None]
+    results = figure.checked(PassFail, results)
+    pairs = [(label, one) for label, one in zip(results.labels, results, strict=True) if one.roc is not None]
     if not pairs:
         raise ValueError("`results` must have scores that were cut, but the judge said pass or fail.")
     drawn, handles = figure.axes_of(ax), []
@@ -152,7 +153,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
             drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
         at = int(np.argmin(np.abs(curve.cut - one.cut)))
         drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
-        who = ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
+        who = _judge_of(label)
         words = f"{who}{': ' * bool(who)}cut at {short(one.cut)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)
