@@ -644,7 +644,7 @@ def converged():
     labels, results = [], []
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
-        human, options = truth + rng.normal(size=60), {"method": "kendall", "n_subsets": 20, "rng": i}
+        human, options = truth + rng.normal(size=60), {"coefficient": "kendall", "n_subsets": 20, "rng": i}
         results.append(convergence(draws, exact=truth, human=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
