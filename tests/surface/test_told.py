@@ -15,7 +15,7 @@ from calib import cli
 from calib.console import command as told
 
 COMMANDS = cli.commands()
-VERBS = {verb for command in COMMANDS.values() for verb in vars(command).get("asked", {}).get("verbs", ())}
+VERBS = {verb for command in COMMANDS.values() for verb in vars(command).get("options", {}).get("verbs", ())}
 
 
 def shell_type(hint: Any) -> Any:
