@@ -35,7 +35,8 @@ def options_from(
 ) -> Callable[[F], F]:
     """The command takes the keyword arguments of these functions of `calib` as options, for its ``**options``.
 
-    `called` says how messages call an argument that is no option of that name.
+    Its own arguments, such as FILE and LABELS, are the first ones of the first of these functions, in order, and so are
+    they called in messages; `called` has the names of what differs.
     """
 
     def noted(function: F) -> F:
@@ -57,20 +58,22 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files
+    tables = _tables_of(source["verbs"])
+    names = _user_names(tables, of_command)
+    in_messages = names | source["called"]
 
     def command(**values: Any) -> None:
         from calib.core.check import ArgumentError
 
-        _refuse_overwriting(values, of_command)
+        _refuse_overwriting(values, names)
         more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
-            more["files"] = Files(words.pop("items", None), cast(Columns, words))
+            more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
             function(**values, **more)
         except ArgumentError as error:
-            called = source["called"]
-            raise ValueError(error.told(name=lambda name: called.get(name) or _user_name(name, of_command))) from None
+            raise ValueError(error.told(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
@@ -91,7 +94,7 @@ def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, A
     return more
 
 
-def _refuse_overwriting(values: Mapping[str, Any], of_command: Parameters) -> None:
+def _refuse_overwriting(values: Mapping[str, Any], names: Mapping[str, str]) -> None:
     """Before any work: what is written must not be a file that is read, whatever it is called, or written twice."""
     each = [(name, one) for name, value in values.items() for one in (value if isinstance(value, list) else [value])]
     # a text may be a file where a command takes files and names, or either
@@ -104,7 +107,7 @@ def _refuse_overwriting(values: Mapping[str, Any], of_command: Parameters) -> No
         with suppress(OSError):  # one of them is not there yet
             same = path.samefile(there)  # through links of both kinds
         if same:
-            rule = f"{_user_name(name, of_command)} must be another file than {_user_name(other, of_command)}"
+            rule = f"{names[name]} must be another file than {names[other]}"
             raise typer.BadParameter(f"{rule}, but {str(path)!r} is {str(there)!r}.")
 
 
@@ -130,12 +133,19 @@ def _shell_options(verb: str) -> Parameters:
     return options
 
 
-def _user_name(name: str, of_command: Parameters) -> str:
-    if name not in of_command:
-        return f"`{name}`"
-    if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(of_command[name].annotation)):
-        return name.upper()
-    return f"--{name.replace('_', '-')}"
+def _tables_of(verbs: Sequence[str]) -> tuple[str, ...]:
+    """The arguments that the first of these functions takes by place: tables."""
+    node = _definition("calib", verbs[0])[1] if verbs else None
+    return tuple(one.arg for one in node.args.args) if isinstance(node, ast.FunctionDef) else ()
+
+
+def _user_names(tables: Sequence[str], of_command: Parameters) -> dict[str, str]:
+    """What messages call the arguments of a command and the tables that the verb is given in their place."""
+    names = {name: f"--{name.replace('_', '-')}" for name in of_command}
+    for name, parameter in of_command.items():
+        if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(parameter.annotation)):
+            names[name] = name.upper()
+    return dict(zip(tables, (text for text in names.values() if text.isupper()), strict=False)) | names
 
 
 # --- what a function says of itself, read in its source: options and help are there before anything is loaded ---------

@@ -160,7 +160,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
 
     if files.items is None:
         return calib.look(file, labels, **files.said)
-    first, second = files.taken(file, labels)
+    first, second = files.taken(file, labels, names=("scores", "gold"))
     return look_of(first) if isinstance(first, Intake) else calib.look(first, second)
 
 

@@ -49,11 +49,10 @@ class Files:
 
     items: Path | None
     said: Columns
+    names: Sequence[str] = ()  # what the verb calls its first arguments
     shown: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
-    def taken(
-        self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ("scores", "gold")
-    ) -> tuple[Any, Any]:
+    def taken(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
         """The first two arguments of a verb: tables of calib's, or files of one's own as they were taken in.
 
         What these were taken for is told in a line each, beside the output.
@@ -63,7 +62,7 @@ class Files:
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        intake = as_given(opened(first), opened(second), self.said, names=names)
+        intake = as_given(opened(first), opened(second), self.said, names=names or self.names[:2])
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,6 @@ from calib.console.command import options_from
 from calib.console.files import Files, Human, to_write
 from calib.console.show import paragraphs, say, show_lines, shown_text
 
-if TYPE_CHECKING:
-    pass
-
 _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
 _ABOVE = typer.Option(help="The line, or CRITERION=LINE; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
@@ -24,11 +21,7 @@ _BASELINE = typer.Option(help="Another system of the scores, or a file of --save
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
 
 
-@options_from(
-    "gate",
-    only=("looks", "groups", "min_gold", "max_unread"),
-    called={"scores": "FILE", "gold": "LABELS", "labels": "--labels"},
-)
+@options_from("gate", only=("looks", "groups", "min_gold", "max_unread"), called={"gold": "LABELS"})
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,

@@ -89,7 +89,7 @@ def _words(path: Path) -> dict[str, str]:
     return words
 
 
-@options_from("read_labels", without=("drawn",), called={"files": "LABELS"})
+@options_from("read_labels", without=("drawn",))
 def read_labels(
     labels: Annotated[list[Path], typer.Argument(help="What annotators exported, or what came back from a tool.")],
     drawn: Annotated[Path | None, typer.Option(help="What `calib choose` wrote: how far the labels are.")] = None,

@@ -12,14 +12,13 @@ from calib.console.command import options_from
 from calib.console.files import Files, Human, Out, Scores
 from calib.console.show import show_results, shown_text, write
 
-_CALLED = {"scores": "FILE", "human": "LABELS"}
 _JUDGES = (
     "Two judges' scores or ratings and people's; or one file of several judges, to rank them, and people's, where it "
     "does not hold these, too."
 )
 
 
-@options_from("agreement", called=_CALLED)
+@options_from("agreement")
 def agree(
     file: Scores,
     files: Files,
@@ -30,7 +29,7 @@ def agree(
     **options: Any,
 ) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    results = calib.agreement(*files.taken(file, labels, names=("scores", "human")), **options)
+    results = calib.agreement(*files.taken(file, labels), **options)
     if not (table or latex):
         show_results(results, out, conclude=True)
         return
@@ -67,7 +66,7 @@ def compare(
     show_results(results, out, conclude=True)
 
 
-@options_from("reliability", called={"human": "FILE", "scores": "JUDGES"})
+@options_from("reliability")
 def reliability(
     file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],
     files: Files,
@@ -80,7 +79,7 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    people, judged = files.taken(file, judges, names=("human", "scores"))
+    people, judged = files.taken(file, judges)
     if annotator_test and judged is None and getattr(people, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:

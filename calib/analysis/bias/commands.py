@@ -18,7 +18,7 @@ _FEATURES = typer.Option(
 _FAMILY = typer.Option(help="NAME=FAMILY of a system or a judge (repeatable), for the feature family.")
 
 
-@options_from("bias", without=("items", "family"), called={"scores": "FILE", "people": "LABELS", "items": "--items"})
+@options_from("bias", without=("items", "family"))
 def bias(
     file: Scores,
     files: Files,
@@ -35,16 +35,14 @@ def bias(
         if not name or not of:
             raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
         families[name] = of
-    scores, people = files.taken(file, labels, names=("scores", "people"))
+    scores, people = files.taken(file, labels)
     if features:
         options["features"] = features
     results = calib.bias(scores, people, items=files.items, family=families or None, **options)
     show_results(results, out, conclude=True)
 
 
-@options_from("rater_effects", called={"scores": "FILE", "people": "LABELS"})
+@options_from("rater_effects")
 def rater_effects(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How a judge uses its scale beside people's own spread: leniency, centrality, ends used, halo."""
-    show_results(
-        calib.rater_effects(*files.taken(file, labels, names=("scores", "people")), **options), out, conclude=True
-    )
+    show_results(calib.rater_effects(*files.taken(file, labels), **options), out, conclude=True)

@@ -15,7 +15,6 @@ from calib.console.show import paragraphs, print_table, show_lines, show_results
 if TYPE_CHECKING:
     import pandas as pd
 
-_CALLED = {"scores": "FILE", "gold": "LABELS"}
 _APPLY = typer.Option(help="A file that --save wrote: FILE is scored by it, and needs no labels.")
 _STALE = typer.Option(help="With --apply: although the judge, its prompt or its scale are not those of the file.")
 _AT = typer.Option(
@@ -28,7 +27,7 @@ _PEOPLE = to_write(*TABLES, told="Write the items for people there, the least su
 _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
 
 
-@options_from("calibrate", without=("prompt", "judge"), called=_CALLED)
+@options_from("calibrate", without=("prompt", "judge"))
 def calibrate(
     file: Scores,
     files: Files,
@@ -58,7 +57,7 @@ def calibrate(
             raise typer.BadParameter(text)
         if at:
             raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
-        _apply(calib.Calibration.read(apply), files.taken(file, names=("scores",))[0], out, allow_stale=allow_stale)
+        _apply(calib.Calibration.read(apply), files.taken(file)[0], out, allow_stale=allow_stale)
     else:
         _show_calibration(calib.calibrate(*files.taken(file, labels), **options), at, save, out)
 
@@ -98,7 +97,7 @@ def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.drop(columns=empty)
 
 
-@options_from("forecast_quality", called=_CALLED)
+@options_from("forecast_quality")
 def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How well scores foretell what people say of each item, beside the labels' shares without any judge.
 
@@ -114,7 +113,7 @@ def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out 
     show_results(results, out, conclude=True)
 
 
-@options_from("score_sets", called=_CALLED)
+@options_from("score_sets")
 def sets(
     file: Scores, files: Files, labels: Human = None, out: Annotated[Path | None, _SETS] = None, **options: Any
 ) -> None:
@@ -124,7 +123,7 @@ def sets(
     write(_of_items(results, "items"), out)
 
 
-@options_from("escalate", called={**_CALLED, "prices": "the prices (--price-label, --price-judge)"})
+@options_from("escalate", called={"prices": "the prices (--price-label, --price-judge)"})
 def escalate(
     file: Scores,
     files: Files,

@@ -19,7 +19,7 @@ _HUMAN = typer.Option(help="People's scores or ratings, or a file of your own, w
 _OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a table")
 
 
-@options_from("profile", called={"scores": "FILE", "human": "--human", "items": "--items"})
+@options_from("profile")
 def profile(
     file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
     files: Files,
@@ -35,7 +35,7 @@ def profile(
     from calib.table.results import words
 
     # ratings as they are: of scores nobody knows how the replies are distributed
-    judged, people = replace(files, items=None).taken(file, human, names=("scores", "human"))
+    judged, people = replace(files, items=None).taken(file, human)
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)

@@ -18,7 +18,7 @@ _FILES = (
 )
 
 
-@options_from("interval", called={"scores": "FILE", "gold": "LABELS"})
+@options_from("interval")
 def interval(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """Mean human score of all items, from a few labels and the judge, with an interval; of preferences a win rate."""
     show_results(calib.interval(*files.taken(file, labels), **options), out, conclude=True)

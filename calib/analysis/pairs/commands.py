@@ -16,31 +16,30 @@ _SECOND = typer.Argument(help="The other order, where it has a file of its own; 
 _ITEMS = typer.Argument(help="A table of items with output_a and output_b, or length_a and length_b, if FILE has none.")
 
 
-@options_from("position_bias", called={"first": "FILE", "second": "SECOND"})
+@options_from("position_bias")
 def position_bias(
     file: Scores, files: Files, second: Annotated[Path | None, _SECOND] = None, out: Out = None, **options: Any
 ) -> None:
     """Whether a judge of pairs favours what is shown first or second, from pairs judged in both orders."""
-    first, other = (None if path is None else files.taken(path, names=("scores",))[0] for path in (file, second))
+    first, other = (None if path is None else files.taken(path)[0] for path in (file, second))
     show_results(calib.position_bias(first, other, **options), out, conclude=True)
 
 
-@options_from("pairwise_agreement", called={"scores": "FILE", "people": "LABELS", "gold": "LABELS"})
+@options_from("pairwise_agreement", called={"gold": "LABELS"})
 def pairwise_agreement(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """How often a judge of pairs prefers what people prefer: with ties and without, kappa, consistency."""
     show_results(calib.pairwise_agreement(*files.taken(file, labels), **options), out, conclude=True)
 
 
-@options_from("length_controlled", called={"scores": "FILE", "items": "TEXTS"})
+@options_from("length_controlled", called={"items": "TEXTS"})
 def length_controlled(
     file: Scores, files: Files, texts: Annotated[Path | None, _ITEMS] = None, out: Out = None, **options: Any
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
-    judged = files.taken(file, names=("scores",))[0]
-    show_results(calib.length_controlled(judged, texts, **options), out, conclude=True)
+    show_results(calib.length_controlled(files.taken(file)[0], texts, **options), out, conclude=True)
 
 
-@options_from("leaderboard", without=("rng",), called={"preferences": "FILE", "gold": "LABELS"})
+@options_from("leaderboard", without=("rng",))
 def leaderboard(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """Who wins against whom: strengths of systems, sets of ranks; with labels on some battles people's strengths."""
     show_results(calib.leaderboard(*files.taken(file, labels), **options), out, conclude=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("choose_items", without=("rng",), called={"scores": "FILE"})
+@options_from("choose_items", without=("rng",))
 def choose(
     file: Scores,
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
@@ -35,7 +35,7 @@ def choose(
     is_own = not is_table_file(file)
     chosen = None if is_own else files.said.get("criterion")
     columns = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
-    judged, _ = replace(files, said=cast(Columns, columns)).taken(file, names=("scores",))
+    judged, _ = replace(files, said=cast(Columns, columns)).taken(file)
     if chosen is not None:
         there = sorted(set(judged["criterion"].astype(str)))
         if chosen not in there:
@@ -50,15 +50,7 @@ def choose(
     paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 
-@options_from(
-    "plan",
-    called={
-        "pilot": "FILE",
-        "scores": "FILE",
-        "gold": "LABELS",
-        "prices": "the prices (--price-label, --price-judge, ...)",
-    },
-)
+@options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})
 def plan(
     file: Scores,
     files: Files,

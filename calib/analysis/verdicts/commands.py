@@ -15,7 +15,7 @@ from calib.console.show import show_results
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
 
 
-@options_from("pass_fail", without=("production",), called={"scores": "FILE", "people": "LABELS"})
+@options_from("pass_fail", without=("production",))
 def passfail(
     file: Scores,
     files: Files,
@@ -25,7 +25,6 @@ def passfail(
     **options: Any,
 ) -> None:
     """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
-    sides = files.taken(file, labels, names=("scores", "people"))
-    elsewhere = None if production is None else files.taken(production, names=("scores",))[0]
-    results = calib.pass_fail(*sides, production=elsewhere, **options)
-    show_results(results, out, conclude=True)
+    sides = files.taken(file, labels)
+    elsewhere = None if production is None else files.taken(production)[0]
+    show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)
