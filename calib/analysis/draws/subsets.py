@@ -60,7 +60,7 @@ def subset_correlations(
                 first.append(_influences(levels, codes[:_FOR_SPREAD], others[1], kind))
     # over the subsets in which they are defined
     both = [row_means(np.concatenate(parts, axis=1)).tolist() for parts in correlations]
-    return [(near, _with_variance(toward, each, owners)) for (near, toward), each in zip(both, first, strict=True)]
+    return [(near, with_variance(toward, each, owners)) for (near, toward), each in zip(both, first, strict=True)]
 
 
 def _drawn_means(
@@ -176,8 +176,14 @@ def _influences(levels: Floats, codes: Codes, people: Coded, kind: str) -> Float
     return out
 
 
-def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrelation:
-    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units."""
+def with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrelation:
+    """Squared error of a mean over subsets: the part of the influences that subsets share, summed within units.
+
+    Examples
+    --------
+    >>> with_variance(0.5, np.array([[1.0, 2.0], [3.0, 2.0]]), np.array([0, 1])).variance  # (4 - 2 / 2 + 4) 2 / (2 - 1)
+    14.0
+    """
     influences = influences[np.isfinite(influences).all(axis=1)]
     units = len(np.unique(owners[np.any(influences != 0, axis=0)]))
     if units < 2:
@@ -192,4 +198,4 @@ def _with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorre
 def correlation_with_people(target: Floats, people: Floats, kind: str, owners: Codes) -> MeanCorrelation:
     (levels, codes), theirs = _coded(settled(target[None, :])), _coded(people)
     value = float(_row_correlations(levels, codes, theirs, kind)[0])
-    return _with_variance(value, _influences(levels, codes, theirs, kind), owners)
+    return with_variance(value, _influences(levels, codes, theirs, kind), owners)
