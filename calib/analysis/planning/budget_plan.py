@@ -23,6 +23,7 @@ _RESOURCES = ("labels", "items", "prompts", "draws")
 _PRICES = ("label", "judge", "item", "prompt")
 _WASTE = 0.02  # share of the half-width: more of what cannot narrow it by this is a waste
 _MOST_PROMPTS, _MOST_DRAWS = 32, 128
+_ENDLESS = 10**12  # items, where nobody says how many there are
 _LABELS, _LEADING = 18, 5  # numbers of labels that a round of the search looks at; designs that it refines
 
 Numbers = tuple[int, int, int, float]  # labels, items, prompts, draws
@@ -182,7 +183,7 @@ def budget_plan(
         One of them: the wanted half of the interval, in score points, the cheapest way there; or the narrowest interval
         that this much more money buys, which must pay for the ten labels of a first interval.
     max_items : int, optional
-        Items that there are; needed where an item and its replies cost nothing.
+        Items that there are; needed where an item and its replies cost nothing. Default: a million million.
     bounds, step, same_scale
         As for `ppi_mean`, whose rule depends on them.
     mean : float, optional
@@ -224,7 +225,9 @@ def budget_plan(
     if max_items is None and not price_of["judge"] + price_of["item"]:
         raise ArgumentError("max_items", "must be given where an item and its replies cost nothing", "came without")
     # items without end, where nothing else sets a limit
-    most = 10**8 if max_items is None else check.whole(max_items, "max_items", least=max(n_items, LEAST))
+    most = _ENDLESS if max_items is None else check.whole(max_items, "max_items", least=max(n_items, LEAST))
+    if max(most, n_items) > _ENDLESS:
+        raise ArgumentError("max_items", f"must be at most {_ENDLESS}", f"got {max(most, n_items)}")
     if scale is not None and (mean is None or not scale[0] <= mean <= scale[1]):
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
     width = half_width_on(scale, step, mean, positive(sd, "sd"), confidence, same_scale=same_scale)
@@ -234,7 +237,7 @@ def budget_plan(
     parts = min(rho_inf, 1.0), item, item_prompt, draw_noise
     studies = _Studies(width, *parts, price_of, now, most, unknown, half_width, budget or math.inf)
     steps, best = _steps(studies) if n_gold else (), studies.best()
-    buy = steps[0].what if steps and steps[0].narrowing > 0 else "nothing"
+    buy = next((step.what for step in steps if step.narrowing > 0 and not step.waste), "nothing")
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
         plan=studies.size(best),
@@ -359,17 +362,19 @@ class _Studies:
             items = _first_where(lambda m: self.cost(n, m, prompts, draws) > self.budget, n, most + 1) - 1
             half = np.where(items > n, self.halves(n, np.maximum(items, n), prompts, draws), np.inf)
         else:
-            items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= wanted, n, most)
+            start = np.minimum(n + 1, most)  # where all are labelled the judge adds nothing
+            items = _first_where(lambda m: self.halves(n, m, prompts, draws) <= wanted, start, most)
             # the pilot's items have a score already
             items = np.where((prompts <= prompts0) & (draws <= draws0), np.maximum(items, items0), items)
-            half = self.halves(n, items, prompts, draws)
+            half = np.where(items > n, self.halves(n, items, prompts, draws), np.inf)
         return items, *self._rank(half, self.cost(n, items, prompts, draws))
 
     def _rank(self, half: Floats, cost: Any) -> tuple[Floats, Floats]:
         """The narrowest for a budget; the cheapest of those that are narrow enough."""
         if self.half_width is None:
             return half, np.asarray(cost)
-        return np.where(half <= self.half_width, np.round(cost, 9), np.inf), half
+        money = np.round(cost / self.price_of["label"], 9)  # whatever the currency
+        return np.where(half <= self.half_width, money, np.inf), half
 
 
 def _first_where(holds: Callable[[Any], Any], low: ArrayLike, high: int) -> Floats:
@@ -416,9 +421,9 @@ def _advice(studies: _Studies, best: Numbers, unreached: float | None, steps: tu
         half = short(studies.half(best))
         texts.append(f"+/- {short(unreached)} cannot be reached with {most} items: {what} +/- {half}")
     if steps:
-        step = steps[0]
-        effect = f": {step.more} more for {step.cost:g} narrow it by {100 * step.narrowing:.2g} %"
-        texts.append(f"next {buy}" + effect * (buy != "nothing"))
+        chosen = [step for step in steps if step.what == buy]
+        effect = [f": {one.more} more for {one.cost:g} narrow it by {100 * one.narrowing:.2g} %" for one in chosen]
+        texts.append("".join([f"next {buy}", *effect]))
     if wasted := [f"{step.what} ({100 * max(step.limit, 0):.2g} % if endless)" for step in steps if step.waste]:
         texts.append(f"a waste: {', '.join(wasted)}")
     return "; ".join(texts)

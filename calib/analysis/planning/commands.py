@@ -77,7 +77,11 @@ def plan(
     if prices or options["budget"] is not None:
         answers.append(calib.plan(judged, people, prices=prices, **options))
     if width is not None:
-        answers.append(calib.labels_needed(judged, people, half_width=width, **shared))
+        try:
+            answers.append(calib.labels_needed(judged, people, half_width=width, **shared))
+        except calib.ArgumentError:  # with prices the plan says what the items that there are can reach
+            if not answers:
+                raise
     for answer in (calib.will_it_help(judged, people, **shared), *answers):
         show_lines(answer)
 

@@ -285,7 +285,7 @@ def plan(
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
-        answers, table = [], ratings_in(files.scores, "pilot").frame
+        answers, refused, table = [], [], ratings_in(files.scores, "pilot").frame
         judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
         for label, rows, theirs in with_gold(judged, people):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
@@ -294,12 +294,16 @@ def plan(
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
             labels, ends, unmatched = beside(rows, theirs, index, label)
             y = labels.to_numpy(dtype=float)
-            with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
-                facts = _reply_components(label, x, variance) | _pilot_facts(y, score, cells, ends)
-                result = stats.budget_plan(**facts, **options)
+            try:
+                with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+                    facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
+                    result = stats.budget_plan(**facts, **options)
+            except ArgumentError as error:
+                refused.append(error)
+                continue
             counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
             answers.append((label | counts, _with_group_warning(theirs, result)))
-        return Results.of(answers)
+        return _of_those_that_can(answers, refused)
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
@@ -313,6 +317,9 @@ def plan(
     return _each_part(files, by, of_scores)
 
 
+_SURE = 1 - 1e-9  # a correlation of 1 would need no labels at all
+
+
 def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:
     """Labels and their correlation with the judge, and the scale with whether the judge answers on it."""
     both = np.isfinite(y) & np.isfinite(score)
@@ -320,8 +327,8 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
     if len(y) < 4 or not np.ptp(y):
         rule = "must label four items of the pilot at least, with labels that vary"
         raise ArgumentError("gold", rule, f"labels {len(y)}")
-    # a judge that says the same of all explains nothing
-    rho = float(np.corrcoef(y, score)[0, 1]) if np.ptp(score) else 0.0
+    # a judge that says the same of all explains nothing; one that is always right, as good as all
+    rho = float(np.clip(np.corrcoef(y, score)[0, 1], -_SURE, _SURE)) if np.ptp(score) else 0.0
     facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_gold": len(y)}
     if ends:
         low, high = ends["bounds"]
@@ -329,7 +336,7 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
     return facts | ends | {"n_items": n_items}
 
 
-def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str, Any]:
+def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
     """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
     if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
         return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
@@ -340,12 +347,11 @@ def _reply_components(label: dict[str, Any], x: Any, variance: Any) -> dict[str,
     else:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
         parts = {part.name: part.estimate for part in study.components}
-        if parts["item"] <= 0:
-            rule = "the items' variance (less what prompts and draws add) must be above 0"
-            raise TableError(f"{words(label)}: {rule}, but got {parts['item']!r}.")
         facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
         facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
         n_draws = study.n_draws
+    if not facts["item"] > 0:  # items do not differ beyond what prompts and draws add: the score is taken as it is
+        facts |= {"item": 1.0, "item_prompt": None, "draw": None}
     # replies that were read, as a whole number
     return facts | {"draws": n_draws if math.isinf(n_draws) else max(1, round(n_draws))}
 
@@ -413,16 +419,29 @@ def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
 
 def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
-    answers = []
+    answers, refused = [], []
     by = files.named(by or files.each)
     for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):
             label = pair.label | value
-            with in_the_names_of(label, **NAMES):
-                result = with_warnings(answer(part, ends), pair.warnings + pair.fold_doubts)
+            try:
+                with in_the_names_of(label, **NAMES):
+                    result = with_warnings(answer(part, ends), pair.warnings + pair.fold_doubts)
+            except ArgumentError as error:
+                refused.append(error)
+                continue
             answers.append((label, _with_group_warning(part, result)))
+    return _of_those_that_can(answers, refused)
+
+
+def _of_those_that_can(answers: list[Any], refused: list[ArgumentError]) -> Results[Any]:
+    """The answers; a judge, criterion or part that cannot be answered is named, and refused only if it is all."""
+    if refused and not answers:
+        raise refused[0]
+    for one in refused:
+        check.warn(f"left_out: {one}")
     return Results.of(answers)
 
 

@@ -867,8 +867,8 @@ def test_what_gold_a_plan_for_ratings_needs():
     )
     for gold in (labels_of(y[:3]), labels_of(np.full(40, 3.0))):
         assert "`gold` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
-    text = said(ValueError, calib.plan, frame.assign(score=3.0), labels_of(y), **money)
-    assert "coherence, judge, sample" in text
+    with pytest.warns(stats.CalibWarning, match="no_correlation"):
+        assert calib.plan(frame.assign(score=3.0), labels_of(y), **money).one().plan.prompts == 0
     text = said(ValueError, calib.plan, frame.assign(score=NAN), labels_of(y), **money)
     assert text.startswith("coherence, judge, sample: `pilot` must have scores")
     assert "must be on one scale" in said(TableError, calib.plan, frame, labels_of(y, scale="1..7"), **money)
@@ -890,10 +890,11 @@ def test_what_to_buy_next_is_no_waste(n):
 
 
 @QUIET
-def test_items_that_do_not_differ_are_named():
+def test_where_items_do_not_differ_the_score_is_taken_as_it_is():
     _, y, frame = asked(prompts=2)
     # the prompts contradict each other, and only one item is a little better
     opposite = np.where((frame["item"].str[1:].astype(int) + (frame["prompt"] == "p1")) % 2, 4.0, 2.0)
     frame["score"] = np.where((frame["item"] == "i0") & (frame["prompt"] == "p0"), 3.0, opposite)
-    text = said(ValueError, calib.plan, frame, labels_of(y), prices=MONEY, budget=30)
-    assert "items" in text.replace("`item`", "")
+    plan = calib.plan(frame, labels_of(y), prices=MONEY, budget=30).one()
+    assert plan.rho_inf == max(plan.rho, 0.0)  # nothing is said of more prompts or draws
+    assert {step.what for step in plan.steps} <= {"labels", "items"}
