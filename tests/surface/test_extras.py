@@ -104,7 +104,7 @@ human = calib.summarize(people[people["criterion"] == "coherence"], items, pool=
 def test_the_analysis_needs_no_extra(tmp_path):
     work = """
 print(calib.agreement(scores, human, level="group").one().n)
-print(calib.interval(scores, human.head(60)).one().method)
+print(calib.interval(scores, human.head(60)).one().estimator)
 print(calib.plan(scores, human.head(60), prices={"label": 1, "judge": 0.01}, budget=100).one())
 calib.report([calib.interval(scores, human.head(60))], "page.html")
 calib.table.write(scores, "scores.csv")
