@@ -342,7 +342,7 @@ def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
         return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
     if x.shape[1] == 1:
         one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
-        facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
+        facts: dict[str, Any] = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
         n_draws = one.n_draws
     else:
         study = stats.g_study(x, draw_variance=variance, confidence_level=None)
