@@ -13,6 +13,7 @@ from calib.analysis.means.guards import break_even
 from calib.analysis.planning.half_width import half_width_on
 from calib.analysis.planning.judge_correlation import will_it_help
 from calib.analysis.planning.labels import error_with_judge, labels_needed
+from calib.core.check import ArgumentError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
 NAN = math.nan
@@ -284,3 +285,9 @@ def test_results_tell_themselves():
     assert str(labels_needed(rho=0.7, sd=1, n_items=800, difference=0.3)) == (
         "51 labels with the judge (r = 0.7, 800 items), 90 without, for a difference of 0.3 found with power 0.8"
     )
+
+
+@pytest.mark.parametrize("power", [0.0, 0.05, 0.04, 1.0, -0.5])
+def test_a_power_that_a_coin_has_is_refused(power):
+    with pytest.raises(ArgumentError, match="`power` must be between 1 - `confidence_level`"):
+        labels_needed(rho=0.5, sd=1.0, n_items=800, difference=0.3, power=power)
