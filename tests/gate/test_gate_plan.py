@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from calib.stats import gate_plan
 
@@ -51,3 +52,10 @@ def test_what_cannot_be_is_refused(asked, message):
     known = {"line": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
     with pytest.raises(ValueError, match=message):
         gate_plan(known.pop("line"), **known)
+
+
+def test_without_ends_of_the_scale_what_passes_and_what_fails_lie_on_both_sides_of_the_threshold():
+    plan = gate_plan(3.0, n_labels=50, n_items=200, rho=0.5, sd=1.0)
+    assert plan.passes_at - 3.0 == pytest.approx(3.0 - plan.fails_at)
+    error = plan.half_width / stats.norm.ppf(0.95)  # about; the interval is a little wider than normal
+    assert 3.0 + plan.half_width < plan.passes_at < 3.0 + plan.half_width + 1.2 * error

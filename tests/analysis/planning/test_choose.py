@@ -442,3 +442,16 @@ def test_messages_about_shares():
         "`shares` must be between 0 and 1, but got 2 for 'a'."
     )
     assert message(shift_weights, [], {}) == "`categories` must have one item at least, but got none."
+
+
+def test_coins_thrown_again_give_about_as_many_labels_as_one_throw_of_all():
+    rng = np.random.default_rng(4)
+    f, unsure = rng.normal(size=4000), rng.uniform(0.1, 2, 4000)
+    first = choose_items(f, 400, design="active", entropy=unsure, rng=1)
+    both = choose_items(f, 400, after=first, entropy=unsure, rng=2)
+    assert (both.chosen >= first.chosen).all()
+    spread = np.sqrt(np.sum(both.inclusion * (1 - both.inclusion)))
+    assert abs(both.n_chosen - both.inclusion.sum()) < 4 * spread
+    new = both.chosen & ~first.chosen
+    chance = (both.inclusion - first.inclusion)[~first.chosen] / (1 - first.inclusion[~first.chosen])
+    assert abs(new.sum() - chance.sum()) < 4 * np.sqrt(np.sum(chance * (1 - chance)))
