@@ -1132,3 +1132,4 @@ def test_a_judge_that_wins_against_fewer_than_half_does_not_pass():
     result = alternative_annotator_test(truth + rng.integers(-1, 2, 300), people, epsilon=0.0)
     assert result.winning_rate == pytest.approx(1 / 3)
     assert not result.passes
+    assert result.verdict.startswith("The judge does not pass")
