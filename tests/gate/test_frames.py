@@ -545,3 +545,10 @@ def test_a_difference_on_what_changed_has_the_error_of_the_changed_share():
     wide = [np.hypot(share * (end - alone.estimate), of_share) for end in alone.interval]
     assert check.estimate == pytest.approx(share * alone.estimate)
     assert check.interval == pytest.approx((check.estimate - wide[0], check.estimate + wide[1]), rel=1e-6)
+
+
+def test_at_any_look_nothing_speaks_against_a_build_above_the_threshold():
+    scores, gold = build()
+    above, below = (calib.gate(scores, gold, system="new", above=at, looks="any").checks.one() for at in (2.0, 4.8))
+    assert above.estimate > 2.0 and above.p_below == 0.5
+    assert below.estimate < 4.8 and below.p_below < 0.5
