@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 import pandas as pd
 
-from calib.core.check import ArgumentError, choice
+from calib.core.check import ArgumentError, choice, warn
 from calib.core.result import Result, short
 from calib.core.text import printable
 from calib.core.topic import above, display_function, display_of, topic_of
@@ -58,9 +58,13 @@ class Results(Sequence[R_co], Generic[R_co]):
     results: tuple[R_co, ...]
 
     @classmethod
-    def of(cls, answers: Iterable[tuple[dict[str, Any], R_co]]) -> Results[R_co]:
-        """From what each is about and the result, one after the other."""
+    def of(cls, answers: Iterable[tuple[dict[str, Any], R_co]], refused: Sequence[Exception] = ()) -> Results[R_co]:
+        """From what each is about and the result, in order; what is refused is named, or raised where it is all."""
         pairs = list(answers)
+        if refused and not pairs:
+            raise refused[0]
+        for error in refused:
+            warn(f"left_out: {error}")
         return cls(tuple(label for label, _ in pairs), tuple(result for _, result in pairs))
 
     @overload

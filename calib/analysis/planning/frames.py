@@ -303,7 +303,7 @@ def plan(
                 continue
             counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
             answers.append((label | counts, _with_group_warning(theirs, result)))
-        return _of_those_that_can(answers, refused)
+        return Results.of(answers, refused)
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
@@ -433,16 +433,7 @@ def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dic
                 refused.append(error)
                 continue
             answers.append((label, _with_group_warning(part, result)))
-    return _of_those_that_can(answers, refused)
-
-
-def _of_those_that_can(answers: list[Any], refused: list[ArgumentError]) -> Results[Any]:
-    """The answers; a judge, criterion or part that cannot be answered is named, and refused only if it is all."""
-    if refused and not answers:
-        raise refused[0]
-    for one in refused:
-        check.warn(f"left_out: {one}")
-    return Results.of(answers)
+    return Results.of(answers, refused)
 
 
 def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core import check
 from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
@@ -119,11 +118,7 @@ def pass_fail(
                 doubts.append(f"even_split: {even}")
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
             answers.append((whole | counts, with_warnings(_without_unequal(result, part), doubts)))
-    if not answers and refused:
-        raise refused[0]
-    for refusal in refused:
-        check.warn(f"left_out: {refusal}")
-    return Results.of(answers)
+    return Results.of(answers, refused)
 
 
 def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats:
