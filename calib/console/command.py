@@ -18,6 +18,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 import typer
 
 from calib.console.files import Files, Items
+from calib.core.parameters import completed
 from calib.core.topic import homes
 from calib.inputs.names import Columns
 
@@ -265,7 +266,7 @@ def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
     'holm or bh. How p-values are adjusted where a is compared with several.'
     """
     module, node = _definition(face, name)
-    section = _SECTION.search(ast.get_docstring(node) or "")
+    section = _SECTION.search(completed(ast.get_docstring(node) or ""))
     texts: dict[str, str] = {}
     bare: list[str] = []
     for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:

@@ -49,6 +49,16 @@ class Pair:
         return self.frame[self.frame["_merge"] == "both"]
 
     @property
+    def scored(self) -> pd.DataFrame:
+        """The items of the first rater; `y` is NaN where the second has none."""
+        return self.frame[self.frame["_merge"] != "right_only"]
+
+    @property
+    def n_labels_unmatched(self) -> int:
+        """Items of the second rater alone."""
+        return len(self.frame) - len(self.scored)
+
+    @property
     def n_unmatched(self) -> int:
         """Items that only one of the two has."""
         return items_in(self.frame) - len(self.both)

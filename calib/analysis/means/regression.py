@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES, Student
 from calib.core.numeric import matrix_product
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 _ROWS = 1 << 14  # rows that fit the processor's cache with what is computed of them
 _NOTHING = 1e-20  # of a sum of squares, what rounding may leave
@@ -27,7 +27,7 @@ _PRIOR = 1.0  # items' worth of belief that the judge's score says nothing beyon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionEstimate(Columns):
+class RegressionEstimate(ColumnarResult):
     """Coefficients with intervals, one per column.
 
     Attributes

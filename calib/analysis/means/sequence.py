@@ -15,7 +15,7 @@ from calib.analysis.means.guards import TARGETS, bounds_of, on_scale
 from calib.analysis.means.moments import Moments, moments_of, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 _START = 10  # labels before the first look
 _SHRINK = 4.0  # labels' worth of "the judge says nothing" in lambda
@@ -27,7 +27,7 @@ _ERRORS = 0.99 * np.linspace(0, 1, 16)  # of the pool's mean, as shares of the l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfidenceSequence(Columns):
+class ConfidenceSequence(ColumnarResult):
     """Intervals that all hold at once, one for each number of labels.
 
     Attributes

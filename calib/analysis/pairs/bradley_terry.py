@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 TIES = ("auto", "davidson", "half")
 _STEPS, _CLOSE = 100, 1e-10
@@ -23,7 +23,7 @@ _NAMED = 4  # systems in a warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BradleyTerry(Columns):
+class BradleyTerry(ColumnarResult):
     """A leaderboard: strengths of systems on the log-odds, the strongest first.
 
     Attributes
@@ -376,7 +376,7 @@ _SIMULATED, _AT_ONCE = 5_000, 200  # draws of all estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankSets(Columns):
+class RankSets(ColumnarResult):
     """Ranks of estimates, 1 the highest, with sets that hold all true ranks at once.
 
     Attributes

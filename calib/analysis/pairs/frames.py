@@ -24,6 +24,7 @@ from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
+from calib.table.driver import Slice, each_result, verb
 from calib.table.gold import mean_of_people, with_warnings
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
@@ -137,6 +138,7 @@ def _groups(rows: pd.DataFrame, name: str | None) -> Any:
     return labels_in(rows, name)
 
 
+@verb
 def pairwise_agreement(
     scores: Data,
     people: Data = None,
@@ -154,11 +156,9 @@ def pairwise_agreement(
         which may hold people's, too.
     people : table, path or frame, optional
         People's. Of several people a pair has the mean: A wins where it has more than half.
-    groups : str or None, default "group"
-        The column of what pairs share (the prompt).
-    confidence_level : float, default 0.95
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {groups}
+    {confidence_level}
+    {columns}
 
     Returns
     -------
@@ -175,28 +175,26 @@ def pairwise_agreement(
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
-    as_typed(pairwise_agreement, locals())
     judges, labels = preferences_in(scores, people, columns, needs=("judge", "label"))
     if judges is None:
         raise TableError("`scores`: must hold verdicts of a judge.")
     if labels is None:
         raise TableError("`people`: must hold verdicts of people.")
-    labels = mean_of_people(labels)
-    columns_of_judge = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
-    answers = []
-    for pair in pairs_of(judges, labels, columns_of_judge):
-        unmatched = pair.frame["_merge"] == "right_only"
-        rows, label = pair.frame[~unmatched], pair.label | {"n_unmatched": int(unmatched.sum())}
-        with in_the_names_of(label, judge="scores"):
-            result = stats.pairwise_agreement(
-                rows["x"],
-                rows["y"],
-                orders=rows[_BOTH],
-                groups=_groups(rows, groups),
-                confidence_level=confidence_level,
-            )
-        answers.append((label, with_warnings(result, pair.warnings)))
-    return Results.of(answers)
+    carried = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
+
+    def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
+        return stats.pairwise_agreement(
+            rows["x"], rows["y"], orders=rows[_BOTH], groups=_groups(rows, groups), confidence_level=confidence_level
+        )
+
+    return each_result(
+        (
+            Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings)
+            for pair in pairs_of(judges, mean_of_people(labels), carried)
+        ),
+        agreement_of,
+        names={"judge": "scores"},
+    )
 
 
 def length_controlled(

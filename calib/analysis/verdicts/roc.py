@@ -14,11 +14,11 @@ from calib.analysis.verdicts.confusion import Figure, proportion
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import units_of, wilson
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roc(Columns):
+class Roc(ColumnarResult):
     """Rates at each cut, and the area below them.
 
     Attributes
