@@ -34,8 +34,8 @@ do people agree with each other                  `reliability`
 how the judge uses its scale, where it fails     `profile`
 how many draws it needs                          `convergence`
 how far the wording of the prompt moves it       `sensitivity`, `prompt_mean`
-which items to label, how many, is it worth it   `choose_items`, `labels_needed`, `will_it_help`, `plan`
-what do people say of them                       `label_page`, then `read_labels`
+which items to label, how many, is it worth it   `choose`, `labels_needed`, `will_it_help`, `plan`
+what do people say of them                       `label`, then `read_labels`
 ===============================================  =============================================================
 
 Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of

@@ -167,7 +167,7 @@ def arguments(name: str) -> dict[str, Argument]:
     Examples
     --------
     >>> found = arguments("interval")
-    >>> found["min_gold"], found["by"].kind
+    >>> found["min_labels"], found["by"].kind
     (Argument(kind=<class 'int'>, default=10, is_text_or_none=False), str | None)
     """
     module, node = _definition("calib", name)

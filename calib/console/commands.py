@@ -54,7 +54,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
-    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
+    convergence = calib.convergence(sampled, scores, labels=human, rng=_SEED)
     first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
     paragraphs(_DEMO)
@@ -83,7 +83,7 @@ def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     keys = ["item", "criterion"]
     person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].astype("Int64").rename("human")
     four = scores[(scores["criterion"] == "coherence") & scores["system"].isin(_SYSTEMS)]
-    drawn = calib.choose_items(four, 15, by="system", rng=_SEED).join(person, on=keys)
+    drawn = calib.choose(four, 15, by="system", rng=_SEED).join(person, on=keys)
     drawn = drawn.assign(judge=drawn["score"].round(2), human=drawn["human"].where(drawn["chosen"]))
     names = {"item": "id", "group": "document", "system": "model"}
     return drawn.rename(columns=names)[["id", "document", "model", "judge", "human"]]

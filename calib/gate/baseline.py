@@ -18,7 +18,7 @@ from calib.core.text import printable
 from calib.gate.evidence import text_prints
 from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
-from calib.table.gold import gold_pairs
+from calib.table.labelled import label_pairs
 from calib.table.pairs import Pair
 from calib.table.validate import Checked, scores_in
 
@@ -99,7 +99,7 @@ def saved_baseline(path: str | Path, system: str, scores: Any, gold: Any, items:
     """
     judged, people = scores_in(scores, "scores"), scores_in(gold, "gold")
     rows = [pair.frame.assign(**{name: pair.label[name] for name in (*JUDGED_BY[:4], "temperature")})
-            for pair in gold_pairs(judged, people)]  # fmt: skip
+            for pair in label_pairs(judged, people)]  # fmt: skip
     table = pd.concat(rows, ignore_index=True)
     mine = table["_merge"] != "right_only"
     mine &= table["system"] == system if "system" in table else True
@@ -226,7 +226,7 @@ def pairs_of_gate(judged: Checked, people: Checked | None, criteria: Sequence[st
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
         mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
-        pairs = {str(pair.label["criterion"]): pair for pair in gold_pairs(mine, people)}
+        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
     elif people is not None and len(people.frame):
         rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
         raise TableArgumentError("gold", rule, f"has {people.holds}")
@@ -291,11 +291,11 @@ class Ledger:
                 lines.append(record)
         return cls(here, tuple(lines))
 
-    def looked(self, system: str, n_gold: Mapping[str, int]) -> bool:
+    def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
         """Whether a verdict on this build was made with fewer labels than it has now."""
         mine = [line for line in self.lines if line["system"] == system]
-        counts = [(check["criterion"], check["n_gold"]) for line in mine for check in line["checks"]]
-        return any(before < n_gold.get(criterion, 0) for criterion, before in counts)
+        counts = [(check["criterion"], check["n_labels"]) for line in mine for check in line["checks"]]
+        return any(before < n_labels.get(criterion, 0) for criterion, before in counts)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""
@@ -329,6 +329,6 @@ def _verdict_in(text: str) -> dict[str, Any] | None:
         isinstance(checks, list)
         and all(isinstance(line.get(name), str) for name in ("system", "scores", "gold", "outcome"))
         and all(isinstance(one, dict) for one in checks)
-        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_gold"), int) for one in checks)
+        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_labels"), int) for one in checks)
     )
     return line if whole else None

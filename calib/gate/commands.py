@@ -21,7 +21,7 @@ _BASELINE = typer.Option(help="Another system of the scores, or a file of --save
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
 
 
-@options_from("gate", only=("looks", "groups", "min_gold", "max_unread"), called={"gold": "LABELS"})
+@options_from("gate", only=("looks", "groups", "min_labels", "max_unread"), called={"gold": "LABELS"})
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,

@@ -53,7 +53,7 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
         ends = bracket(one.interval, one.confidence_level)
         numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
         claim = f"is {_CLAIMS[one.outcome]} {beside}: {numbers}"
-        sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_gold} labels{reason}.")
+        sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_labels} labels{reason}.")
     return sentences
 
 

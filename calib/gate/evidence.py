@@ -18,7 +18,7 @@ from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.table import TableArgumentError, TableError, check_items, parse_scale
-from calib.table.gold import ends_of
+from calib.table.labelled import ends_of
 from calib.table.pairs import Pair
 from calib.table.validate import Checked
 
@@ -28,7 +28,7 @@ class GateOptions(NamedTuple):
 
     error: float
     looks: str
-    min_gold: int
+    min_labels: int
     max_unread: float
 
     @property
@@ -38,7 +38,7 @@ class GateOptions(NamedTuple):
     def of_mean(self, null: float) -> dict[str, Any]:
         """As the means want them."""
         return {"target": "population", "estimator": "auto", "alternative": "two-sided", "null": null,
-                "min_gold": self.min_gold, "confidence_level": self.confidence}  # fmt: skip
+                "min_labels": self.min_labels, "confidence_level": self.confidence}  # fmt: skip
 
 
 class Evidence(NamedTuple):
@@ -91,7 +91,7 @@ class Build:
         return int(rows["x"].isna().sum()), len(rows)
 
     @property
-    def n_gold(self) -> int:
+    def n_labels(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
     def check(self, line: float, options: GateOptions, **fields: Any) -> GateCheck:
@@ -99,7 +99,7 @@ class Build:
         n_unread, n = self.unread(self.name)
         cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
         cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_gold": self.n_gold}
+        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_labels": self.n_labels}
         cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "looks": options.looks}
         cells |= {"error": options.error, "confidence_level": options.confidence, "line": line}
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
@@ -223,7 +223,7 @@ def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
             )
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
-    more = max(plan.n_gold, check_.n_gold + 1)
+    more = max(plan.n_labels, check_.n_labels + 1)
     return float(more) if more <= len(evidence.f) else np.inf
 
 

@@ -49,7 +49,7 @@ from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
 from calib.table import TableError
-from calib.table.gold import ends_of, gold_pairs
+from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
 from calib.table.validate import scores_in
@@ -70,7 +70,7 @@ def gate(
     looks: str = "once",
     items: pd.DataFrame | None = None,
     groups: str | None = "group",
-    min_gold: int = 10,
+    min_labels: int = 10,
     max_unread: float = 0.05,
     ledger: str | Path | None = None,
     **columns: Any,
@@ -107,7 +107,7 @@ def gate(
         in the scores, in a stratum of their own, and in a difference they count 0.
     groups : str or None, default "group"
         As for `calib.interval`.
-    min_gold : int, default 10
+    min_labels : int, default 10
         Labels below which a check is inconclusive.
     max_unread : float, default .05
         Share of replies without a score above which a check is inconclusive.
@@ -153,12 +153,12 @@ def gate(
     pairs = pairs_of_gate(judged, people, list(lines))
     named = "system" in judged.frame
     builds = [Build(pair, people, name, other, prints, groups, named=named) for pair in pairs]
-    counts = {build.criterion: build.n_gold for build in builds}
+    counts = {build.criterion: build.n_labels for build in builds}
     again = book is not None and book.looked(name, counts)
     options = GateOptions(
         error=error_of(error),
         looks="any" if again else check.choice(looks, "looks", LOOKS),
-        min_gold=check.whole(min_gold, "min_gold", least=2),
+        min_labels=check.whole(min_labels, "min_labels", least=2),
         max_unread=float(max_unread),
     )
     if not 0 <= max_unread <= 1:
@@ -174,7 +174,7 @@ def gate(
         checks=checks,
         asked={
             "above": above, "baseline": other, "baseline_id": None if held is None else held.id, "margin": margin,
-            "error": options.error, "looks": options.looks, "min_gold": min_gold, "max_unread": max_unread,
+            "error": options.error, "looks": options.looks, "min_labels": min_labels, "max_unread": max_unread,
         },
         digests={"scores": of_scores, "gold": of_gold},
         notes=(*(guessed,) * bool(files.guessed), *(_LOOKED_BEFORE,) * again),
@@ -221,14 +221,14 @@ def _mean_evidence(build: Build, line: float, options: GateOptions) -> Evidence:
     mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
     rows, n_carried = with_carried(frame, mine, {} if options.looks == "any" else build.prints)
     read = rows[rows["x"].notna()]
-    n_gold = int(read["y"].notna().sum())
+    n_labels = int(read["y"].notna().sum())
     if not len(read):
         return Evidence(build.check(line, options), f"none of {len(rows)} replies could be read")
-    if n_gold < options.min_gold:
-        few = f"needs {options.min_gold} labels, has {n_gold}"
-        return Evidence(build.check(line, options, n_gold=n_gold), few, scale=build.scale)
+    if n_labels < options.min_labels:
+        few = f"needs {options.min_labels} labels, has {n_labels}"
+        return Evidence(build.check(line, options, n_labels=n_labels), few, scale=build.scale)
     strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None
-    fields: dict[str, Any] = {"n_gold": n_gold, "evidence": "own and carried labels" if n_carried else "own labels"}
+    fields: dict[str, Any] = {"n_labels": n_labels, "evidence": "own and carried labels" if n_carried else "own labels"}
     if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
         counts = read.groupby("answer")["y"].agg(["count", "size"])
         bare = counts[counts["count"] < counts["size"].clip(upper=2)]
@@ -268,15 +268,15 @@ def _difference_evidence(build: Build, line: float, options: GateOptions) -> Evi
     changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
     y, f = differences_of(build, changed.frame)
     fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
-    fields |= {"n": len(common), "n_gold": int(np.isfinite(y).sum())}
+    fields |= {"n": len(common), "n_labels": int(np.isfinite(y).sum())}
     if not share:
         fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(line > 0)}
         return Evidence(build.check(line, options, **fields))
     labelled = [int(build.rows(name).loc[lambda t: ~t[inputs].isin(same), "y"].notna().sum()) for name in
                 (build.name, build.other)]  # fmt: skip
-    if min(labelled) < options.min_gold:
+    if min(labelled) < options.min_labels:
         whose = "of each build" + " on outputs that changed" * (share < 1)
-        few = f"needs {options.min_gold} labels {whose}, has {labelled[0]} and {labelled[1]}"
+        few = f"needs {options.min_labels} labels {whose}, has {labelled[0]} and {labelled[1]}"
         if "bounds" in scale and share < 1:  # the scale's ends say how much the few that changed can be
             most = largest_share(share, len(common), options.confidence) * scale["bounds"][1]
             if -most > line:
@@ -369,7 +369,7 @@ def gate_plan(
         )
     files = given(scores, gold, columns)
     answers = []
-    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold")):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold")):
         value = line.get(str(pair.label["criterion"])) if isinstance(line, Mapping) else line
         if value is not None:
             pilot = _of_pilot(pair, n_items, rho, sd, difference=margin is not None)

@@ -43,7 +43,7 @@ class GateCheck(Result):
     confidence_level, error : float
     p_below, p_adjusted : float
         One-sided p-value against "not below the line", alone and by Holm over all checks.
-    n_gold, n : int
+    n_labels, n : int
         Labels and judge scores that it rests on.
     n_unread : int
         Items whose judge reply gave no score.
@@ -68,7 +68,7 @@ class GateCheck(Result):
     error: float
     p_below: float
     p_adjusted: float
-    n_gold: int
+    n_labels: int
     n: int
     n_unread: int
     labels_to_decide: float
@@ -78,14 +78,14 @@ class GateCheck(Result):
     warnings: tuple[str, ...] = ()
 
     _cells = (
-        "outcome line estimate std_error interval p_below p_adjusted n_gold n n_unread labels_to_decide evidence "
+        "outcome line estimate std_error interval p_below p_adjusted n_labels n n_unread labels_to_decide evidence "
         "reason warnings"
     )
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"gate": True, "of": self.estimand.replace(" ", "-"), "line": self.line}
         terms |= {"error": self.error, "cl": self.confidence_level, "evidence": self.evidence.replace(" ", "-")}
-        return terms | {"looks": self.looks if self.looks != "once" else None, "gold": self.n_gold, "n": self.n}
+        return terms | {"looks": self.looks if self.looks != "once" else None, "gold": self.n_labels, "n": self.n}
 
     @property
     def numbers(self) -> str:
@@ -96,7 +96,7 @@ class GateCheck(Result):
         return f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, {line}"
 
     def __str__(self) -> str:
-        counts = f"({self.n_gold} labels, {self.n} judge scores)"
+        counts = f"({self.n_labels} labels, {self.n} judge scores)"
         return f"{self.outcome}: {self.numbers} {counts}{': ' * bool(self.reason)}{self.reason}"
 
 

@@ -94,8 +94,8 @@ class Verdict:
             criterion, needed = str(label["criterion"]), int(one.labels_to_decide)
             rows = f'scores[(scores["system"] == {self.system!r}) & (scores["criterion"] == {criterion!r})]'
             both = " of inputs that both builds answered" * (one.estimand != "human mean")
-            draw = f"calib.choose_items({rows}, {max(1, needed - one.n_gold)})"
-            steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_gold}): {draw}")
+            draw = f"calib.choose({rows}, {max(1, needed - one.n_labels)})"
+            steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_labels}): {draw}")
         return tuple(steps)
 
     def to_frame(self) -> pd.DataFrame:
@@ -164,7 +164,7 @@ def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
 
 
 def _line(label: dict[str, Any], one: GateCheck) -> str:
-    counts = f"({one.n_gold} labels, {one.n} judge scores)"
+    counts = f"({one.n_labels} labels, {one.n} judge scores)"
     return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
@@ -174,7 +174,15 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
     decide = "; ".join(filter(None, (one.reason, needed)))
     interval = bracket(one.interval, one.confidence_level) if estimated else ""
     estimate = short(one.estimate) if estimated else ""
-    return [str(label["criterion"]), _MARKS[one.outcome], estimate, interval, short(one.line), str(one.n_gold), decide]
+    return [
+        str(label["criterion"]),
+        _MARKS[one.outcome],
+        estimate,
+        interval,
+        short(one.line),
+        str(one.n_labels),
+        decide,
+    ]
 
 
 # --- the forms that a build takes -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pandas as pd
 
 from calib.inputs.names import Intake
 from calib.table import TableError
-from calib.table.gold import MOST_VALUES, gold_pairs, values_of
+from calib.table.labelled import MOST_VALUES, label_pairs, values_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -87,7 +87,7 @@ def beside(intake: Intake) -> tuple[Beside, ...]:
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
     pairs = []
     try:
-        for pair in gold_pairs(scores_in(intake.scores, "scores"), scores_in(intake.gold, "gold")):
+        for pair in label_pairs(scores_in(intake.scores, "scores"), scores_in(intake.gold, "gold")):
             mine = pair.frame[pair.frame["_merge"] != "right_only"]
             in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
             pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, intake))
@@ -415,7 +415,7 @@ _ANALYSES = (
     Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
           "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),
-    Needs("items to label", "choose_items", count=_choice),
+    Needs("items to label", "choose", count=_choice),
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from calib.inputs.names import Intake
 from calib.inputs.roles import is_table
 
 # commands that have another name than their verb
-_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose",
+_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose": "choose",
              "score_sets": "sets", "pass_fail": "passfail",
              "pairwise_agreement": "pairwise-agreement"}  # fmt: skip
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
@@ -46,7 +46,7 @@ def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     for one in _printed(can, intake):
         options = dict(one.options)
         amount = [str(options.pop("n"))] if "n" in options else []
-        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
+        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose")]
         places = [*_in_order(one, files), *amount, *_sides(one)]
         commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
     return tuple(commands)
@@ -81,7 +81,7 @@ def _as_options(values: Mapping[str, Any]) -> list[str]:
 
 
 def _reported(can: Sequence[Can]) -> bool:
-    return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
+    return any(one.possible and one.verb not in ("choose", "labels_needed") for one in can)
 
 
 def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
@@ -90,13 +90,13 @@ def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
     for one in can:
         if one.possible and one.whole:
             yield one
-        elif one.possible and own and one.verb != "choose_items":
+        elif one.possible and own and one.verb != "choose":
             yield from (replace(one, options={**one.options, "criterion": name}) for name in one.criteria)
 
 
 def _in_order(can: Can, files: Sequence[str]) -> list[str]:
     """Of reliability people come first; items are drawn from the judge's scores alone."""
-    if can.verb == "choose_items":
+    if can.verb == "choose":
         return list(files[:1])
     return list(reversed(files)) if can.verb == "reliability" else list(files)
 

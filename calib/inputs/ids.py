@@ -263,7 +263,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
         notes.append(f"{of} and are left out, such as {_two(unmatched)} ({people.of}){hint}.")
 
 
-def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
+def refuse_larger_labels(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
     """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
     scored, labelled = (side.rows.loc[side.rows["score"].notna(), "item"].nunique() for side in (judges, people))
     if labelled <= scored or people.table is not None or judges.table is not None:

@@ -21,7 +21,7 @@ from calib.inputs.tables import checked_words, taken_in
 from calib.scale.partitions import refuse_partitions
 from calib.table import TableError, check_ratings, check_scores, read_frame
 from calib.table.checks import has_answers
-from calib.table.gold import mean_of_people
+from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import Checked, scores_in
 
@@ -132,7 +132,7 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
         _warn_of_swapped(*things)
     people = gold = order.get("label")
     if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
-        gold = mean_of_people(scores_in(people, "gold" if "gold" in names else "human")).frame
+        gold = mean_of_annotators(scores_in(people, "gold" if "gold" in names else "human")).frame
     return Given(order.get("judge"), gold, people)
 
 

@@ -22,7 +22,7 @@ from calib.inputs.ids import (
     of_criteria,
     of_one_spelling,
     parted,
-    refuse_larger_gold,
+    refuse_larger_labels,
     refuse_repeated,
     scales_of,
 )
@@ -44,7 +44,7 @@ from calib.inputs.rows import (
 )
 from calib.inputs.source import source_of
 from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, check_items, check_scores, has_replies
-from calib.table.gold import mean_of_people
+from calib.table.labelled import mean_of_annotators
 from calib.table.validate import Checked, scores_in
 
 _PEOPLE = ("gold", "human", "people")  # arguments that are people's
@@ -172,7 +172,7 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
         guessed_scale=scales.guessed,
         scores=scores,
         people=everyone,
-        gold=None if everyone is None else mean_of_people(Checked(everyone, "scores", "gold")).frame,
+        gold=None if everyone is None else mean_of_annotators(Checked(everyone, "scores", "gold")).frame,
         items=_items(files, sides),
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
@@ -201,7 +201,7 @@ def _matched(sides: Sides, files: Sequence[Seen], notes: list[str], *, pairwise:
         # whether anything but the order of the files says which are the labels
         says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
         sure = len(files) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in says)
-        refuse_larger_gold(sides["judge"], sides["label"], notes, sure=sure)
+        refuse_larger_labels(sides["judge"], sides["label"], notes, sure=sure)
     return sides
 
 

@@ -69,7 +69,7 @@ def source_in(thing: Any, argument: str) -> Source:
 
 
 def drawn_of(drawn: Any, columns: Columns) -> Drawn:
-    """What `choose_items` returned, rows of one's own, ids, or a file of these."""
+    """What `choose` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
         return Drawn()
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn

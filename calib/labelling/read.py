@@ -30,7 +30,7 @@ from calib.labelling.people import (
     strictness_of,
 )
 from calib.table import check_ratings
-from calib.table.gold import NAMES, ends_of, gold_pairs, mean_of_people
+from calib.table.labelled import NAMES, ends_of, label_pairs, mean_of_annotators
 from calib.table.labels import Labels, Progress
 from calib.table.pairs import DESIGN, Pair, chosen_in
 from calib.table.results import Results
@@ -58,7 +58,7 @@ def read_labels(
         Exports (CSV, JSONL) of one page, by one annotator or several; what came back of an .xlsx sheet or from Label
         Studio; or a folder of such files.
     drawn : table, path or frame, optional
-        What `choose_items` returned: the items are checked against it, and `progress` says how far the labels are.
+        What `choose` returned: the items are checked against it, and `progress` says how far the labels are.
     page : path or str, optional
         The page that was labelled, or its hash: files of another page are refused.
     half_width : float, optional
@@ -98,12 +98,12 @@ def read_labels(
     if drawn is not None:
         scores = given(drawn, None, {}, names=("scores",), needs=()).scores
         if scores is None:
-            rule = "must be what `choose_items` returned"
+            rule = "must be what `choose` returned"
             raise ArgumentError("drawn", rule, "got a table without a judge's scores")
         pool = scores_in(scores, "drawn")
     notes += [] if pool is None else against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
-    gold = mean_of_people(scores_in(ratings, "files"))
+    gold = mean_of_annotators(scores_in(ratings, "files"))
     annotators, (price, cut) = annotators_of(answers), price_of(answers)
     agreed, why = _reliability(ratings, pool)
     notes += [*all_alike(answers), *strictness_of(answers), *cut, *why]
@@ -212,7 +212,7 @@ def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width
     if not by_people & by_judge:
         which = f"people were asked for {', '.join(sorted(by_people))} and the judge for {', '.join(sorted(by_judge))}"
         return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{which}: there is no interval.",))
-    pairs = list(gold_pairs(drawn, gold))
+    pairs = list(label_pairs(drawn, gold))
     first = _first_labels(answers)
     looks = [look for pair in pairs if (look := _so_far(pair, first, notes)) is not None]
     needed = None
@@ -224,11 +224,11 @@ def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width
         else:
             for pair, result in zip(pairs, needed, strict=True):
                 there = int(pair.frame["y"].notna().sum())
-                more = min(result.n_gold, result.n_gold_alone) - there
+                more = min(result.n_labels, result.n_labels_alone) - there
                 notes.append(
                     f"{pair.label['criterion']}: {counted(there, 'item')} labelled so far; "
                     f"{'no more' if more <= 0 else f'{more} more'} needed for +/- {short(half_width)} "
-                    f"({result.n_gold} with the judge, {result.n_gold_alone} without), looked at once."
+                    f"({result.n_labels} with the judge, {result.n_labels_alone} without), looked at once."
                 )
     return Progress(
         chosen=len(chosen),
@@ -262,7 +262,7 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     # why labels are no simple random sample in the order in which they came
     why = "no time or place says when each label came" * bool(np.isnan(came).any())
     if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
-        why = "nothing says how the items were drawn (`choose_items` writes it)"
+        why = "nothing says how the items were drawn (`choose` writes it)"
     else:
         chosen = frame[frame["design"].notna()]
         if set(chosen["design"].astype(str)) != {"simple"} or len(chosen["stratum"].unique()) > 1:

@@ -1,4 +1,4 @@
-"""What `calib.label_page` returns: the files to label in."""
+"""What `calib.label` returns: the files to label in."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".js
 _GUIDES = (".md", ".markdown", ".txt")
 
 
-def label_page(
+def label(
     items: Any,
     drawn: Any = None,
     *,
@@ -122,7 +122,7 @@ def label_page(
     items : table, path or frame
         The texts: calib's table of items, or a file of your own.
     drawn : table, path, frame or sequence of ids, optional
-        What `choose_items` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
+        What `choose` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
     criteria : str, sequence or mapping, optional
         What is asked of each item: a name, several, or names with what they mean. Default: the criterion of `drawn`.
     scale : str, Scale or mapping, optional
@@ -163,13 +163,13 @@ def label_page(
     >>> import calib, tempfile
     >>> items, people = calib.load_planted()
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> drawn = calib.choose_items(judge[judge["criterion"] == "fluency"], 40, rng=1)
+    >>> drawn = calib.choose(judge[judge["criterion"] == "fluency"], 40, rng=1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pages = calib.label_page(items, drawn, annotators=["ann", "bo"], overlap=10, path=f"{folder}/label.html")
+    ...     pages = calib.label(items, drawn, annotators=["ann", "bo"], overlap=10, path=f"{folder}/label.html")
     >>> [path.name for path in pages.paths], pages.n_items, pages.overlap, pages.n_labels
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
-    as_typed(label_page, locals())
+    as_typed(label, locals())
     check.choice(to, "to", tuple(_ENDINGS))
     path, endings = Path(path).expanduser(), _ENDINGS[to]
     if path.suffix.lower() not in endings:

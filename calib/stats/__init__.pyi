@@ -15,7 +15,7 @@ from calib.analysis.agreement.annotator import (
     AltTest as AltTest,
     alternative_annotator_test as alternative_annotator_test,
 )
-from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
+from calib.analysis.agreement.ceiling import Ceiling as Ceiling, label_ceiling as label_ceiling
 from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
 from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
@@ -134,7 +134,7 @@ from calib.analysis.pairs.pair_shares import (
 )
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
 from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
-from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
+from calib.analysis.planning.choose import Choice as Choice, choose as choose
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
     Transport as Transport,

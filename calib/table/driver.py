@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from calib.core.check import ArgumentError, as_typed
 from calib.core.parameters import completed
 from calib.core.result import Result
-from calib.table.gold import with_warnings
+from calib.table.labelled import with_warnings
 from calib.table.results import Results
 from calib.table.validate import in_the_names_of
 

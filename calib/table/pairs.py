@@ -19,7 +19,7 @@ FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
-    """Which items `choose_items` drew; a file has words for it, or nothing where an item was not drawn.
+    """Which items `choose` drew; a file has words for it, or nothing where an item was not drawn.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
-    # what `choose_items` wrote beside a judge's scores says how the labels came about
+    # what `choose` wrote beside a judge's scores says how the labels came about
     mine_only = ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns]
     sides = []
     for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):

@@ -73,7 +73,7 @@ def _alone(
         seconds["calib, PPI"] += time.process_time() - start
         for name in FIGURES:
             ends[name, "calib"].append(tuple(getattr(found, name).interval))
-        for name, figure in zip(programs, (found.ppi, found.corrected, found.people_rate), strict=False):
+        for name, figure in zip(programs, (found.ppi, found.corrected, found.label_rate), strict=False):
             ends["pass rate", name].append(tuple(figure.interval))
         for name, call in programs.items():
             if call is not None:

@@ -1,6 +1,6 @@
 """How long a label page of 500 items takes to open, and an item with long texts to be shown: a benchmark, not a test.
 
-Run: python tests/bench/label_page.py (with Chromium, and aiohttp)
+Run: python tests/bench/label.py (with Chromium, and aiohttp)
 """
 
 import statistics

@@ -52,7 +52,7 @@ def test_a_check_is_the_interval_at_one_less_two_errors():
     check = calib.gate(scores, gold, system="new", above=3).checks.one()
     result = calib.interval(scores, gold, confidence_level=0.9).one()
     assert (check.estimate, check.interval) == (result.estimate, result.interval)
-    assert check.n_gold == 30
+    assert check.n_labels == 30
 
 
 def test_a_baseline_check_is_the_difference_at_one_less_two_errors():
@@ -140,8 +140,8 @@ def test_labels_that_would_decide_and_the_call_that_draws_them():
     check = verdict.checks.one()
     assert check.outcome == "inconclusive"
     assert 20 < check.labels_to_decide <= 400
-    call = re.search(r"calib\.choose_items\((.*), (\d+)\)$", verdict.next_steps[0])
-    drawn = calib.choose_items(eval(call[1], {"scores": scores}), int(call[2]), rng=1)
+    call = re.search(r"calib\.choose\((.*), (\d+)\)$", verdict.next_steps[0])
+    drawn = calib.choose(eval(call[1], {"scores": scores}), int(call[2]), rng=1)
     assert drawn["chosen"].sum() == check.labels_to_decide - 20
 
 
@@ -245,8 +245,8 @@ def test_labels_of_unchanged_outputs_carry_over_in_a_stratum_of_their_own():
     verdict = calib.gate(scores, pd.concat([mine, old]), system="new", above=3, items=texts(scores, same))
     check = verdict.checks.one()
     assert check.evidence == "own and carried labels"
-    assert check.n_gold == 20 + 40
-    assert calib.gate(scores, pd.concat([mine, old]), system="new", above=3).checks.one().n_gold == 20
+    assert check.n_labels == 20 + 40
+    assert calib.gate(scores, pd.concat([mine, old]), system="new", above=3).checks.one().n_labels == 20
 
 
 def test_changed_outputs_without_labels_are_not_spoken_for_by_the_others():

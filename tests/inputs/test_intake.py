@@ -424,7 +424,7 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
     refused("`gold` must be people's labels, but these are a judge's", people, judged)
-    assert calib.interval(judged, people).one().n_gold == 15
+    assert calib.interval(judged, people).one().n_labels == 15
 
 
 @pytest.mark.slow
@@ -436,7 +436,7 @@ def test_labels_without_a_score_are_in_the_sentence():
     assert "; 2 labels of items without a judge score were left out" in calib.conclusions(results)[0]
     most = labels.assign(id=[f"x{k}" if k > 3 else one for k, one in enumerate(labels["id"])])
     with pytest.warns(CalibWarning, match="11 of 15 labelled items have no score of the judge.*'x4' and 'x5'"):
-        taken = calib.interval(scores, most, min_gold=2)
+        taken = calib.interval(scores, most, min_labels=2)
     assert taken.labels[0]["n_unmatched"] == 11
 
 

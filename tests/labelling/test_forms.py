@@ -16,7 +16,7 @@ FIVE = "1|2|3|4|5"
 def planted():
     items, people = calib.load_planted()
     judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    drawn = calib.choose_items(judge[judge["criterion"] == "fluency"], 40, rng=1)
+    drawn = calib.choose(judge[judge["criterion"] == "fluency"], 40, rng=1)
     return items, drawn, {item: 1 + place % 5 for place, item in enumerate(sorted(drawn["item"].astype(str)))}
 
 
@@ -49,7 +49,7 @@ def of_label_studio(paths, label):
 )
 def test_labels_make_the_interval_that_they_make_directly(planted, tmp_path, to, ending, answered):
     items, drawn, label = planted
-    pages = calib.label_page(
+    pages = calib.label(
         items, drawn, annotators=["ann", "bo"], overlap=10, to=to, scale=FIVE, path=tmp_path / f"label{ending}"
     )
     labels = calib.read_labels(answered(pages.paths, label), drawn=drawn)

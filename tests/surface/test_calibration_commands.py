@@ -225,7 +225,7 @@ def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     found = calib.escalate(frame, cut=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
     assert code == 0
     assert 0 < found.n_accepted < 240
-    assert f"wrote {found.n_people} rows to {people}" in said
+    assert f"wrote {found.n_escalated} rows to {people}" in said
     assert f"wrote {found.n_accepted} rows to {accepted}" in said
     assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
     assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
@@ -263,7 +263,7 @@ def test_items_for_people_come_first_least_sure_first(things):
     whom = [row["for"] for row in rows]
     order = [("people", "people (labelled)", "the judge").index(one) for one in whom]
     assert order == sorted(order)
-    assert whom.count("people") == things["found"].one().n_people
+    assert whom.count("people") == things["found"].one().n_escalated
     unsure = [float(row["confidence"]) for row in rows if row["for"] == "people"]
     assert unsure == sorted(unsure)
 

@@ -470,12 +470,12 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
     code, out, _ = run("converge", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
     expected = calib.convergence(
         table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
-        human=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
+        labels=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
     )  # fmt: skip
     assert code == 0
     written = pd.read_parquet(tmp_path / "c.parquet")
     assert written["rmse"].tolist() == [value for result in expected for value in result.rmse]
-    assert written["human"].tolist() == [value for result in expected for value in result.human]
+    assert written["agreement"].tolist() == [value for result in expected for value in result.agreement]
     assert " ".join(str(expected).split()) in " ".join(out.split())
 
 
@@ -485,7 +485,7 @@ def test_converge_without_an_exact_expectation(run, files):
     assert "the mean of all 5" in out
 
 
-FEW = ("--min-gold", "4")
+FEW = ("--min-labels", "4")
 
 
 @pytest.mark.slow
@@ -494,7 +494,7 @@ def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
     code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8", *FEW)
-    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_gold=4).select(criterion="fluency")
+    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_labels=4).select(criterion="fluency")
     assert code == 0
     rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
     assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
@@ -1266,7 +1266,7 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     assert taken == "calib: judge.csv: `id` as ids, `sys` as system, `doc` as group, `grade` as the judge"
     assert scale == "calib: people.csv: `key` as ids, `label` as labels; scale 1|2|3|4|5 (guessed)"
     assert few.startswith("calib: few_labels: 8 labels; ")
-    assert table.read_frame(out)[["system", "n_gold", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
+    assert table.read_frame(out)[["system", "n_labels", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
     code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]

@@ -691,20 +691,20 @@ def test_convergence_axis_is_logarithmic_with_ticks_at_the_sizes(converged, ax):
 
 
 def test_convergence_with_people_draws_band_and_reference(converged, ax):
-    plot.convergence(converged, show="human", ax=ax)
+    plot.convergence(converged, show="agreement", ax=ax)
     assert ax.get_ylabel() == "Kendall tau-b with people"
     flat = [y for x, y in curves(ax) if tuple(x) == (0, 1)]
-    assert flat == [(result.human_reference,) * 2 for result in converged]
+    assert flat == [(result.agreement_reference,) * 2 for result in converged]
     for band, result in zip(ax.collections, converged, strict=True):
         box = band.get_datalim(ax.transData)
-        assert (box.y0, box.y1) == pytest.approx((min(result.human_low), max(result.human_high)))
-    assert {result.human for result in converged} <= {y for _, y in curves(ax)}
+        assert (box.y0, box.y1) == pytest.approx((min(result.agreement_low), max(result.agreement_high)))
+    assert {result.agreement for result in converged} <= {y for _, y in curves(ax)}
 
 
 def test_convergence_cannot_show_people_who_were_not_there(ax):
     with pytest.raises(ValueError, match="needs results that were computed with `human`"):
-        plot.convergence(convergence(np.eye(5), rng=1), show="human", ax=ax)
-    with pytest.raises(ValueError, match=r"`show` must be 'error' or 'human', but got 'both'."):
+        plot.convergence(convergence(np.eye(5), rng=1), show="agreement", ax=ax)
+    with pytest.raises(ValueError, match=r"`show` must be 'error' or 'agreement', but got 'both'."):
         plot.convergence(convergence(np.eye(5), rng=1), show="both", ax=ax)
 
 
@@ -841,7 +841,7 @@ def test_width_against_labels_marks_where_the_target_is_reached(ax):
         [line for line in ax.lines if line.get_marker() == "o"],
     )
     assert [len(line.get_xdata()) for line in curves] == [len(needed.curve)] * 2
-    assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_gold, needed.n_gold_alone]
+    assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_labels, needed.n_labels_alone]
     # where the target is just reached
     assert all(0.19 < float(dot.get_ydata()[0]) <= 0.201 for dot in dots)
     assert ax.get_xlabel() == "gold labels"

@@ -709,7 +709,7 @@ def test_a_sentence_for_a_report():
 
 
 def test_a_report_says_what_is_assumed_and_what_to_mind():
-    text = report(mean_of(options={"tuned_on_gold": True}))
+    text = report(mean_of(options={"tuned_on_labels": True}))
     assert "Assumed: The labelled items are a simple random sample of all items." in text
     assert "- ⚠ **tuned on gold**: the judge has seen these labels" in text
     assert " (⚠ tuned on gold" in text.split("##")[0]

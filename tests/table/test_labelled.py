@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from calib.table import TableError, check_scores
-from calib.table.gold import labelled_pairs
+from calib.table.labelled import labelled_pairs
 from calib.table.validate import checked
 
 

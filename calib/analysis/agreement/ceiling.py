@@ -104,7 +104,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return f"{COEFFICIENTS[self.coefficient]} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
 
 
-def human_ceiling(
+def label_ceiling(
     ratings: ArrayLike,
     judge: ArrayLike | None = None,
     *,
@@ -150,7 +150,7 @@ def human_ceiling(
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
-    >>> result = human_ceiling(people, judge=[1, 2, 2, 3, 5])
+    >>> result = label_ceiling(people, judge=[1, 2, 2, 3, 5])
     >>> round(result.ceiling, 3), round(result.judge, 3), round(result.difference, 3)
     (0.923, 0.956, 0.034)
     """

@@ -17,7 +17,7 @@ from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, two_judges
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import with_warnings
+from calib.table.labelled import with_warnings
 from calib.table.pairs import (
     Pair,
     all_known,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calib.analysis.agreement.alpha import Alpha, RatersResult, krippendorff_alpha
-from calib.analysis.agreement.ceiling import Ceiling, design_of_items, human_ceiling, jackknife_spreads
+from calib.analysis.agreement.ceiling import Ceiling, design_of_items, jackknife_spreads, label_ceiling
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
 from calib.analysis.agreement.icc import ICC, icc
 from calib.analysis.agreement.scales import interchangeable, rating_table
@@ -105,7 +105,7 @@ def disattenuated(
     over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
     above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
     their means are part of the noise, and ICC(1,k) is meant.
-    The interval is the jackknife of the whole over groups, systems, both or items, as in `human_ceiling`; it holds
+    The interval is the jackknife of the whole over groups, systems, both or items, as in `label_ceiling`; it holds
     the uncertainty of the reliability.
 
     Parameters
@@ -288,7 +288,7 @@ def reliability(
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
-    That is `krippendorff_alpha`, `icc`, `human_ceiling` and `disattenuated`. The frame has
+    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has
     one row per quantity; the items differ where ratings are missing, so each row has its
     own `n`, and says how its interval was made.
 
@@ -326,7 +326,7 @@ def reliability(
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
         icc=None if nominal else icc(ratings, confidence_level=confidence_level),
-        ceiling=human_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
+        ceiling=label_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
         disattenuated=(
             None if nominal or judge is None else disattenuated(judge, ratings, min_reliability=least, **design)
         ),

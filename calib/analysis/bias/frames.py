@@ -19,7 +19,7 @@ from calib.core.text import printable
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
 from calib.table import TableArgumentError, parse_scale
-from calib.table.gold import groups_of, with_warnings
+from calib.table.labelled import groups_of, with_warnings
 from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
 from calib.table.validate import Checked, Who, checked, in_the_names_of, scores_in, slices

@@ -148,7 +148,7 @@ class Escalation(Result):
     ----------
     accepted_share : float
         Share of the items that the judge decides.
-    n, n_accepted, n_people : int
+    n, n_accepted, n_escalated : int
         Items; those that the judge decides; those for people that have no label yet.
     n_labels, n_groups : int
         Labels that the guarantee rests on, and independent groups of them.
@@ -165,7 +165,7 @@ class Escalation(Result):
         one for many labels only.
     test : AcceptThreshold
         The threshold with the test of it.
-    cost, cost_of_people : float
+    cost, cost_of_labels : float
         Of the judge and people as found, and of people for all items; NaN without prices.
     items : DataFrame
         The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
@@ -175,7 +175,7 @@ class Escalation(Result):
     accepted_share: float
     n: int
     n_accepted: int
-    n_people: int
+    n_escalated: int
     n_labels: int
     n_groups: int
     risk: float
@@ -186,13 +186,13 @@ class Escalation(Result):
     exact: bool
     test: AcceptThreshold = field(repr=False)
     cost: float = float("nan")
-    cost_of_people: float = float("nan")
+    cost_of_labels: float = float("nan")
     warnings: tuple[str, ...] = ()
     items: pd.DataFrame = field(repr=False)
 
     _cells = (
-        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
-        "exact cost cost_of_people warnings"
+        "accepted_share n n_accepted n_escalated n_labels n_groups risk confidence_level threshold verdict confidence "
+        "exact cost cost_of_labels warnings"
     )
     _names_itself = ("rater",)
 
@@ -203,7 +203,7 @@ class Escalation(Result):
 
     @property
     def people(self) -> pd.DataFrame:
-        """The items for people that have no label yet, the least sure first, for `label_page`."""
+        """The items for people that have no label yet, the least sure first, for `label`."""
         rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
         return rest.sort_values("confidence", kind="stable", na_position="first")
 
@@ -217,8 +217,8 @@ class Escalation(Result):
     @property
     def for_people(self) -> str:
         """What becomes of the items that the judge does not decide, in words."""
-        rest = self.n - self.n_accepted - self.n_people
-        words = f"{self.n_people} {'is' if self.n_people == 1 else 'are'} for people"
+        rest = self.n - self.n_accepted - self.n_escalated
+        words = f"{self.n_escalated} {'is' if self.n_escalated == 1 else 'are'} for people"
         return words + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
 
     def _terms(self) -> dict[str, Any]:
@@ -229,7 +229,7 @@ class Escalation(Result):
     def __str__(self) -> str:
         most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
         promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
-        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_people:.6g}"
+        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_labels:.6g}"
         ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
         if not self.n_accepted:
             near = f"; {self.test.nearest_words}" if self.test.nearest else ""

@@ -33,7 +33,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
-from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
 from calib.table.results import Results, words
 from calib.table.validate import Checked, Who, in_the_names_of, items_in, ratings_in, scores_in
 
@@ -317,8 +317,8 @@ def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> N
     if ((chance.max() - chance.min()) > 1e-6 * chance.max()).any():
         design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
         raise TableError(
-            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
-            f"these with several (design {design!r}). Draw with choose_items(scores, n) or design='groups'; for labels "
+            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose` drew "
+            f"these with several (design {design!r}). Draw with choose(scores, n) or design='groups'; for labels "
             f"of strata type by='stratum'."
         )
 
@@ -359,7 +359,7 @@ def escalate(
     ----------
     scores, gold : table, path or frame
         As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
-        sample, of the items or of whole groups, such as `choose_items` draws.
+        sample, of the items or of whole groups, such as `choose` draws.
     risk, confidence_level : float
         As for `calib.stats.accept_threshold`.
     cut : float, optional
@@ -387,7 +387,7 @@ def escalate(
     -------
     Results
         One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
-        for `label_page`.
+        for `label`.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.table.gold import Labelled, groups_of
+from calib.table.labelled import Labelled, groups_of
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import words
 from calib.table.validate import Checked, Who, in_the_names_of
@@ -78,16 +78,16 @@ def escalation_of(
     items = rows.astype({"item": object}).reset_index(drop=True)
     items = items.assign(label=y[place], verdict=verdicts.verdict[place], confidence=sure)
     items["decided_by"] = np.where(accepted, str(judged.label["rater"]), "").astype(object)
-    n, n_people = len(items), int((~accepted & ~labelled).sum())
+    n, n_escalated = len(items), int((~accepted & ~labelled).sum())
     cost = {}
     if prices is not None:
-        cost["cost"] = n * prices.get("judge", 0.0) + (n_people + int(labelled.sum())) * prices["label"]
-        cost["cost_of_people"] = n * prices["label"]
+        cost["cost"] = n * prices.get("judge", 0.0) + (n_escalated + int(labelled.sum())) * prices["label"]
+        cost["cost_of_labels"] = n * prices["label"]
     result = stats.Escalation(
         accepted_share=float(accepted.mean()),
         n=n,
         n_accepted=int(accepted.sum()),
-        n_people=n_people,
+        n_escalated=n_escalated,
         n_labels=int(np.isfinite(errors).sum()),
         n_groups=test.n_groups,
         risk=risk,
@@ -283,7 +283,7 @@ def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]
 
 
 def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """How `choose_items` drew the labelled items; chances that differ are refused."""
+    """How `choose` drew the labelled items; chances that differ are refused."""
     if not set(DESIGN) <= set(frame) or frame[list(DESIGN)].isna().all(axis=None) or labelled.all():
         return None, ()
     drawn = frame[frame["inclusion"].notna()]
@@ -293,11 +293,11 @@ def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[
         raise TableError(
             f"{words(label)}: the labels must be of items that all had the same chance to be drawn, or errors among "
             f"the accepted would be counted wrongly, but the design {design!r} gave them different ones: draw them "
-            f"with choose_items(scores, n) or choose_items(scores, n, design='groups')."
+            f"with choose(scores, n) or choose(scores, n, design='groups')."
         )
     notes, chosen = [], chosen_in(frame)
     if unmatched := int((labelled & ~chosen).sum()):
-        notes.append(f"gold_not_drawn: {unmatched} labels are of items that `choose_items` did not draw")
+        notes.append(f"labels_not_drawn: {unmatched} labels are of items that `choose` did not draw")
     if blank := int((chosen & ~labelled).sum()):
-        notes.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+        notes.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     return design, tuple(notes)

@@ -22,7 +22,7 @@ from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.stats import CalibrationMap
 from calib.table import TableError
-from calib.table.gold import Labelled, with_warnings
+from calib.table.labelled import Labelled, with_warnings
 from calib.table.pairs import DESIGN, chosen_in, labels_in
 from calib.table.results import words
 from calib.table.validate import Who, in_the_names_of

@@ -14,7 +14,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.table import TableError, parse_scale
-from calib.table.gold import Labelled, groups_of, mean_of_raters
+from calib.table.labelled import Labelled, groups_of, mean_of_raters
 from calib.table.results import words
 from calib.table.validate import Checked, Who
 

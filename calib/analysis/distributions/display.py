@@ -36,7 +36,7 @@ def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Pro
     names, sentences = telling(labels), []
     for label, result in zip(labels, results, strict=True):
         parts = [result.shares.most]
-        if result.n_human:
+        if result.n_labels:
             way = "above" if result.difference > 0 else "below"
             by = f"{abs(result.difference):.2g} {way}" if result.difference else "as high as"
             parts.append(f"on average it is {by} people and {result.distance:.2g} away from them")
@@ -52,7 +52,7 @@ def profile_fact(results: Results[Profile]) -> str:
     """What is seen in several: how far they are from people."""
     if len(results) == 1:
         return results[0].shares.most
-    gaps = [result.difference for result in results if result.n_human]
+    gaps = [result.difference for result in results if result.n_labels]
     if not gaps:
         return f"the judge's mean score is {number_span([result.mean for result in results])}"
     if min(gaps) < 0 < max(gaps):
@@ -213,7 +213,7 @@ def _draw_bars(drawn: Axes, result: Profile) -> None:
     if not shares.width:
         drawn.set_xticks(levels, list(map(short, levels)))
     figure.per_cent(drawn.yaxis)
-    people = f", {result.n_human} with people" * bool(shares.human)
+    people = f", {result.n_labels} with people" * bool(shares.human)
     drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{people})")
     drawn.set_ylabel("share of the scores")
     if shares.human:

@@ -135,13 +135,13 @@ class Profile(Result):
 
     Attributes
     ----------
-    n, n_missing, n_human : int
+    n, n_missing, n_labels : int
         Items; those without a score of the judge; those with scores of both judge and people.
     n_replies, n_unread : int
         Replies of the judge; those of which nothing could be read.
     mean, sd : float
         Of the judge's scores.
-    human_mean, difference, distance : float
+    label_mean, difference, distance : float
         Of the items that both scored: people's mean, the mean of judge less people, the mean of its size; NaN
         without people.
     shares : Shares
@@ -160,12 +160,12 @@ class Profile(Result):
 
     n: int
     n_missing: int
-    n_human: int
+    n_labels: int
     n_replies: int
     n_unread: int
     mean: float
     sd: float
-    human_mean: float
+    label_mean: float
     difference: float
     distance: float
     shares: Shares
@@ -190,11 +190,11 @@ class Profile(Result):
         frame = frame.astype(numbers)
         # Python strings, which may hold what Arrow cannot
         texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
-        unknown = ["human"] * (not self.n_human) + ["entropy"] * (self.entropy is None)
+        unknown = ["human"] * (not self.n_labels) + ["entropy"] * (self.entropy is None)
         return frame.drop(columns=unknown).join(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
-        people = ("n_human", "human_mean", "difference", "distance") if self.n_human else ()
+        people = ("n_labels", "label_mean", "difference", "distance") if self.n_labels else ()
         row = self._row("n", "n_missing", "mean", "sd", *people)
         row |= {f"median_{name}": spread.median for name, spread in self._histograms}
         return [row | self._row("warnings")]
@@ -212,15 +212,15 @@ class Profile(Result):
         return [(name, spread) for name, spread in both if spread is not None]
 
     def _terms(self) -> dict[str, Any]:
-        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_human or None}
+        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_labels or None}
 
     def __str__(self) -> str:
         parts = [
             "none" if math.isnan(self.mean) else f"mean {short(self.mean)}",
             *[f"median {name} {short(by.median)}" for name, by in self._histograms],
         ]
-        if self.n_human:
-            parts.append(f"{self.difference:+.3g} from people on {self.n_human}")
+        if self.n_labels:
+            parts.append(f"{self.difference:+.3g} from people on {self.n_labels}")
         none = f" ({self.n_missing} without)" * bool(self.n_missing)
         return f"scores of {self.n} item{'s' * (self.n != 1)}{none}: {', '.join(parts)}{self._bracketed_warnings}"
 
@@ -302,10 +302,10 @@ def profile(
     result = Profile(
         n=len(number),
         n_missing=int((~read).sum()),
-        n_human=int(both.sum()),
+        n_labels=int(both.sum()),
         mean=_mean(number[read]),
         sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
-        human_mean=_mean(people[both]),
+        label_mean=_mean(people[both]),
         difference=_mean(gap[both]),
         distance=_mean(np.abs(gap[both])),
         n_replies=n_replies,

@@ -52,12 +52,12 @@ class Convergence(WithCoefficient, Result):
         The same of the mean of all K draws.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
-    human, human_low, human_high, human_predicted : tuple of float
+    agreement, agreement_low, agreement_high, agreement_predicted : tuple of float
         Mean correlation with people, with its interval over items; NaN when no labels were given. For
         Pearson what the law says from the reference alone, else NaN.
-    human_reference, human_interval : float, Interval
+    agreement_reference, agreement_interval : float, Interval
         Correlation of the reference itself with people, with its interval over items.
-    human_limit : float
+    agreement_limit : float
         Of the mean of endless draws with people: the reference's where that is exact, else what the law makes
         of it for Pearson; else NaN.
     entropy : tuple of float
@@ -84,13 +84,13 @@ class Convergence(WithCoefficient, Result):
     rmse_of_all: float
     correlation: tuple[float, ...]
     correlation_predicted: tuple[float, ...]
-    human: tuple[float, ...]
-    human_low: tuple[float, ...]
-    human_high: tuple[float, ...]
-    human_predicted: tuple[float, ...]
-    human_reference: float
-    human_interval: Interval
-    human_limit: float
+    agreement: tuple[float, ...]
+    agreement_low: tuple[float, ...]
+    agreement_high: tuple[float, ...]
+    agreement_predicted: tuple[float, ...]
+    agreement_reference: float
+    agreement_interval: Interval
+    agreement_limit: float
     entropy: tuple[float, ...]
     reference: str
     coefficient: str
@@ -130,12 +130,12 @@ class Convergence(WithCoefficient, Result):
         if not exact:
             near.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
         people = ""
-        if np.isfinite(self.human_reference) and exact:
-            people = f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
-        elif np.isfinite(self.human_reference):
-            parts = [f"{short(self.human[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
-            parts += [f"{short(self.human_reference)} of all {self.n_draws}"]
-            parts += [f"about {short(self.human_limit)} of endless draws"] if np.isfinite(self.human_limit) else []
+        if np.isfinite(self.agreement_reference) and exact:
+            people = f", agreement with people {short(self.agreement[-1])} (reference {short(self.agreement_reference)})"
+        elif np.isfinite(self.agreement_reference):
+            parts = [f"{short(self.agreement[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
+            parts += [f"{short(self.agreement_reference)} of all {self.n_draws}"]
+            parts += [f"about {short(self.agreement_limit)} of endless draws"] if np.isfinite(self.agreement_limit) else []
             people = f"; agreement with people {', '.join(parts)}"
         return f"{'; '.join(near)}{people}; r = {short(self.r)}"
 
@@ -143,7 +143,7 @@ class Convergence(WithCoefficient, Result):
 _NEAR_REFERENCE = ("rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted")
 _CURVES = (
     *_NEAR_REFERENCE[:4], "rmse_limit", *_NEAR_REFERENCE[4:],
-    "human", "human_low", "human_high", "human_predicted", "entropy",
+    "agreement", "agreement_low", "agreement_high", "agreement_predicted", "entropy",
 )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def convergence(
     samples: ArrayLike,
     *,
     exact: ArrayLike | None = None,
-    human: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     groups: Labels | None = None,
     coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
@@ -184,7 +184,7 @@ def convergence(
         paid for counts towards N whether it could be read or not.
     exact : array_like, shape (n,), optional
         Expectations from token probabilities; items without one are left out. Default: means of all draws.
-    human : array_like, shape (n,), optional
+    labels : array_like, shape (n,), optional
         Human scores of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
@@ -231,11 +231,11 @@ def convergence(
     sizes = _checked_sizes(sizes, k)
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
-    people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
-    for name, other in (("exact", target), ("human", people)) if kind in ON_ONE_SCALE else ():
+    people = np.full(len(draws), np.nan) if labels is None else check.array(labels, "labels", ndim=1)
+    for name, other in (("exact", target), ("labels", people)) if kind in ON_ONE_SCALE else ():
         refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
-    check.same_length(samples=draws, exact=target, human=people, groups=owners)
+    check.same_length(samples=draws, exact=target, labels=people, groups=owners)
     if exact is not None:
         kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
         draws, whole, target, people = (part[kept] for part in (draws, whole, target, people))
@@ -262,13 +262,13 @@ def convergence(
         rmse_of_all=math.sqrt(parts.within * of_all),
         correlation=tuple(near for near, _ in curves),
         correlation_predicted=tuple(law.tolist()),
-        human=tuple(toward.value for _, toward in curves),
-        human_low=tuple(end.low for end in ends),
-        human_high=tuple(end.high for end in ends),
-        human_predicted=tuple((law * limit.value).tolist()),
-        human_reference=limit.value,
-        human_interval=limit.interval(kind, level),
-        human_limit=limit.value * endless,
+        agreement=tuple(toward.value for _, toward in curves),
+        agreement_low=tuple(end.low for end in ends),
+        agreement_high=tuple(end.high for end in ends),
+        agreement_predicted=tuple((law * limit.value).tolist()),
+        agreement_reference=limit.value,
+        agreement_interval=limit.interval(kind, level),
+        agreement_limit=limit.value * endless,
         entropy=_mean_entropies(draws, sizes),
         reference="all draws" if exact is None else "exact",
         coefficient=kind,

@@ -23,7 +23,7 @@ def convergence(
     sampled: pd.DataFrame,
     exact: pd.DataFrame | None = None,
     *,
-    human: pd.DataFrame | None = None,
+    labels: pd.DataFrame | None = None,
     groups: str | None = "group",
     coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
@@ -40,10 +40,10 @@ def convergence(
         Ratings with several draws per item (method "sample").
     exact : DataFrame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
-    human : DataFrame, optional
+    labels : DataFrame, optional
         Human scores of the same items, one rater (pool several first).
     groups : str or None, default "group"
-        The column, of `exact` or `human`, of what items share: intervals are over these. None: over items.
+        The column, of `exact` or `labels`, of what items share: intervals are over these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
     unlike : bool, default False
@@ -73,7 +73,7 @@ def convergence(
     """
     as_typed(convergence, locals())
     target = None if exact is None else scores_in(exact, "exact")
-    people = None if human is None else scores_in(human, "human")
+    people = None if labels is None else scores_in(labels, "labels")
     options: dict[str, Any] = {"coefficient": coefficient, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
@@ -82,10 +82,10 @@ def convergence(
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
         theirs = None if people is None else people.score_by_item(label, "criterion")
-        exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
+        exact_kept, labels_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
         owners = _groups_of_items((target, people), groups, kept.index)
         with in_the_names_of(label, samples="sampled"):
-            result = stats.convergence(kept.to_numpy(), exact=exact_kept, human=human_kept, groups=owners, **options)
+            result = stats.convergence(kept.to_numpy(), exact=exact_kept, labels=labels_kept, groups=owners, **options)
         counts: dict[str, Any] = {"n_unmatched": len(draws) - len(kept)}
         if unlike and target is not None:
             of = target.under(label, "criterion", "rater")
@@ -107,7 +107,7 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
                 return owners.to_numpy() if owners.duplicated().any() else None
     if groups != "group":
         rule = "must be a column of {0} or {1} without gaps"
-        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("exact", "human"))
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("exact", "labels"))
     return None
 
 

@@ -19,7 +19,7 @@ from calib.inputs.resolve import given, is_calibs, opened
 from calib.inputs.roles import seen, sided
 from calib.inputs.source import source_of
 from calib.table import SCORE_KEY, TableArgumentError, has_replies
-from calib.table.gold import with_warnings
+from calib.table.labelled import with_warnings
 from calib.table.labels import Labels
 from calib.table.pairs import one_scale
 from calib.table.results import Results, words

@@ -33,7 +33,7 @@ class BootstrapEstimate(Result):
     confidence_level : float
     lam : float
         Weight of the judge; 0 means that only the labels speak.
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     n_resamples, n_undefined : int
         Resamples; those on which the statistic is not defined, which are left out.
@@ -47,7 +47,7 @@ class BootstrapEstimate(Result):
     interval: Interval
     confidence_level: float
     lam: float
-    n_gold: int
+    n_labels: int
     n: int
     n_resamples: int
     n_undefined: int
@@ -55,17 +55,17 @@ class BootstrapEstimate(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_gold", "n", "warnings")
+        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_labels", "n", "warnings")
         return [{"estimator": "bootstrap", **row}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ppi-bootstrap": True, "of": self.statistic, "rs": self.n_resamples}
-        return terms | {"cl": self.confidence_level, "gold": self.n_gold, "n": self.n, "lam": round(self.lam, 4)}
+        return terms | {"cl": self.confidence_level, "gold": self.n_labels, "n": self.n, "lam": round(self.lam, 4)}
 
     def __str__(self) -> str:
         return (
             f"human {self.statistic} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
-            f"from {self.n_gold} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
+            f"from {self.n_labels} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
         )
 
 
@@ -172,7 +172,7 @@ def ppi_bootstrap(
         interval=_expanded(estimate + wider * (drawn - drawn.mean()), n, confidence),
         confidence_level=confidence,
         lam=lam,
-        n_gold=n,
+        n_labels=n,
         n=n + rest,
         n_resamples=count,
         n_undefined=missing,

@@ -21,12 +21,12 @@ from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import (
+from calib.table.labelled import (
     NAMES,
     ends_of,
     folds_of,
-    gold_pairs,
     groups_of,
+    label_pairs,
     lacking_raters,
     mean_of_raters,
     parts_of,
@@ -51,8 +51,8 @@ def interval(
     conservative: bool = False,
     alternative: str = "two-sided",
     null: float | None = None,
-    min_gold: int = 10,
-    tuned_on_gold: bool = False,
+    min_labels: int = 10,
+    tuned_on_labels: bool = False,
     pool: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
@@ -61,7 +61,7 @@ def interval(
 
     The mean is that of the population which the items are a sample of: the documents to come; with
     `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
-    column `scale`; how the gold items were drawn from what `choose_items` wrote into the scores, if it did.
+    column `scale`; how the gold items were drawn from what `choose` wrote into the scores, if it did.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def interval(
         A column: the gold items were drawn within each of its values.
     weights : str, optional
         A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_gold, confidence_level
+    target, conservative, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
-    tuned_on_gold : bool, default False
+    tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
         One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
@@ -116,8 +116,14 @@ def interval(
     """
     as_typed(interval, locals())
     estimator = estimator_of(estimator)
-    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
-    options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
+    options = {
+        "target": target,
+        "estimator": estimator,
+        "alternative": alternative,
+        "null": null,
+        "min_labels": min_labels,
+    }
+    options |= {"conservative": conservative, "tuned_on_labels": tuned_on_labels, "confidence_level": confidence_level}
     answers = []
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
@@ -126,12 +132,12 @@ def interval(
     files = given(scores, gold, columns)
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
-    for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
+    for pair in label_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         warnings = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
-        _need_gold(judged, estimator, by, pair.label, min_gold)
+        _need_gold(judged, estimator, by, pair.label, min_labels)
         unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
         for label, part in parts_of(judged, by):
             whole = pair.label | label
@@ -165,13 +171,13 @@ def _judges(files: Given, pool: str | None) -> tuple[Checked, Checked]:
     return mean_of_raters(judges.only(own)), people
 
 
-def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
+def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     ends_of(judged, label, apart=estimator != "judge_only")
     needs = METHODS[estimator].needs
     if not needs.labels:
         return
-    least = min_gold if needs.min_gold else 2
+    least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
@@ -179,7 +185,7 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
         came = f"has fewer of {', '.join(short)}"
-        raise ArgumentError("gold", rule, came, mentions=("min_gold",) * (least > 2), about=words(label))
+        raise ArgumentError("gold", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
 def mean_of(
@@ -199,7 +205,7 @@ def mean_of(
         without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
         if without:
             names = ", ".join(map(repr, without[:5]))
-            warnings.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+            warnings.append(f"labels_of_some_systems: no label is of {names}, whose items count too")
     folds, doubts = folds_of(part, group)
     warnings += doubts
     if "n_cannot_say" in part and (n := int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())):
@@ -236,16 +242,16 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
     if not set(DESIGN) <= set(part) or part[list(DESIGN)].isna().all(axis=None) or labelled.all():
         return {}, []  # nobody drew them, or there was nothing to draw
     if part[list(DESIGN)].isna().any(axis=None):
-        raise TableError("the columns of `choose_items` must have no gaps, but some scores have none of them.")
+        raise TableError("the columns of `choose` must have no gaps, but some scores have none of them.")
     designs = sorted(set(part["design"].astype(str)))
     if len(designs) > 1:
         raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
     chosen = chosen_in(part)
     warnings = []
     if other := int((labelled & ~chosen).sum()):
-        warnings.append(f"gold_not_drawn: {other} labels are of items that `choose_items` did not draw")
+        warnings.append(f"labels_not_drawn: {other} labels are of items that `choose` did not draw")
     if blank := int((chosen & ~labelled).sum()):
-        warnings.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+        warnings.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     parts = part["stratum"].astype(float).astype(int).to_numpy()
     several = len(set(parts)) > 1
     if designs == ["active"] or (designs == ["groups"] and several):
@@ -262,7 +268,7 @@ def difference(
     target: str = "population",
     estimator: str = "auto",
     alternative: str = "two-sided",
-    min_gold: int = 10,
+    min_labels: int = 10,
     adjust: str = "holm",
     pool: str | None = None,
     confidence_level: float = 0.95,
@@ -282,8 +288,8 @@ def difference(
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
-    target, estimator, alternative, min_gold, confidence_level
-        As for `interval`; `min_gold` is of each system.
+    target, estimator, alternative, min_labels, confidence_level
+        As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
     pool : {"rater"}, optional
@@ -335,10 +341,10 @@ def difference(
             raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator)
-    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(judged, people):
+    for pair in label_pairs(judged, people):
         _need_gold(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
@@ -366,11 +372,11 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
         "n_unread": int((~unscored & those & rows["x"].isna()).sum()),
     }
     label = pair.label | {"system": f"{a} - {b}"} | counts
-    least = options["min_gold"]
-    if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
+    least = options["min_labels"]
+    if METHODS[options["estimator"]].needs.min_labels and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
         rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
-        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
+        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_labels",), about=words(label))
     with in_the_names_of(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         ends = ends_of(rows, label, apart=True)

@@ -33,7 +33,7 @@ class Design:
     weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
         How often each item counts in the population that is meant, as against here (`shift_weights`).
     inclusion : array_like, shape (n,), optional
-        Probabilities with which the gold items were chosen for labelling (`choose_items`).
+        Probabilities with which the gold items were chosen for labelling (`choose`).
     folds : sequence, shape (n,), optional
         The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
@@ -41,7 +41,7 @@ class Design:
         The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
         labelled item is by a map that was fitted without its fold, that of another by the mean of the maps. The judge
         then has slope 1, as in cross-prediction (Zrnic and Candes 2024), and is not weighed by these labels once more.
-    tuned_on_gold : bool, default False
+    tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     items, items_unlabeled : sequence, shape (n,) and (N,), optional
         Ids, to find items that are on both sides.
@@ -51,7 +51,7 @@ class Design:
     >>> from calib.stats import ppi_mean
     >>> y, f, nan = [4, 2, 5, 3], [4.2, 2.5, 4.6, 3.1, 3.8, 2.2], float("nan")
     >>> documents = Design(groups=["a", "a", "b", "c", "c", "d"])
-    >>> ppi_mean([*y, nan, nan], f, design=documents, min_gold=2).n_groups
+    >>> ppi_mean([*y, nan, nan], f, design=documents, min_labels=2).n_groups
     3
     """
 
@@ -64,7 +64,7 @@ class Design:
     inclusion: ArrayLike | None = None
     folds: Labels | None = None
     calibrated_folds: int = 0
-    tuned_on_gold: bool = False
+    tuned_on_labels: bool = False
     items: Labels | None = None
     items_unlabeled: Labels | None = None
 
@@ -81,7 +81,7 @@ class Drawn(TypedDict, total=False):
     inclusion: ArrayLike | None
     folds: Labels | None
     calibrated_folds: int
-    tuned_on_gold: bool
+    tuned_on_labels: bool
     items: Labels | None
     items_unlabeled: Labels | None
 
@@ -93,7 +93,7 @@ class MeanOptions(Drawn, total=False):
     target: str
     estimator: str
     alternative: str
-    min_gold: int
+    min_labels: int
     confidence_level: float
 
 

@@ -27,7 +27,7 @@ def options_of(
     estimator: str,
     alternative: str,
     null: float | None,
-    min_gold: int,
+    min_labels: int,
     confidence: float,
 ) -> Options:
     """The options, checked against the data."""
@@ -37,7 +37,7 @@ def options_of(
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
-    _refuse_few(data, estimator, min_gold, finite=finite)
+    _refuse_few(data, estimator, min_labels, finite=finite)
     _refuse_design(data, estimator, finite=finite)
     inside = ends is not None and _judge_within(data, ends)
     two_rates = yes_or_no and inside and data.drawn == "items"
@@ -103,16 +103,16 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     return two and (low, high) == (0.0, 1.0) and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
 
 
-def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> None:
-    least, n, needs = check.whole(min_gold, "min_gold", least=2), len(data.y), METHODS[estimator].needs
+def _refuse_few(data: Gold, estimator: str, min_labels: int, *, finite: bool) -> None:
+    least, n, needs = check.whole(min_labels, "min_labels", least=2), len(data.y), METHODS[estimator].needs
     if needs.labels and data.n_groups < 2:
         raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
     if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
-    if needs.min_gold and n < least and not (finite and not data.n_rest):
+    if needs.min_labels and n < least and not (finite and not data.n_rest):
         came = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
         came += "or set {0} and read the result with care"
-        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
+        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_labels",))
     if n < needs.labels:
         rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
         raise ArgumentError("y", rule, f"got {n}")
@@ -149,8 +149,8 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
 
 def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
-    text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
-    tuned = (text,) if design.tuned_on_gold else ()
+    text = "tuned_on_labels: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
+    tuned = (text,) if design.tuned_on_labels else ()
     sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
     if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return tuned
@@ -172,7 +172,7 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
         cautions.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
-        cautions.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
+        cautions.append(f"constant_labels: all {n} labels are {y[0]:g}, {why}")
     elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
         text = "of the labels are at one end of the scale, where few labels may miss rare others"
         cautions.append(f"edge: {share:.0%} {text}")
@@ -211,7 +211,7 @@ def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
             cautions.append(
-                f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
+                f"labels_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
                 f"{abs(apart) / error:.1f} standard errors: is the gold set a random sample?"
             )
     return tuple(cautions)

@@ -59,12 +59,12 @@ class MeanEstimate(Result):
     width_ratio : float
         Width over that of the same kind of interval from the labels alone.
     effective_n, labels_saved : float
-        Labels that alone would give this width, n_gold / width_ratio**2; and how many
-        more than `n_gold` these are (negative if the judge costs more than it gives).
-    n_gold, n : int
+        Labels that alone would give this width, n_labels / width_ratio**2; and how many
+        more than `n_labels` these are (negative if the judge costs more than it gives).
+    n_labels, n : int
         Items with a human label; items in all.
     n_groups : int
-        Independent groups among the labelled items (= n_gold without groups).
+        Independent groups among the labelled items (= n_labels without groups).
     design : str
         How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
         difference rests on labels that are not all pairs.
@@ -90,7 +90,7 @@ class MeanEstimate(Result):
     width_ratio: float
     effective_n: float
     labels_saved: float
-    n_gold: int
+    n_labels: int
     n: int
     n_groups: int
     design: str
@@ -116,7 +116,7 @@ class MeanEstimate(Result):
         """What has to be true for the interval to hold, in words."""
         if not METHODS[self.estimator].needs.labels:
             return ("It is about the judge's own mean: what people would say is not in it.",)
-        drawn = "" if self.n_gold == self.n else _DRAWN[self.design]
+        drawn = "" if self.n_labels == self.n else _DRAWN[self.design]
         fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
         if self.calibrated_folds:
             fixed += " The map that calibrated the score of a labelled item was fitted without its fold."
@@ -135,7 +135,7 @@ class MeanEstimate(Result):
             "interval",
             *tested,
             "lam",
-            "n_gold",
+            "n_labels",
             "n",
             "n_groups",
         )
@@ -144,14 +144,14 @@ class MeanEstimate(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
         terms |= {"of": self.estimand.replace(" ", "-"), "alt": self.alternative, "cl": self.confidence_level}
-        terms |= {"gold": self.n_gold, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
+        terms |= {"gold": self.n_labels, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
         terms |= {"folds": self.calibrated_folds or None}
         terms |= {"target": self.target if self.target != "population" else None}
         terms |= {"design": self.design if self.design != "items" else None}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n_gold else None}
+        return terms | {"groups": self.n_groups if self.n_groups != self.n_labels else None}
 
     def __str__(self) -> str:
-        labels = f"{self.n_gold or 'no'} human labels"
+        labels = f"{self.n_labels or 'no'} human labels"
         scores = f" and {self.n} judge scores" if self.uses_judge else ""
         made = f"from {labels}{scores} ({METHODS[self.estimator].words}){self._bracketed_warnings}"
         return f"{self.estimand} = {short(self.estimate)}, {self.bracket}, {made}"
@@ -217,7 +217,7 @@ def mean_interval(
         estimator=estimator_of(estimator, ("auto", "classical")),
         alternative=alternative,
         null=null,
-        min_gold=2,
+        min_labels=2,
         confidence_level=confidence_level,
     )
     return replace(result, warnings=())
@@ -238,7 +238,7 @@ def ppi_mean(
     estimator: str = "auto",
     alternative: str = "two-sided",
     null: float | None = None,
-    min_gold: int = 10,
+    min_labels: int = 10,
     confidence_level: float = 0.95,
     **drawn: Unpack[Drawn],
 ) -> MeanEstimate:
@@ -318,7 +318,7 @@ def ppi_mean(
         "greater" gives a lower bound, "less" an upper one.
     null : float, optional
         A mean to test; gives `p_value`.
-    min_gold : int, default 10
+    min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
     confidence_level : float, default 0.95
         How often the interval is to hold.
@@ -352,7 +352,18 @@ def ppi_mean(
     data = gold_of(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
-        data, bounds, step, same_scale, binary, conservative, target, estimator, alternative, null, min_gold, confidence
+        data,
+        bounds,
+        step,
+        same_scale,
+        binary,
+        conservative,
+        target,
+        estimator,
+        alternative,
+        null,
+        min_labels,
+        confidence,
     )
     return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
@@ -393,7 +404,7 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
         labels_saved=n / ratio**2 - n if ratio else np.inf,
-        n_gold=n,
+        n_labels=n,
         n=data.n,
         n_groups=data.n_groups if people else 0,
         design=data.drawn,

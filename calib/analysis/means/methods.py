@@ -55,7 +55,7 @@ class Needs(NamedTuple):
     """What a way to make an interval cannot do without, and what else it can take."""
 
     labels: int = 2  # at least
-    min_gold: bool = False  # refuses fewer labels than `min_gold`
+    min_labels: bool = False  # refuses fewer labels than `min_labels`
     rest: int = 0  # items without a label
     takes: tuple[str, ...] = ("groups", "strata", "weights", "inclusion", "target='benchmark'")
 
@@ -314,11 +314,11 @@ def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
 
 # --- the table --------------------------------------------------------------------------------------------------
 
-_FITTED = Needs(min_gold=True)
+_FITTED = Needs(min_labels=True)
 _PAIRED = Needs(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
-    "regression": Method(_by_regression, Needs(labels=4, min_gold=True, takes=()), "regression estimator"),
+    "regression": Method(_by_regression, Needs(labels=4, min_labels=True, takes=()), "regression estimator"),
     "classical": Method(_by_labels, Needs(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),

@@ -38,12 +38,12 @@ class QuantileEstimate(Result):
         "mover-jeffreys" or "mover-clopper-pearson".
     support : str
         "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     warnings : tuple of str
     """
 
-    _cells = "estimator q estimate interval n_gold n warnings"
+    _cells = "estimator q estimate interval n_labels n warnings"
 
     estimate: float
     interval: Interval
@@ -52,18 +52,18 @@ class QuantileEstimate(Result):
     q: float
     estimator: str
     support: str
-    n_gold: int
+    n_labels: int
     n: int
     warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
-        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_gold, "n": self.n}
+        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         return (
             f"human {short(self.q)} quantile = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
-            f", from {self.n_gold} human labels and {self.n} judge scores"
+            f", from {self.n_labels} human labels and {self.n} judge scores"
         )
 
 
@@ -78,7 +78,7 @@ def ppi_quantile(
     conservative: bool = False,
     estimator: str = "auto",
     alternative: str = "two-sided",
-    min_gold: int = 10,
+    min_labels: int = 10,
     confidence_level: float = 0.95,
 ) -> QuantileEstimate:
     r"""Quantile of the human scores, such as their median.
@@ -103,7 +103,7 @@ def ppi_quantile(
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    conservative, alternative, min_gold, confidence_level
+    conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
     References
@@ -125,10 +125,10 @@ def ppi_quantile(
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
     estimator_of(estimator, ("auto",))
-    n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
+    n, rest, least = len(data.y), data.n_rest, check.whole(min_labels, "min_labels", least=2)
     if n < least:
         came = f"got {n}: label more, or set {{0}}"
-        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
+        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_labels",))
     # without a judge each item is one of which it says yes: the labels alone
     judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
     ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
@@ -157,7 +157,7 @@ def ppi_quantile(
         q=share,
         estimator=kind_of(bounded=True, binary=True, conservative=conservative),
         support="levels" if len(values) else "scores",
-        n_gold=n,
+        n_labels=n,
         n=n + rest,
         warnings=(thin,) if beyond < 5 else (),
     )

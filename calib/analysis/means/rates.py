@@ -212,7 +212,12 @@ class RoganGladen(Result):
 
 
 def rogan_gladen(
-    f: ArrayLike, y_gold: ArrayLike, f_gold: ArrayLike, *, systems: Labels | None = None, confidence_level: float = 0.95
+    f: ArrayLike,
+    y_labelled: ArrayLike,
+    f_labelled: ArrayLike,
+    *,
+    systems: Labels | None = None,
+    confidence_level: float = 0.95,
 ) -> RoganGladen:
     r"""Rate of human yes where the gold items were sampled by their outcome, or come from elsewhere.
 
@@ -231,7 +236,7 @@ def rogan_gladen(
     ----------
     f : array_like, shape (n,)
         The judge's yes (1) and no (0) on the items of interest.
-    y_gold, f_gold : array_like, shape (m,)
+    y_labelled, f_labelled : array_like, shape (m,)
         Human's and judge's, on the gold items.
     systems : sequence, shape (m,), optional
         Who made each gold item. Judges are stricter with some systems than with others: a permutation test
@@ -242,7 +247,7 @@ def rogan_gladen(
     -----
     CalibWarning
         "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few_gold": under 10 human yes, or human no.
+        "infeasible": its rate cannot come from these errors. "few_labels": under 10 human yes, or human no.
 
     References
     ----------
@@ -251,19 +256,19 @@ def rogan_gladen(
     Examples
     --------
     >>> f = [1] * 400 + [0] * 600
-    >>> y_gold, f_gold = [1] * 200 + [0] * 200, [1] * 180 + [0] * 20 + [1] * 60 + [0] * 140
-    >>> result = rogan_gladen(f, y_gold, f_gold)
+    >>> y_labelled, f_labelled = [1] * 200 + [0] * 200, [1] * 180 + [0] * 20 + [1] * 60 + [0] * 140
+    >>> result = rogan_gladen(f, y_labelled, f_labelled)
     >>> round(result.estimate, 4), [round(end, 4) for end in result.interval]
     (0.1667, [0.0564, 0.2627])
     """
-    judged, labels, scores = _binary(f, "f"), _binary(y_gold, "y_gold"), _binary(f_gold, "f_gold")
-    check.same_length(y_gold=labels, f_gold=scores, systems=systems)
+    judged, labels, scores = _binary(f, "f"), _binary(y_labelled, "y_labelled"), _binary(f_labelled, "f_labelled")
+    check.same_length(y_labelled=labels, f_labelled=scores, systems=systems)
     confidence = check.probability(confidence_level, "confidence_level")
     yes = labels == 1
     if not len(judged):
         raise ArgumentError("f", "must hold one item at least", "is empty")
     if yes.all() or not yes.any():
-        raise ArgumentError("y_gold", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
+        raise ArgumentError("y_labelled", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
     rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
@@ -285,7 +290,7 @@ def rogan_gladen(
         text = "is not above 1, so the judge's rate says nothing of the human rate."
         doubts.append(f"chance: {' + '.join(errors)} {text}")
     if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        doubts.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
+        doubts.append(f"few_labels: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
     for text in doubts:
         check.warn(text)
     return RoganGladen(

@@ -44,12 +44,12 @@ class RegressionEstimate(ColumnarResult):
     alternative, estimator, model : str
     lam : float
         Weight of the judge; 0 means that only the labels speak.
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     warnings : tuple of str
     """
 
-    _cells = "estimator model names estimate std_error low high p_value df lam n_gold n"
+    _cells = "estimator model names estimate std_error low high p_value df lam n_labels n"
 
     names: tuple[str, ...]
     estimate: Floats = field(compare=False)
@@ -63,7 +63,7 @@ class RegressionEstimate(ColumnarResult):
     estimator: str
     model: str
     lam: float
-    n_gold: int
+    n_labels: int
     n: int
     warnings: tuple[str, ...]
 
@@ -75,14 +75,14 @@ class RegressionEstimate(ColumnarResult):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.model: True, "method": self.estimator, "d": len(self.names)}
         terms |= {"alt": self.alternative, "cl": self.confidence_level, "lam": round(self.lam, 4)}
-        return terms | {"gold": self.n_gold, "n": self.n}
+        return terms | {"gold": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         parts = (
             f"{name} = {short(value)}, {bracket(ends, self.confidence_level)}"
             for name, value, ends in zip(self.names, self.estimate, self.intervals, strict=True)
         )
-        return f"{'; '.join(parts)}; from {self.n_gold} human labels and {self.n} judge scores ({self.model})"
+        return f"{'; '.join(parts)}; from {self.n_labels} human labels and {self.n} judge scores ({self.model})"
 
 
 def ppi_ols(
@@ -396,9 +396,14 @@ class Fit(NamedTuple):
 
 
 def _regressors(
-    x_gold: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
+    x_labelled: ArrayLike,
+    y: ArrayLike,
+    f: ArrayLike,
+    others: ArrayLike,
+    f_others: ArrayLike,
+    names: Sequence[str] | None,
 ) -> Regressors:
-    x, labels, scores = check.array(x_gold, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
         x_rest = check.array(others, "X_unlabeled", ndim=2)
@@ -416,7 +421,7 @@ def _regressors(
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
         raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
-    columns = getattr(x_gold, "columns", None) if names is None else names
+    columns = getattr(x_labelled, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
@@ -467,7 +472,7 @@ def _regression(
         estimator=estimator,
         model=model,
         lam=fit.lam,
-        n_gold=data.n,
+        n_labels=data.n,
         n=data.n + data.rest,
         warnings=tuple(cautions),
     )

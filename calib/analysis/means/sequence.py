@@ -46,7 +46,7 @@ class ConfidenceSequence(ColumnarResult):
     target_n : int
         Labels at which the sequence is made to be narrowest.
     bounds : (float, float) or None
-    n_gold : int
+    n_labelled : int
         Labels in all.
     n_pool : int
         Judge scores that the correction leans on.
@@ -63,7 +63,7 @@ class ConfidenceSequence(ColumnarResult):
     target: str
     target_n: int
     bounds: tuple[float, float] | None
-    n_gold: int
+    n_labelled: int
     n_pool: int
 
     def at(self, n: int) -> Interval:
@@ -80,12 +80,14 @@ class ConfidenceSequence(ColumnarResult):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"confidence-sequence": True, "of": "human-mean", "cl": self.confidence_level}
-        terms |= {"target": self.target, "best-at": self.target_n, "gold": self.n_gold, "pool": self.n_pool}
+        terms |= {"target": self.target, "best-at": self.target_n, "gold": self.n_labelled, "pool": self.n_pool}
         return terms | {"bounds": None if self.bounds is None else f"{self.bounds[0]:g}-{self.bounds[1]:g}"}
 
     def __str__(self) -> str:
-        last = bracket(self.at(self.n_gold), self.confidence_level)
-        return f"after {self.n_gold} labels the human mean = {short(float(self.estimate[-1]))}, {last}, at every look"
+        last = bracket(self.at(self.n_labelled), self.confidence_level)
+        return (
+            f"after {self.n_labelled} labels the human mean = {short(float(self.estimate[-1]))}, {last}, at every look"
+        )
 
 
 def confidence_sequence(
@@ -206,7 +208,7 @@ def confidence_sequence(
         target=target,
         target_n=best,
         bounds=ends,
-        n_gold=len(labels),
+        n_labelled=len(labels),
         n_pool=int(pool.n),
     )
 

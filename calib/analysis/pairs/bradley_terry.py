@@ -47,7 +47,7 @@ class BradleyTerry(ColumnarResult):
     width_ratio : float
         Mean width of the intervals beside that from people alone; NaN without a judge.
     confidence_level : float
-    n, n_gold, n_groups : int
+    n, n_labels, n_groups : int
         Battles, those with people's verdict where a judge has one of all, groups.
     warnings : tuple of str
     """
@@ -71,7 +71,7 @@ class BradleyTerry(ColumnarResult):
     width_ratio: float
     confidence_level: float
     n: int
-    n_gold: int
+    n_labels: int
     n_groups: int
     warnings: tuple[str, ...]
     _cells = "system strength std_error low high win_rate win_low win_high rank rank_low rank_high n_battles warnings"
@@ -84,7 +84,7 @@ class BradleyTerry(ColumnarResult):
     def _terms(self) -> dict[str, Any]:
         ties = "half" if math.isnan(self.tie) else "davidson"
         terms: dict[str, Any] = {"bradley-terry": True, "estimator": self.estimator, "ties": ties}
-        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_gold or None}
+        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_labels or None}
         return terms | {"cl": self.confidence_level, "groups": self.n_groups, "n": self.n, "systems": len(self.system)}
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ def bradley_terry(
 def board(
     battles: Battles, theta: Floats, covariance: Floats, confidence: float, rng: Any, *, tie: float = math.nan,
     notes: list[str], n_free: int | None = None,
-    estimator: str = "battles", lam: float = math.nan, width_ratio: float = math.nan, n_gold: int = 0,
+    estimator: str = "battles", lam: float = math.nan, width_ratio: float = math.nan, n_labels: int = 0,
 ) -> BradleyTerry:  # fmt: skip
     """The result, the strongest first."""
     order = np.argsort(-theta, kind="stable")
@@ -225,7 +225,7 @@ def board(
         system=tuple(str(battles.names[k]) for k in order), strength=theta, std_error=error, low=low, high=high,
         win_rate=rate, win_low=worst, win_high=best, rank=ranks.rank, rank_low=ranks.low, rank_high=ranks.high,
         n_battles=met[order], covariance=covariance, tie=tie, estimator=estimator, lam=lam, width_ratio=width_ratio,
-        confidence_level=confidence, n=len(battles.score), n_gold=n_gold, n_groups=g, warnings=tuple(notes),
+        confidence_level=confidence, n=len(battles.score), n_labels=n_labels, n_groups=g, warnings=tuple(notes),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given, opened
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
 from calib.table.driver import Slice, each_result, verb
-from calib.table.gold import mean_of_people, with_warnings
+from calib.table.labelled import mean_of_annotators, with_warnings
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
 from calib.table.validate import Checked, in_the_names_of, scores_in
@@ -190,7 +190,7 @@ def pairwise_agreement(
     return each_result(
         (
             Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings)
-            for pair in pairs_of(judges, mean_of_people(labels), carried)
+            for pair in pairs_of(judges, mean_of_annotators(labels), carried)
         ),
         agreement_of,
         names={"judge": "scores"},
@@ -375,4 +375,4 @@ def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[
     if judges is None:
         assert people is not None
         return people, None
-    return judges, None if people is None else mean_of_people(people)
+    return judges, None if people is None else mean_of_annotators(people)

@@ -326,7 +326,7 @@ class PairwiseAgreement(Result):
     confidence_level : float
     n : int
         Pairs with a verdict of both.
-    n_ties, n_ties_people : int
+    n_ties, n_ties_labels : int
         Of these, ties of the judge and of people.
     n_order_ties : int
         Ties of the judge that are a change of its verdict with the order.
@@ -344,7 +344,7 @@ class PairwiseAgreement(Result):
     confidence_level: float
     n: int
     n_ties: int
-    n_ties_people: int
+    n_ties_labels: int
     n_order_ties: int
     n_missing: int
     n_groups: int
@@ -366,7 +366,7 @@ class PairwiseAgreement(Result):
         return {name: share for name in QUANTITIES if (share := getattr(self, name)).n}
 
     def _rows(self) -> list[dict[str, Any]]:
-        counts = self._row("n_ties", "n_ties_people", "n_order_ties", "n_missing", "n_groups", "warnings")
+        counts = self._row("n_ties", "n_ties_labels", "n_order_ties", "n_missing", "n_groups", "warnings")
         return [
             {"quantity": name, "estimate": share.estimate, "std_error": share.std_error, "conf_low": share.interval.low}
             | {"conf_high": share.interval.high, "n": share.n}
@@ -453,7 +453,7 @@ def pairwise_agreement(
         confidence_level=level,
         n=len(x),
         n_ties=int(np.sum(x == 0.5)),
-        n_ties_people=int(np.sum(y == 0.5)),
+        n_ties_labels=int(np.sum(y == 0.5)),
         n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)),
         n_missing=int(np.sum(~keep)),
         n_groups=0 if unit is None else int(unit.max()) + 1,

@@ -106,7 +106,7 @@ def ppi_bradley_terry(
     if ((y[gold] < 0) | (y[gold] > 1)).any():
         raise ArgumentError("people", "must be the share of A that wins, 0 to 1", f"got {y[gold].max():g}")
     data = _Data(battles, gold, np.where(gold, y, 0.0))
-    if data.n_gold_groups < 2:
+    if data.n_label_groups < 2:
         raise ArgumentError("people", "must judge battles of two groups or more", "judged those of one")
     weight = data.best(data.solved(1.0)) if lam is None else check.array([lam], "lam")[0]
     theta = data.solved(float(weight))
@@ -118,12 +118,12 @@ def ppi_bradley_terry(
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_gold_groups < _FEW_GROUPS:
-        notes.append(f"few_groups: people's verdicts are in {data.n_gold_groups} groups, and carry the intervals.")
+    if data.n_label_groups < _FEW_GROUPS:
+        notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return board(
-        battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_gold_groups, estimator="ppi",
-        lam=float(weight), width_ratio=ratio, n_gold=int(gold.sum()),
+        battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_label_groups, estimator="ppi",
+        lam=float(weight), width_ratio=ratio, n_labels=int(gold.sum()),
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ class _Data(NamedTuple):
     people: Floats
 
     @property
-    def n_gold_groups(self) -> int:
+    def n_label_groups(self) -> int:
         return len(np.unique(self.battles.group[self.gold]))
 
     def shares(self, lam: float) -> tuple[Floats, Floats]:
@@ -182,4 +182,4 @@ class _Data(NamedTuple):
 
     def covariance(self, theta: Floats, lam: float) -> Floats:
         own, judged = self.parts(theta)
-        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_gold_groups)
+        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_label_groups)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("choose_items", without=("rng",))
+@options_from("choose", without=("rng",))
 def choose(
     file: Scores,
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
@@ -41,7 +41,7 @@ def choose(
         if chosen not in there:
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
-    drawn = calib.choose_items(judged, n, rng=seed, **options)
+    drawn = calib.choose(judged, n, rng=seed, **options)
     rows = drawn[drawn["chosen"]]
     typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])

@@ -12,20 +12,20 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
-from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_gold
+from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Given, given
 from calib.table import TableArgumentError, TableError, has_replies
-from calib.table.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column, with_warnings
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import in_the_names_of, ratings_in, scores_in
 
 
-def choose_items(
+def choose(
     scores: Data,
     n: int,
     *,
@@ -49,7 +49,7 @@ def choose_items(
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
-        As for `calib.stats.choose_items`: at random; whole groups; within strata; or each item with a
+        As for `calib.stats.choose`: at random; whole groups; within strata; or each item with a
         probability that grows with the judge's entropy.
     by : str, optional
         A column, such as "system": a drawing of its own within each value.
@@ -58,10 +58,10 @@ def choose_items(
     groups : str, default "group"
         The column that "groups" draws from.
     n_strata, rng
-        As for `calib.stats.choose_items`.
+        As for `calib.stats.choose`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
-        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose_items` says why it may).
+        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
     **columns
         What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
 
@@ -75,14 +75,14 @@ def choose_items(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
+    >>> drawn = calib.choose(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
-    >>> again = calib.choose_items(drawn, 20, more=True, on="entropy", rng=1)
+    >>> again = calib.choose(drawn, 20, more=True, on="entropy", rng=1)
     >>> int(again["chosen"].sum()), bool(again.loc[drawn["chosen"], "chosen"].all())
     (60, True)
     """
-    as_typed(choose_items, locals())
+    as_typed(choose, locals())
     files = given(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
@@ -108,7 +108,7 @@ def choose_items(
                 )
             options["entropy"] = part["entropy"].to_numpy()
         with in_the_names_of(label, f="scores", after="scores"):
-            choice = stats.choose_items(part["score"], n, design=design, **options)
+            choice = stats.choose(part["score"], n, design=design, **options)
         if more:
             stratum = _strata_before(part)
         else:  # each value of `by` has strata of its own
@@ -121,7 +121,7 @@ def choose_items(
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
     """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
     if missing := [name for name in DESIGN if name not in part]:
-        rule = "must have been drawn by `choose_items` before, for `more`"
+        rule = "must have been drawn by `choose` before, for `more`"
         raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
     if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
         raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
@@ -165,7 +165,7 @@ def labels_needed(
     scores, gold : table, path or frame
         As for `interval`: the judge's scores of all items, and the labels that are there so far.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     half_width, difference, power, n_items, confidence_level
         As for `calib.stats.labels_needed`.
     by : str, optional
@@ -206,7 +206,7 @@ def will_it_help(
         A column of the scores.
     confidence_level : float
     **columns
-        As for `choose_items`.
+        As for `choose`.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def plan(
     gold : table, path or frame
         The human labels that are there so far, one rater.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
@@ -287,7 +287,7 @@ def plan(
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
         answers, refused, table = [], [], ratings_in(files.scores, "pilot").frame
         judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
-        for label, rows, theirs in with_gold(judged, people):
+        for label, rows, theirs in with_labels(judged, people):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
@@ -329,7 +329,7 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
         raise ArgumentError("gold", rule, f"labels {len(y)}")
     # a judge that says the same of all explains nothing; one that is always right, as good as all
     rho = float(np.clip(np.corrcoef(y, score)[0, 1], -_SURE, _SURE)) if np.ptp(score) else 0.0
-    facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_gold": len(y)}
+    facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_labels": len(y)}
     if ends:
         low, high = ends["bounds"]
         ends = ends | {"same_scale": bool(low <= np.nanmin(replies) and np.nanmax(replies) <= high)}
@@ -372,7 +372,7 @@ def transport_test(
     scores, gold : table, path or frame
         As for `interval`.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     by : str, default "system"
         A column of the scores: systems, topics, months.
     base : str, optional
@@ -393,7 +393,7 @@ def transport_test(
     answers = []
     files = given(scores, gold, columns)
     by = files.named(by) or by
-    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
         parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -421,7 +421,7 @@ def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dic
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     answers, refused = [], []
     by = files.named(by or files.each)
-    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):

@@ -14,7 +14,7 @@ from calib.core.check import as_typed
 from calib.core.numeric import row_means
 from calib.table import TableArgumentError, TableError
 from calib.table.checks import first_places
-from calib.table.gold import ends_of, groups_of, mean_of_people, parts_of
+from calib.table.labelled import ends_of, groups_of, mean_of_annotators, parts_of
 from calib.table.results import Results, words
 from calib.table.validate import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
 
@@ -197,11 +197,11 @@ def prompt_mean(
     return Results.of(answers)
 
 
-def with_gold(
+def with_labels(
     judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: Checked
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
     """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
-    people = mean_of_people(people)
+    people = mean_of_annotators(people)
     sides = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
     if not any(len(theirs) for _, _, theirs in sides):
         criteria = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in sides))

@@ -25,7 +25,7 @@ NAMES = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
     "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
     "auc": "area below ROC",
-    "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
+    "judge_rate": "judge's pass rate", "label_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
 }  # fmt: skip
 
@@ -55,7 +55,7 @@ def _pass_sentence(one: PassFail) -> str:
         random = f"as the labelled items are a random part of them (if they are not: {other})"
         sentences.append(f"Of all {one.n} items people would pass {_in_full(one.ppi, level)}, {random}.")
     elif one.n_labelled == one.n:
-        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.people_rate, level)}."])
+        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.label_rate, level)}."])
     else:
         sentences.append(f"Of all {one.n} items people would pass {other}.")
     judge = f"The judge itself passes {one.judge_rate.estimate:.3g}, which is no estimate of it."

@@ -15,7 +15,7 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import given
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
 from calib.table.results import Results
 from calib.table.validate import Checked, in_the_names_of, scores_in
 

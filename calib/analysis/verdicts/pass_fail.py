@@ -23,7 +23,7 @@ FAIL = frozenset(
     ("fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected")
 )
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
-RATES_OF_PASSING = ("judge_rate", "people_rate", "corrected", "ppi")
+RATES_OF_PASSING = ("judge_rate", "label_rate", "corrected", "ppi")
 _FEW = 10  # items of one outcome
 _LEAST_GOLD = 10  # labels, of PPI
 _NONE = Interval(math.nan, math.nan)
@@ -46,7 +46,7 @@ class PassFail(Result):
         Gwet's AC1.
     judge_rate : Figure
         Share of all items (of `production` where given) that the judge passes.
-    people_rate : Figure
+    label_rate : Figure
         Share of the labelled items that people pass.
     corrected : Figure
         Share that people would pass of all items, by Rogan and Gladen: from the judge's rate and both its error rates.
@@ -81,7 +81,7 @@ class PassFail(Result):
     kappa: Figure
     ac1: Figure
     judge_rate: Figure
-    people_rate: Figure
+    label_rate: Figure
     corrected: Figure
     ppi: Figure
     cut: float
@@ -100,7 +100,7 @@ class PassFail(Result):
         """Share that people would pass: PPI's, people's own where all items have a label, else Rogan and Gladen's."""
         if self.n_production or (math.isnan(self.ppi.estimate) and self.n_labelled < self.n):
             return self.corrected
-        return self.people_rate if math.isnan(self.ppi.estimate) else self.ppi
+        return self.label_rate if math.isnan(self.ppi.estimate) else self.ppi
 
     def _rows(self) -> list[dict[str, Any]]:
         auc = [("auc", self.roc.auc)] if self.roc is not None else []
@@ -122,7 +122,7 @@ class PassFail(Result):
         parts = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}" for name, f in figures]
         best = self.pass_rate
         rate = f"pass rate {short(best.estimate)}, {bracket(best.interval, level)}"
-        rate += f" (judge {short(self.judge_rate.estimate)})" if best is not self.people_rate else ""
+        rate += f" (judge {short(self.judge_rate.estimate)})" if best is not self.label_rate else ""
         cut = "" if math.isnan(self.cut) else f"cut at {short(self.cut)}: "
         return f"{cut}{'; '.join([*parts, rate])}; {self.n_labelled} labels{self._bracketed_warnings}"
 
@@ -176,7 +176,7 @@ def pass_fail(
     Warns
     -----
     CalibWarning
-        "few_gold": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
+        "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
         says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
@@ -306,7 +306,7 @@ def _rates(
             options |= {"groups": codes, "groups_unlabeled": group[blank]}
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
-    shares = {"judge_rate": _share(judged, of, confidence), "people_rate": _share(yes.astype(float), codes, confidence)}
+    shares = {"judge_rate": _share(judged, of, confidence), "label_rate": _share(yes.astype(float), codes, confidence)}
     return shares | {"corrected": corrected, "ppi": ppi}, doubts
 
 
@@ -322,7 +322,7 @@ def _rogan_gladen(
     )
     doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
     if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
-        doubts.append(f"few_gold: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
+        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
     if math.isnan(estimate) or math.isnan(low):
         doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
         return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts

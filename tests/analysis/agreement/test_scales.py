@@ -13,9 +13,9 @@ from calib.stats import (
     alternative_annotator_test,
     compare,
     convergence,
-    human_ceiling,
     icc,
     krippendorff_alpha,
+    label_ceiling,
     rank_judges,
     reliability,
 )
@@ -66,7 +66,7 @@ def test_every_function_refuses_two_scales(name):
     for function, arguments, options, argument in (
         (compare, (PEOPLE, judge, PEOPLE), {"method": "kappa"}, "x2"),
         (rank_judges, ({"a": judge, "b": PEOPLE}, PEOPLE), {"method": "exact"}, "x"),
-        (human_ceiling, (table, judge), {"method": "exact"}, "judge"),
+        (label_ceiling, (table, judge), {"method": "exact"}, "judge"),
         (alternative_annotator_test, (judge, table), {}, "judge"),
         (alternative_annotator_test, (judge, table), {"score": "accuracy"}, "judge"),
         (krippendorff_alpha, (np.column_stack([table, judge]),), {}, "ratings"),
@@ -127,7 +127,7 @@ def test_what_the_values_leave_open_is_said(x, y):
         with pytest.warns(CalibWarning, match="unlike_ranges: the scores go from "):
             assert function(*arguments, **options).warnings[0].startswith("unlike_ranges")
     with pytest.warns(CalibWarning, match="'exact' asks for one scale"):
-        human_ceiling(table, x, method="exact")
+        label_ceiling(table, x, method="exact")
 
 
 @pytest.mark.parametrize("name", ["never 1", "halves", "means of three", "reversed", "4 and 5 alone", "a constant"])

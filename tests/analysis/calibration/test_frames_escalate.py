@@ -52,7 +52,7 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
     rest = found.items[found.items["decided_by"] == ""]
     assert set(found.accepted["item"]) | set(rest["item"]) == set(judge["item"])
     assert set(found.people["item"]) == set(rest["item"]) - set(gold["item"])
-    assert found.n_people == len(found.people)
+    assert found.n_escalated == len(found.people)
     assert set(found.items["verdict"]) == {0.0, 1.0}
     told = found.items.set_index("item")["label"].dropna()
     pd.testing.assert_series_equal(
@@ -63,10 +63,10 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
 def test_the_list_for_people_goes_on_to_choose_items_and_a_page(tmp_path):
     judge, people = study()
     found = calib.escalate(judge, some(people, 200), cut=4, risk=0.15).one()
-    drawn = calib.choose_items(found.people, 10, rng=1)
+    drawn = calib.choose(found.people, 10, rng=1)
     assert drawn["chosen"].sum() == 10
     texts = pd.DataFrame({"item": judge["item"], "output": "a text of " + judge["item"]})
-    calib.label_page(texts, found.people.head(5), path=tmp_path / "page.html")
+    calib.label(texts, found.people.head(5), path=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert all(item in page for item in found.people["item"].head(5))
 
@@ -176,18 +176,18 @@ def test_labels_of_whole_documents_count_as_documents():
 @pytest.mark.parametrize("design", ["simple", "groups"])
 def test_choose_items_draws_labels_for_it(design):
     judge, people = study()
-    drawn = calib.choose_items(judge, 120, design=design, rng=3)
+    drawn = calib.choose(judge, 120, design=design, rng=3)
     gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
     found = calib.escalate(drawn, gold, cut=4, risk=0.2).one()
     assert ("whole_groups" in str(found)) == (design == "groups")
-    assert "gold_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], cut=4, risk=0.2).one())
+    assert "labels_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], cut=4, risk=0.2).one())
 
 
 def test_labels_drawn_with_unlike_chances_are_refused_with_what_to_do():
     judge, people = study()
-    drawn = calib.choose_items(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
+    drawn = calib.choose(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
     gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
-    with pytest.raises(TableError, match=r"same chance to be drawn.*choose_items\(scores, n\)"):
+    with pytest.raises(TableError, match=r"same chance to be drawn.*choose\(scores, n\)"):
         calib.escalate(drawn, gold, cut=4)
 
 
@@ -282,7 +282,7 @@ def test_of_nothing_accepted_the_nearest_threshold_is_told():
     words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
     assert words in str(found)
     assert words in result.conclusion
-    assert f"of 600 items {found.n_people} are for people, 200 more have a label already" in str(found)
+    assert f"of 600 items {found.n_escalated} are for people, 200 more have a label already" in str(found)
     assert "That costs 1200, people for all 1200." in result.conclusion
     assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
@@ -317,13 +317,13 @@ def test_the_cost_is_that_of_the_judges_scores_and_of_peoples_labels():
     judges, people = juries(raters=2)
     prices = {"label": 2, "judge": 0.01}
     found = calib.escalate(judges[judges["rater"] == "r1"], some(people, 300), risk=0.3, prices=prices).one()
-    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_people + 300))
-    assert found.cost_of_people == 1200
+    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_escalated + 300))
+    assert found.cost_of_labels == 1200
 
 
 def test_the_line_says_what_became_of_every_item():
     judge, people = study(spread=1.0)
     found = calib.escalate(judge, some(people, 120), risk=0.15, cut=3).one()
-    labelled = found.n - found.n_accepted - found.n_people
+    labelled = found.n - found.n_accepted - found.n_escalated
     assert labelled > 0
-    assert f"{found.n_people} are for people, {labelled} more have a label already" in str(found)
+    assert f"{found.n_escalated} are for people, {labelled} more have a label already" in str(found)

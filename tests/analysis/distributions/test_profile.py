@@ -79,7 +79,7 @@ def test_the_planted_judge_by_hand(planted):
     ours = pd.Series(score, index=sorted(ratings["item"].unique()))
     gap = ours - theirs.rename(index=str).reindex(ours.index)
     np.testing.assert_allclose([found.difference, found.distance], [gap.mean(), gap.abs().mean()])
-    assert (found.n_human, found.human_mean) == (312, pytest.approx(theirs.mean()))
+    assert (found.n_labels, found.label_mean) == (312, pytest.approx(theirs.mean()))
     # by the replies: each was read, each had a little on other words
     assert dict(found.statuses) == {"ok": 312, "off_scale": 312}
     assert (found.n_replies, found.n_unread, found.n_missing) == (312, 0, 0)
@@ -222,7 +222,7 @@ def test_scores_of_ones_own_have_no_entropy():
     people = calib.scores_from(mine, item="id", score="label", rater="me")
     found = calib.profile(scores, people).one()
     assert found.entropy is found.mass is None
-    assert found.n_human == 2
+    assert found.n_labels == 2
     assert not {"median_entropy", "median_mass", "entropy"} & {*found.to_frame(), *found.items}
     assert not found.to_frame().isna().any(axis=None)
     assert "entropy" not in f"{found} {found.conclusion}"
@@ -272,9 +272,9 @@ def test_people_in_one_table_with_judges_are_people():
     people = labelled({"a": 4, "b": 5}).assign(method="human", prompt="", weight=1.0, draw=0, status="ok")
     both = pd.concat([drawn({"a": [2], "b": [3]}), people])
     (found,) = calib.profile(both)
-    assert (found.n_human, found.difference) == (2, -2)
+    assert (found.n_labels, found.difference) == (2, -2)
     (other,) = calib.profile(both, labelled({"a": 1}))
-    assert (other.n_human, other.difference) == (1, 1)
+    assert (other.n_labels, other.difference) == (1, 1)
     assert [label["rater"] for label in calib.profile(people).labels] == ["ann"]
 
 
@@ -284,14 +284,14 @@ def test_several_people_are_averaged_and_their_labels_counted_one_by_one():
     assert results.labels[0]["n_unmatched"] == 1
     found = results.one()
     assert found.shares.human == pytest.approx((1 / 3, 0, 1 / 3, 1 / 3, 0))
-    assert (found.human_mean, found.n_human) == (2.75, 2)
+    assert (found.label_mean, found.n_labels) == (2.75, 2)
     assert dict(found.looks[0].texts)["detail"] == "labels 1, 4"
 
 
 def test_labels_on_another_scale_are_left_out_and_said():
     ratings = drawn({"a": [2], "b": [3]})
     found = calib.profile(ratings, labelled({"a": 80}, scale="0..100")).one()
-    assert found.n_human == 0
+    assert found.n_labels == 0
     assert found.warnings[0] == "other_scale: people are left out, as scores are on '1|2|3|4|5' and human on '0..100'"
     assert calib.profile(ratings, labelled({"a": 80}, scale="")).one().warnings[0].startswith("other_scale")
 

@@ -92,7 +92,7 @@ def test_components_of_draws_and_of_probabilities():
 def test_each_prompt_and_temperature_is_a_result():
     parts = {("p", 1.0): X, ("q", 1.0): X[::-1], ("p", 0.5): X[:, ::2]}
     table = pd.concat([sampled(x, prompt=prompt, temperature=tau) for (prompt, tau), x in parts.items()])
-    results = calib.variance_components(pd.concat([table, people(method="human")]))
+    results = calib.variance_components(pd.concat([table, people(method="labels")]))
     assert [(label["prompt"], label["temperature"]) for label in results.labels] == list(parts)
     for result, x in zip(results, parts.values(), strict=True):
         same(result, stats.variance_components(x))
@@ -151,12 +151,12 @@ def test_temperature_curve_is_that_of_the_probabilities():
 
 def test_convergence_takes_the_draws_as_they_are():
     exact = calib.summarize(told())
-    found = calib.convergence(sampled(), exact, human=people(group=OWNERS), rng=1, n_subsets=20)
-    wanted = stats.convergence(X, exact=exact["score"], human=HUMAN, groups=OWNERS, rng=1, n_subsets=20)
+    found = calib.convergence(sampled(), exact, labels=people(group=OWNERS), rng=1, n_subsets=20)
+    wanted = stats.convergence(X, exact=exact["score"], labels=HUMAN, groups=OWNERS, rng=1, n_subsets=20)
     close(found.one(), wanted)
     alone = calib.convergence(sampled(), rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]).one()
     close(alone, stats.convergence(X, rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]))
-    assert "`groups` must be a column of `exact` or `human`" in said(
+    assert "`groups` must be a column of `exact` or `labels`" in said(
         TableError, calib.convergence, sampled(), groups="topic"
     )
     assert said(ValueError, calib.convergence, sampled(), sizes=[9]).startswith("fluency, judge, p, sample: ")
@@ -198,7 +198,7 @@ def test_chains_of_hostile_items_are_told_apart():
 
 def test_draws_probabilities_and_chains_are_results_side_by_side():
     frame, mean, variance = chains()
-    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="human")]))
+    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="labels")]))
     assert [label["method"] for label in results.labels] == ["sample", "logprob", "chain"]
     close(results[2], stats.variance_components(mean, variance))
     assert [np.isnan(result.label) for result in results] == [True, True, False]

@@ -19,7 +19,7 @@ def by_hand(x, y):
 def test_shares_by_hand():
     found = pairwise_agreement(JUDGE, PEOPLE)
     assert (found.with_ties.estimate, found.without_ties.estimate, found.without_ties.n) == by_hand(JUDGE, PEOPLE)
-    assert (found.n_ties, found.n_ties_people) == (8, 16)
+    assert (found.n_ties, found.n_ties_labels) == (8, 16)
     assert found.estimate == found.with_ties.estimate
     assert found.interval == found.with_ties.interval
 

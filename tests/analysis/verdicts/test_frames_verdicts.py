@@ -130,7 +130,7 @@ def test_unread_replies_are_counted(verdicts):
 def test_few_labels_of_one_kind_are_said(verdicts):
     scores, people, _, _ = verdicts
     few = people[(people["score"] == 1) | (people["item"].isin(people[people["score"] == 0]["item"].iloc[:4]))]
-    with pytest.warns(CalibWarning, match="few_gold: only 4"):
+    with pytest.warns(CalibWarning, match="few_labels: only 4"):
         calib.pass_fail(scores, few)
 
 

@@ -163,7 +163,7 @@ def test_intervals_hold(n, tpr, tnr, share):
     cells = np.array([share * tpr, (1 - share) * (1 - tnr), share * (1 - tpr), (1 - share) * tnr])
     many = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], np.round(cells * 10_000).astype(int), axis=0)
     true = pass_fail(many[:, 0], many[:, 1])
-    names = ("tpr", "tnr", "precision", "balanced_accuracy", "f1", "mcc", "kappa", "ac1", "people_rate")
+    names = ("tpr", "tnr", "precision", "balanced_accuracy", "f1", "mcc", "kappa", "ac1", "label_rate")
     held = dict.fromkeys((*names, "corrected", "ppi"), 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
@@ -254,7 +254,7 @@ def test_a_judge_no_better_than_chance_says_nothing_of_the_rate():
 
 def test_few_of_one_outcome_are_said():
     judge, people = np.r_[np.ones(40), np.zeros(5)], np.r_[np.ones(41), np.zeros(4)]
-    with pytest.warns(CalibWarning, match="few_gold: only 4"):
+    with pytest.warns(CalibWarning, match="few_labels: only 4"):
         found = pass_fail(judge, people)
     assert found.tnr.interval.high == 1
     assert found.tnr.interval.low > 0.3

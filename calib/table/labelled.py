@@ -35,7 +35,7 @@ def mean_of_raters(scores: Checked) -> Checked:
     return Checked(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
 
 
-def mean_of_people(people: Checked) -> Checked:
+def mean_of_annotators(people: Checked) -> Checked:
     """One label per item and criterion: the mean of those who gave one; others than people stay apart.
 
     Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
@@ -124,9 +124,9 @@ NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unla
 _RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 
 
-def gold_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+def label_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
-    gold = mean_of_people(gold)
+    gold = mean_of_annotators(gold)
     for criterion, rows in by_criterion(gold.frame):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
@@ -209,7 +209,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
         doubts.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
-        return 0, [*doubts, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
+        return 0, [*doubts, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
     try:
         folds = part[fold].astype(object).where(part[fold].notna(), np.nan).astype(float)
     except (TypeError, ValueError):
@@ -224,7 +224,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     number = int(folds[part["y"].notna()].nunique())
     if number == 1:
         doubts.append(
-            "tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had"
+            "tuned_on_labels: all labels are in one fold, so that the map has seen them if these are all it had"
         )
     return number, doubts
 
@@ -266,7 +266,7 @@ def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | Non
     """Each judge beside what people said on the same criterion; `columns` of the scores ride along."""
     if bare := sorted(set(scores.frame["criterion"].astype(str)) - set(people.frame["criterion"].astype(str))):
         check.warn(f"unlabelled: no label is of {', '.join(map(repr, bare))}; the scores on it are left out")
-    for pair in gold_pairs(scores, people, columns):
+    for pair in label_pairs(scores, people, columns):
         rows = people.frame[people.frame["criterion"] == pair.label["criterion"]]
         rows = rows[rows["score"].notna()].astype({"item": object, "rater": object})
         labels = rows["score"].to_numpy(dtype=float)
