@@ -156,12 +156,12 @@ def look(file: Scores, files: Files, labels: Human = None) -> None:
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
     """The files, with groups and systems of the items where these are given."""
     from calib.inputs.look import look_of
-    from calib.inputs.names import Intake
+    from calib.inputs.names import InferredTables
 
     if files.items is None:
         return calib.look(file, labels, **files.said)
     first, second = files.taken(file, labels, names=("scores", "gold"))
-    return look_of(first) if isinstance(first, Intake) else calib.look(first, second)
+    return look_of(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 
 @options_from(

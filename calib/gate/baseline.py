@@ -20,7 +20,7 @@ from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
 from calib.table.labelled import label_pairs
 from calib.table.pairs import Pair
-from calib.table.validate import Checked, scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
 Line = float | Mapping[str, float]
@@ -119,7 +119,9 @@ def _id(system: str, rows: list[dict[str, Any]]) -> str:
     return _sha256([system, *lines])
 
 
-def with_baseline(scores: Any, gold: Any, held: Baseline | None, baseline: Any) -> tuple[Checked, Any, str | None]:
+def with_baseline(
+    scores: Any, gold: Any, held: Baseline | None, baseline: Any
+) -> tuple[ValidatedTable, Any, str | None]:
     """The tables, with the rows of a saved baseline, and its name."""
     judged = scores_in(scores, "scores")
     people = None if gold is None else scores_in(gold, "gold")
@@ -167,7 +169,9 @@ def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
 # --- what a gate is asked on tables: which build, which lines, held against what --------------------------------------
 
 
-def lines_of_gate(judged: Checked, above: Line | None, margin: Line | None, other: str | None) -> dict[str, float]:
+def lines_of_gate(
+    judged: ValidatedTable, above: Line | None, margin: Line | None, other: str | None
+) -> dict[str, float]:
     """The line of each criterion that is asked about."""
     if (above is None) == (other is None):
         came = "neither came" if above is None else "both came"
@@ -191,7 +195,7 @@ def lines_of_gate(judged: Checked, above: Line | None, margin: Line | None, othe
     return lines if other is None else {one: 0.0 - value for one, value in lines.items()}
 
 
-def build_of(judged: Checked, system: str | None, other: str | None) -> str:
+def build_of(judged: ValidatedTable, system: str | None, other: str | None) -> str:
     """The name of the build."""
     rows = judged.frame
     there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
@@ -210,7 +214,7 @@ def build_of(judged: Checked, system: str | None, other: str | None) -> str:
     return name
 
 
-def pairs_of_gate(judged: Checked, people: Checked | None, criteria: Sequence[str]) -> list[Pair]:
+def pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
     judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
     for label, rows in judged.slices():

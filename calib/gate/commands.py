@@ -132,8 +132,8 @@ def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, gold: Any, i
         say(f"no baseline was written to {path}: the build did not pass.")
         return
     from calib.gate.baseline import saved_baseline
-    from calib.inputs.resolve import given
+    from calib.inputs.resolve import resolve_inputs
 
-    files = given(scores, gold, {})
+    files = resolve_inputs(scores, gold, {})
     where = saved_baseline(path, verdict.system, files.scores, files.gold, items)
     typer.echo(f"wrote {shown_text(where)}", err=True)

@@ -20,7 +20,7 @@ from calib.gate.outcomes import INCONCLUSIVE, GateCheck
 from calib.table import TableArgumentError, TableError, check_items, parse_scale
 from calib.table.labelled import ends_of
 from calib.table.pairs import Pair
-from calib.table.validate import Checked
+from calib.table.validate import ValidatedTable
 
 
 class GateOptions(NamedTuple):
@@ -56,7 +56,7 @@ class Build:
     """One criterion of a build: its rows beside people's labels, and those of the baseline."""
 
     def __init__(
-        self, pair: Pair, people: Checked | None, name: str, other: str | None, prints: Mapping[str, str],
+        self, pair: Pair, people: ValidatedTable | None, name: str, other: str | None, prints: Mapping[str, str],
         groups: str | None, *, named: bool,
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints

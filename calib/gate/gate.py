@@ -47,7 +47,7 @@ from calib.gate.evidence import (
 from calib.gate.outcomes import LOOKS, error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.table import TableError
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
@@ -144,7 +144,7 @@ def gate(
     held = baseline if isinstance(baseline, Baseline) else None
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         held = Baseline.read(baseline)  # a file, and no system's name
-    files = given(scores, gold, cast(Columns, columns), needs=("judge", "label"))
+    files = resolve_inputs(scores, gold, cast(Columns, columns), needs=("judge", "label"))
     judged, people, other = with_baseline(files.scores, files.gold, held, baseline)
     lines = lines_of_gate(judged, above, margin, other)
     name = build_of(judged, system, other)
@@ -367,7 +367,7 @@ def gate_plan(
             ({"criterion": name} if name else {}, stats.gate_plan(sign * float(value), **options))
             for name, value in lines.items()
         )
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     answers = []
     for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold")):
         value = line.get(str(pair.label["criterion"])) if isinstance(line, Mapping) else line

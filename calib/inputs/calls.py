@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.inputs.availability import Can
-from calib.inputs.names import Intake
+from calib.inputs.names import InferredTables
 from calib.inputs.roles import is_table
 
 # commands that have another name than their verb
@@ -19,13 +19,13 @@ _COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "p
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
-def report_path(intake: Intake) -> Path:
+def report_path(intake: InferredTables) -> Path:
     """Where a report goes that was not told where: into this folder, called as the file is."""
     path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
 
-def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def lines_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
     files, words = _python_arguments(intake)
     page = _literal(str(report_path(intake)))
@@ -37,7 +37,7 @@ def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def commands_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
     if any(source.path is None for source in intake.sources):
         return ()
@@ -52,7 +52,7 @@ def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     return tuple(commands)
 
 
-def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def tries_of(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """To look again, with what is said now: a command, where all is in files, and a line."""
     files, words = _python_arguments(intake)
     command = _joined("look", *_shell_arguments(intake))
@@ -60,14 +60,14 @@ def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (command,) if in_files else (), (f"calib.look({', '.join([*files, *words])})",)
 
 
-def _python_arguments(intake: Intake) -> tuple[list[str], list[str]]:
+def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
     """The files, a frame by a name that its user will know better, and what was said of columns."""
     files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
-    return files, [f"{name}={_literal(value)}" for name, value in intake.said.items()]
+    return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
 
 
-def _shell_arguments(intake: Intake) -> tuple[list[str], list[str]]:
-    return [str(source.path) for source in intake.sources], _as_options(intake.said)
+def _shell_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
+    return [str(source.path) for source in intake.sources], _as_options(intake.options)
 
 
 def _as_options(values: Mapping[str, Any]) -> list[str]:
@@ -84,9 +84,9 @@ def _reported(can: Sequence[Can]) -> bool:
     return any(one.possible and one.verb not in ("choose", "labels_needed") for one in can)
 
 
-def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
+def _printed(can: Sequence[Can], intake: InferredTables) -> Iterator[Can]:
     """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
-    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.said
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.options
     for one in can:
         if one.possible and one.whole:
             yield one

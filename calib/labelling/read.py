@@ -18,7 +18,7 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.result import short
 from calib.core.text import printable
 from calib.inputs.names import Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.labelling.answers import ENDINGS, answers_in, counted
 from calib.labelling.people import (
     all_alike,
@@ -34,7 +34,7 @@ from calib.table.labelled import NAMES, ends_of, label_pairs, mean_of_annotators
 from calib.table.labels import Labels, Progress
 from calib.table.pairs import DESIGN, Pair, chosen_in
 from calib.table.results import Results
-from calib.table.validate import Checked, in_the_names_of, scores_in
+from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
 _ENOUGH = 3  # items in common
 _START = 10  # labels before the first look of a confidence sequence
@@ -96,7 +96,7 @@ def read_labels(
         check.warn(note)
     pool = None
     if drawn is not None:
-        scores = given(drawn, None, {}, names=("scores",), needs=()).scores
+        scores = resolve_inputs(drawn, None, {}, names=("scores",), needs=()).scores
         if scores is None:
             rule = "must be what `choose` returned"
             raise ArgumentError("drawn", rule, "got a table without a judge's scores")
@@ -145,7 +145,7 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in paths))
 
 
-def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[Any] | None, list[str]]:
+def _reliability(ratings: pd.DataFrame, drawn: ValidatedTable | None) -> tuple[Results[Any] | None, list[str]]:
     """How far annotators agree on each criterion that two of them labelled; why not, of the others."""
     scores = scores_in(ratings, "files").frame
     if drawn is not None and "group" in drawn.frame:
@@ -173,7 +173,7 @@ def _reliability(ratings: pd.DataFrame, drawn: Checked | None) -> tuple[Results[
 # --- how far the labelling is -----------------------------------------------------------------------------------------
 
 
-def against_drawn(answers: pd.DataFrame, drawn: Checked) -> list[str]:
+def against_drawn(answers: pd.DataFrame, drawn: ValidatedTable) -> list[str]:
     """What of the answers does not go with the drawing, and how many items wait for a label."""
     items, pool, chosen = set(answers["item"]), set(drawn.frame["item"].astype(str)), chosen_of(drawn.frame)
     unmatched = sorted(items - pool)
@@ -204,7 +204,9 @@ def chosen_of(frame: pd.DataFrame) -> set[str] | None:
     return set(frame.loc[chosen_in(frame), "item"].astype(str)) if "chosen" in frame else None
 
 
-def progress_of(answers: pd.DataFrame, gold: Checked, drawn: Checked, half_width: float | None) -> Progress:
+def progress_of(
+    answers: pd.DataFrame, gold: ValidatedTable, drawn: ValidatedTable, half_width: float | None
+) -> Progress:
     """What the labels say so far, and how many more a half-width asks for."""
     notes: list[str] = []
     chosen, labelled = chosen_of(drawn.frame) or set(), set(answers.loc[answers["score"].notna(), "item"])
@@ -279,6 +281,6 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     ordered = rows.iloc[np.argsort(came, kind="stable")]
     pool = frame.loc[frame["x"].notna(), "x"].astype(float)
     y, x = (ordered[name].astype(float).to_numpy() for name in "yx")
-    with in_the_names_of(pair.label, **NAMES, f_pool="drawn"):
+    with renamed_errors(pair.label, **NAMES, f_pool="drawn"):
         bounds = ends_of(frame, pair.label).get("bounds")
         return pair.label, stats.confidence_sequence(y, x, pool, bounds=bounds)

@@ -13,7 +13,7 @@ from calib.core.parameters import completed
 from calib.core.result import Result
 from calib.table.labelled import with_warnings
 from calib.table.results import Results
-from calib.table.validate import in_the_names_of
+from calib.table.validate import renamed_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R", bound=Result)
@@ -85,7 +85,7 @@ def each_result(
     answers, refused = [], []
     for each in slices:
         try:
-            with in_the_names_of(each.label, **(names or {})):
+            with renamed_errors(each.label, **(names or {})):
                 result = statistic(each.rows)
         except ArgumentError as error:
             if error.argument not in skip:

@@ -17,13 +17,13 @@ from calib.core.result import Result, short
 from calib.table import TableArgumentError, TableError, check_scores, parse_scale
 from calib.table.pairs import FOLDED, Pair, labels_in, pairs_of
 from calib.table.results import words
-from calib.table.validate import Checked, Who, by_criterion, items_in, slices
+from calib.table.validate import SliceKey, ValidatedTable, by_criterion, items_in, slices
 
 _UNLIKE = 4  # times as high as another, and a rater who does not say the scale is not on the same
 _MEANS = ("score", "mass", "low", "high")
 
 
-def mean_of_raters(scores: Checked) -> Checked:
+def mean_of_raters(scores: ValidatedTable) -> ValidatedTable:
     """One score per item and criterion: the mean of the raters, each with the same weight however often it scored.
 
     An item that some have not scored has the mean of the others; `n` says of how many.
@@ -32,10 +32,10 @@ def mean_of_raters(scores: Checked) -> Checked:
         raise TableArgumentError(scores.argument, "must have scores of a judge to be pooled", "has none but people's")
     by = scores.frame.groupby("criterion", observed=True, sort=False)
     parts = [_mean_by_item(rows, scores.argument) for _, rows in by]
-    return Checked(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
+    return ValidatedTable(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
 
 
-def mean_of_annotators(people: Checked) -> Checked:
+def mean_of_annotators(people: ValidatedTable) -> ValidatedTable:
     """One label per item and criterion: the mean of those who gave one; others than people stay apart.
 
     Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
@@ -49,7 +49,7 @@ def mean_of_annotators(people: Checked) -> Checked:
         _mean_by_item(rows, people.argument, people=True) if many else rows.astype(_plain_texts(rows))
         for rows, many in zip(parts, several, strict=True)
     ]
-    return Checked(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
+    return ValidatedTable(check_scores(pd.concat(pooled, ignore_index=True)), "scores", people.argument)
 
 
 def lacking_raters(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def _mean_by_item(rows: pd.DataFrame, argument: str, *, people: bool = False) ->
     means = each.groupby("item", sort=False).agg("mean")
     read = each["score"].groupby("item", sort=False).count()
     by_item = plain.groupby("item", sort=False)
-    beside = by_item[[name for name in plain if name not in {*_MEANS, "item", *Who._fields}]].first()
+    beside = by_item[[name for name in plain if name not in {*_MEANS, "item", *SliceKey._fields}]].first()
     called = "annotators" if people else "raters"
     # what all raters have in common, and else nothing; of methods "sample", as `summarize` has it
     values = {name: plain[name].unique() for name in ("prompt", "method")}
@@ -124,7 +124,7 @@ NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unla
 _RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 
 
-def label_pairs(scores: Checked, gold: Checked, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+def label_pairs(scores: ValidatedTable, gold: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
     """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
     gold = mean_of_annotators(gold)
     for criterion, rows in by_criterion(gold.frame):
@@ -262,7 +262,9 @@ class Labelled:
     warnings: tuple[str, ...] = ()
 
 
-def labelled_pairs(scores: Checked, people: Checked, columns: Sequence[str | None] = ()) -> Iterator[Labelled]:
+def labelled_pairs(
+    scores: ValidatedTable, people: ValidatedTable, columns: Sequence[str | None] = ()
+) -> Iterator[Labelled]:
     """Each judge beside what people said on the same criterion; `columns` of the scores ride along."""
     if bare := sorted(set(scores.frame["criterion"].astype(str)) - set(people.frame["criterion"].astype(str))):
         check.warn(f"unlabelled: no label is of {', '.join(map(repr, bare))}; the scores on it are left out")

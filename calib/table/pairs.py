@@ -12,7 +12,7 @@ import pandas as pd
 from calib.core.progress import progress
 from calib.table import TableError, parse_scale
 from calib.table.results import words
-from calib.table.validate import STANDS, Checked, Who, by_criterion, items_in, little_mass, slices
+from calib.table.validate import REPRESENTED, SliceKey, ValidatedTable, by_criterion, items_in, little_mass, slices
 
 DESIGN = ("chosen", "inclusion", "stratum", "design")
 FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
@@ -81,7 +81,7 @@ class Pair:
         return one_scale(self.label, purpose, **both)
 
 
-def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> Iterator[Pair]:
+def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[str] = ()) -> Iterator[Pair]:
     """Every rater of the one table beside every other rater of the second on the same criterion.
 
     `columns` of the first ride along.
@@ -90,7 +90,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
     shared = False
     for label, mine in progress([*first.slices()], "raters"):
         for other, theirs in theirs_on.get(label["criterion"], ()):
-            if Who.of(label) == Who.of(other):
+            if SliceKey.of(label) == SliceKey.of(other):
                 continue
             shared = True
             against = f"{other['rater']} ({other['prompt']})" if other["prompt"] else other["rater"]
@@ -105,7 +105,7 @@ def pairs_of(first: Checked, second: Checked, columns: Sequence[str] = ()) -> It
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
     # what `choose` wrote beside a judge's scores says how the labels came about
-    mine_only = ["n", "n_unread", "mass", "low", "high", *STANDS, *DESIGN, *FOLDED, *columns]
+    mine_only = ["n", "n_unread", "mass", "low", "high", *REPRESENTED, *DESIGN, *FOLDED, *columns]
     sides = []
     for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):
         names = [name for name in dict.fromkeys(("group", "system", "scale", *only)) if name in frame]
@@ -193,7 +193,7 @@ def factors_of(rows: pd.DataFrame, items: pd.Index) -> pd.DataFrame:
 def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The scores of one criterion as items x raters; one rater under two prompts is two."""
     plain = rows.astype({"item": object})
-    who = plain.groupby(list(Who._fields), observed=True, dropna=False, sort=False).ngroup()
+    who = plain.groupby(list(SliceKey._fields), observed=True, dropna=False, sort=False).ngroup()
     table = plain.assign(who=who).pivot(index="item", columns="who", values="score")  # noqa: PD010 - no averages
     return table.reindex(pd.unique(plain["item"])), short_names([label for label, _ in slices(rows)])
 
@@ -206,14 +206,14 @@ def all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
 
 
-def identity(label: dict[str, Any]) -> tuple[Who, str]:
+def identity(label: dict[str, Any]) -> tuple[SliceKey, str]:
     """Who was compared with whom: labels themselves differ where a temperature is missing."""
-    return Who.of(label), label["against"]
+    return SliceKey.of(label), label["against"]
 
 
-def names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[Who, str], str]:
+def names_of_judges(labels: list[dict[str, Any]]) -> dict[tuple[SliceKey, str], str]:
     """A name for each label, which tells it from all others of its criterion."""
-    names: dict[tuple[Who, str], str] = {}
+    names: dict[tuple[SliceKey, str], str] = {}
     for key in {(label["criterion"], label["against"]) for label in labels}:
         those = {identity(label): label for label in labels if (label["criterion"], label["against"]) == key}
         names |= dict(zip(those, short_names(list(those.values())), strict=True))

@@ -182,7 +182,15 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
     if name == "convergence":
         names = [
             *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "rmse_limit"),
-            *("correlation", "correlation_predicted", "human", "agreement_low", "agreement_high", "agreement_predicted", "entropy"),
+            *(
+                "correlation",
+                "correlation_predicted",
+                "human",
+                "agreement_low",
+                "agreement_high",
+                "agreement_predicted",
+                "entropy",
+            ),
         ]
         assert list(frame.columns) == names
         assert len(frame) == len(result.sizes) == 3

@@ -10,7 +10,7 @@ from calib.analysis.calibration.score_sets import least_labels
 from calib.inputs.availability import beside, possibilities
 from calib.inputs.calls import commands_of, lines_of
 from calib.inputs.look import copied_labels, suspicions
-from calib.inputs.names import Intake
+from calib.inputs.names import InferredTables
 
 
 def scored(rater, score, criterion="quality", **more):
@@ -23,8 +23,8 @@ def scored(rater, score, criterion="quality", **more):
 
 def taken(scores=None, gold=None, people=None, **more):
     fields = {"sources": (), "columns": (), "scale": "", "guessed_scale": False, "items": None,
-              "pairwise": False, "words": (), "notes": (), "said": {}}  # fmt: skip
-    return Intake(scores=scores, gold=gold, people=gold if people is None else people, **fields | more)
+              "pairwise": False, "words": (), "notes": (), "options": {}}  # fmt: skip
+    return InferredTables(scores=scores, labels=gold, annotations=gold if people is None else people, **fields | more)
 
 
 def asked(intake):

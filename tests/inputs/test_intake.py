@@ -11,7 +11,7 @@ import calib
 from calib import cli, table
 from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.resolve import in_words
-from calib.inputs.tables import taken_in
+from calib.inputs.tables import infer_tables
 
 MODELS = ("gpt-4o", "llama", "claude", "mistral")
 SCALE = "1|2|3|4|5"
@@ -321,13 +321,13 @@ RECOGNISED = [
 
 @pytest.mark.parametrize(("called", "expected"), RECOGNISED)
 def test_columns_are_recognised_by_name_and_by_what_is_blank(called, expected):
-    found = roles(taken_in(frame().rename(columns=called)))
+    found = roles(infer_tables(frame().rename(columns=called)))
     assert {name: found[name] for name in expected} == expected
 
 
 def test_what_else_a_file_has_is_recognised_or_left():
     n = 40
-    found = taken_in(
+    found = infer_tables(
         frame(
             doc_id=[k // 2 for k in range(n)],
             model=["a", "b"] * (n // 2),
@@ -344,18 +344,18 @@ def test_what_else_a_file_has_is_recognised_or_left():
 
 def test_each_guess_can_be_said_otherwise():
     mine = frame().rename(columns={"judge": "one", "label": "two"}).assign(three=1, judge=2, label=3, z=["a", "b"] * 20)
-    found = taken_in(mine, item="id", judge="one", label="two", system="z", scale="1|2|3|4|5")
+    found = infer_tables(mine, item="id", judge="one", label="two", system="z", scale="1|2|3|4|5")
     assert {name: roles(found)[name] for name in ("one", "two", "z")} == {"one": "judge", "two": "label", "z": "system"}
-    assert (len(found.scores), len(found.gold), found.guessed_scale) == (40, 15, False)
+    assert (len(found.scores), len(found.labels), found.guessed_scale) == (40, 15, False)
     assert set(found.scores["rater"]) == {"one"}
-    both = taken_in(mine, judge=["one", "three"], label="two")
+    both = infer_tables(mine, judge=["one", "three"], label="two")
     assert set(both.scores["rater"]) == {"one", "three"}
 
 
 @pytest.mark.parametrize(("wide", "column"), [("system", "system"), ("rater", "rater"), ("criterion", "criterion")])
 def test_what_several_columns_stand_for_can_be_said(truth, wide, column):
     people, judge = truth
-    found = taken_in(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
+    found = infer_tables(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
     assert set(found.scores[column]) == set(MODELS)
     assert f"as {'judges' if wide == 'rater' else 'the judge of several'}" in in_words(found)[0]
 
@@ -366,7 +366,7 @@ def calib_wide(table_of_models):
 
 @pytest.mark.slow
 def test_several_judges_beside_one_label_are_judges():
-    found = taken_in(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
+    found = infer_tables(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
     assert set(found.scores["rater"]) == {"gpt-4o", "claude"}
     assert calib.rank_judges(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=[3, 4] * 20)).one().names
 
@@ -375,9 +375,9 @@ def test_several_judges_beside_one_label_are_judges():
 def test_criteria_on_both_sides_by_their_stems():
     mine = frame().rename(columns={"judge": "judge_tone", "label": "human_tone"})
     mine = mine.assign(judge_depth=mine["judge_tone"], human_depth=mine["human_tone"])
-    found = taken_in(mine)
-    assert (set(found.scores["criterion"]), set(found.gold["criterion"])) == ({"tone", "depth"},) * 2
-    assert set(taken_in(mine, criterion="tone").scores["criterion"]) == {"tone"}
+    found = infer_tables(mine)
+    assert (set(found.scores["criterion"]), set(found.labels["criterion"])) == ({"tone", "depth"},) * 2
+    assert set(infer_tables(mine, criterion="tone").scores["criterion"]) == {"tone"}
 
 
 @pytest.mark.slow
@@ -499,7 +499,7 @@ def test_a_column_of_who_labelled_that_nobody_named():
     scores, labels = split(frame())
     two = pd.concat([labels.assign(initials="kl"), labels.assign(initials="mn", label=6 - labels["label"])])
     refused("name it: system, criterion, annotator, rater", scores, two)
-    assert taken_in(scores, two, annotator="initials").people["rater"].nunique() == 2
+    assert infer_tables(scores, two, annotator="initials").annotations["rater"].nunique() == 2
 
 
 def test_messages_name_the_users_column_and_line(write):
@@ -606,4 +606,4 @@ def test_two_files_of_one_name_are_called_by_their_folders(tmp_path):
     for path, column in zip(paths, ("gpt-4o", "label"), strict=True):
         path.parent.mkdir()
         pd.DataFrame({"id": ["a", "b", "c"], column: [4, 2, 5]}).to_csv(path, index=False)
-    assert [source.name for source in taken_in(*paths).sources] == [str(path) for path in paths]
+    assert [source.name for source in infer_tables(*paths).sources] == [str(path) for path in paths]

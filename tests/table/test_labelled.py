@@ -6,7 +6,7 @@ import pytest
 
 from calib.table import TableError, check_scores
 from calib.table.labelled import labelled_pairs
-from calib.table.validate import checked
+from calib.table.validate import validated
 
 
 def pair_of(labels, *, judge="1|2|3|4|5", people="1|2|3|4|5"):
@@ -15,7 +15,7 @@ def pair_of(labels, *, judge="1|2|3|4|5", people="1|2|3|4|5"):
     scores = check_scores(scores.assign(score=[1.0, 2.0, 3.0, 2.0], scale=judge))
     frame = pd.DataFrame(labels, columns=["item", "rater", "score"]).assign(criterion="tone", method="human")
     frame = check_scores(frame.assign(scale=people))
-    return next(labelled_pairs(checked(scores, "scores", "scores"), checked(frame, "scores", "gold")))
+    return next(labelled_pairs(validated(scores, "scores", "scores"), validated(frame, "scores", "gold")))
 
 
 def test_labels_of_an_item_count_one_together():

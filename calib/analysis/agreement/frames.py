@@ -15,7 +15,7 @@ from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_known_scales
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given, two_judges
+from calib.inputs.resolve import resolve_inputs, two_judges
 from calib.table import TableArgumentError, TableError
 from calib.table.labelled import with_warnings
 from calib.table.pairs import (
@@ -31,7 +31,7 @@ from calib.table.pairs import (
     short_names,
 )
 from calib.table.results import Results
-from calib.table.validate import Checked, Who, in_the_names_of, scores_in, slices
+from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, scores_in, slices
 
 Rng = np.random.Generator | int | None
 
@@ -112,7 +112,7 @@ def agreement(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     all_rules = rules_of(convention, rules)
     answers = []
-    files = given(scores, human, columns, names=_SIDES)
+    files = resolve_inputs(scores, human, columns, names=_SIDES)
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
         for rule in all_rules:
             name = {} if convention is None else {"convention": convention}
@@ -138,7 +138,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
         share = read / (read + both["n_unread"].astype(float))
         scores["zero"] = both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
     on_one_scale = _one_scale(pair, rules["coefficient"] or rules["method"])
-    with on_known_scales(on_one_scale), in_the_names_of(pair.label, x="scores", y="human", **_IN_TABLES):
+    with on_known_scales(on_one_scale), renamed_errors(pair.label, x="scores", y="human", **_IN_TABLES):
         result = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     result = with_warnings(result, pair.warnings + pair.fold_doubts)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
@@ -223,7 +223,7 @@ def compare(
     for judges, name, frame, on_one_scale, doubts in _pairs_of_judges(one, two, people, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with on_known_scales(on_one_scale), in_the_names_of(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
+        with on_known_scales(on_one_scale), renamed_errors(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both)}
         answers.append((who, with_warnings(result, doubts)))
@@ -280,7 +280,7 @@ def rank_judges(
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     matched: dict[tuple[str, str], list[Pair]] = {}
-    files = given(scores, human, columns, names=_SIDES)
+    files = resolve_inputs(scores, human, columns, names=_SIDES)
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
         matched.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     answers = []
@@ -291,14 +291,14 @@ def rank_judges(
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         on_one_scale = [_one_scale(pair, coefficient or method) for pair in pairs]
-        with on_known_scales(all(on_one_scale)), in_the_names_of(label, judges="scores", y="human", **_IN_TABLES):
+        with on_known_scales(all(on_one_scale)), renamed_errors(label, judges="scores", y="human", **_IN_TABLES):
             result = stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
         answers.append((label, with_warnings(result, [text for pair in pairs for text in pair.fold_doubts][:1])))
     return Results.of(answers)
 
 
 def _pairs_of_judges(
-    scores_a: Checked, scores_b: Checked, human: Checked, coefficient: str
+    scores_a: ValidatedTable, scores_b: ValidatedTable, human: ValidatedTable, coefficient: str
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...]]]:
     """Each judge of the one table with each of the other, on one human's items, and whether their scales are known."""
     first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
@@ -307,7 +307,7 @@ def _pairs_of_judges(
     for a in first:
         for b in second:
             same = all(a.label[key] == b.label[key] for key in ("criterion", "against"))
-            if not same or Who.of(a.label) == Who.of(b.label):
+            if not same or SliceKey.of(a.label) == SliceKey.of(b.label):
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
@@ -371,7 +371,7 @@ def reliability(
     answers = []
     purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
     shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
-    files = given(human, scores, columns, names=("human", "scores"), needs=("label",))
+    files = resolve_inputs(human, scores, columns, names=("human", "scores"), needs=("label",))
     panels = _panels(files.people, files.scores, level, purpose if shared else "", least=2)
     for label, people, design, judge, on_one_scale in panels:
         with on_known_scales(on_one_scale):
@@ -424,7 +424,7 @@ def alternative_annotator_test(
     answers = []
     level = "group" if clustered else "item"
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
-    files = given(scores, human, columns, names=_SIDES)
+    files = resolve_inputs(scores, human, columns, names=_SIDES)
     panels = _panels(files.people, scores_in(files.scores, "scores"), level, "the annotator test", least=3)
     for label, people, design, judge, on_one_scale in panels:
         assert judge is not None

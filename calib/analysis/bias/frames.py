@@ -17,12 +17,12 @@ from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given, opened
+from calib.inputs.resolve import opened, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
 from calib.table.labelled import groups_of, with_warnings
 from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
-from calib.table.validate import Checked, Who, checked, in_the_names_of, scores_in, slices
+from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, scores_in, slices, validated
 
 _USUAL = ("length", "system", "family")
 _NAMES = {"judge": "scores", "raters": "people", "x": "features", "groups": "groups"}
@@ -104,12 +104,12 @@ def bias(
     choice(correction, "correction", ("holm", "by", "none"))
     if not features or isinstance(features, str):
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
-    files = given(scores, people, columns, names=("scores", "people"), any_scale=True)
+    files = resolve_inputs(scores, people, columns, names=("scores", "people"), any_scale=True)
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
-    table = files.taken.items if files.taken is not None else None
+    table = files.inferred.items if files.inferred is not None else None
     if items is not None:
         thing = opened(items, "items")
-        table = checked(thing.frame if hasattr(thing, "frame") else thing, "items", "items").frame
+        table = validated(thing.frame if hasattr(thing, "frame") else thing, "items", "items").frame
     names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups)
     usual = tuple(features) == _USUAL
     options = {"reliability": tuple(reliability), "confidence_level": confidence_level}
@@ -156,10 +156,10 @@ def _computed(
         if abs(there - elsewhere) > _UNREAD_GAP:
             what = f"{100 * there:.0f} % of the scores of {f'{claim.feature} {claim.level}'.strip()} could not be read"
             doubts.append(f"unread: {what}, {100 * elsewhere:.0f} % of the rest.")
-    with in_the_names_of(label):
+    with renamed_errors(label):
         shared = None if groups is None else groups_of(frame, groups)
     try:
-        with in_the_names_of(label, **_NAMES):
+        with renamed_errors(label, **_NAMES):
             result = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
     except ArgumentError as error:
         if error.argument not in _NAMES.values():
@@ -211,16 +211,16 @@ def rater_effects(
     (-0.29, [-0.1, 0.1], False)
     """
     as_typed(rater_effects, locals())
-    files = given(scores, people, columns, names=("scores", "people"))
+    files = resolve_inputs(scores, people, columns, names=("scores", "people"))
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
-    by_judge: dict[Who, list[Judged]] = {}
+    by_judge: dict[SliceKey, list[Judged]] = {}
     for judged in judged_items(judges, labels, None):
         one_scale(judged.label, "rater effects", scores=judged.frame, people=labels.under(judged.label, "criterion"))
-        by_judge.setdefault(Who.of(judged.label)._replace(criterion=""), []).append(judged)
+        by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
     answers = []
     for who, of in by_judge.items():
         label = {name: value for name, value in who.label.items() if name != "criterion"}
-        with in_the_names_of(label, judge="scores"):
+        with renamed_errors(label, judge="scores"):
             result = stats.rater_effects(**_side_by_side(of, files.named(groups)), confidence_level=confidence_level)
         answers.append((label | {"n_unmatched": max(one.n_unmatched for one in of)}, result))
     return Results.of(answers)
@@ -278,7 +278,7 @@ class LackingError(ValueError):
     """What a feature is made of is not there."""
 
 
-def judged_items(scores: Checked, people: Checked, items: pd.DataFrame | None) -> Iterator[Judged]:
+def judged_items(scores: ValidatedTable, people: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
     """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
     compared = matched = False
     for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):

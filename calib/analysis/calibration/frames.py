@@ -31,11 +31,11 @@ from calib.core import check
 from calib.core.check import as_typed
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
 from calib.table.results import Results, words
-from calib.table.validate import Checked, Who, in_the_names_of, items_in, ratings_in, scores_in
+from calib.table.validate import SliceKey, ValidatedTable, items_in, ratings_in, renamed_errors, scores_in
 
 # --- calibrate ------------------------------------------------------------------------------------------------------
 
@@ -109,15 +109,15 @@ def calibrate(
         columns = others
     else:
         judge = None
-    files = given(scores, gold, columns, any_scale=True)
+    files = resolve_inputs(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     table = judges_alone(scores_in(files.scores, "scores"), people)
     judges, group, sent = judges_of(table, inputs), files.named(groups), prompts_of(prompt, table)
-    own = {Who.of(label): rows for label, rows in judges.slices()}
+    own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     options = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     answers = []
     for judged in labelled_pairs(judges, people, (group,)):
-        rows = own[Who.of(judged.label)]
+        rows = own[SliceKey.of(judged.label)]
         read = beside(rows, table, inputs)
         bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, sent, judge)
         answers.append(with_record(bound, inputs_beside(read, rows, judged), options))
@@ -187,20 +187,24 @@ def forecast_quality(
     if isinstance(scores, Calibration):
         labels = None
         if gold is not None:
-            labels = scores_in(given(gold, None, columns, names=("gold",), needs=("label",)).people, "gold").frame
+            labels = scores_in(
+                resolve_inputs(gold, None, columns, names=("gold",), needs=("label",)).people, "gold"
+            ).frame
         scores, gold, notes = kept_forecasts(scores, labels)
         columns, groups = {}, groups and "group"
-    files = given(scores, gold, columns, any_scale=True)
+    files = resolve_inputs(scores, gold, columns, any_scale=True)
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
     by, groups = files.named(by), files.named(groups)
     ratings = _ratings_in(files.scores)
-    replies = {} if ratings is None else {Who.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
+    replies = (
+        {} if ratings is None else {SliceKey.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
+    )
     answers = []
     for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
-        forecasts = forecasts_of(judged, replies.get(Who.of(judged.label)))
+        forecasts = forecasts_of(judged, replies.get(SliceKey.of(judged.label)))
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
-            with in_the_names_of(whole, p="scores", y="gold"):
+            with renamed_errors(whole, p="scores", y="gold"):
                 sample, n = labels_beside(judged, forecasts, part, groups, whole)
                 result = stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
@@ -208,7 +212,7 @@ def forecast_quality(
     return Results.of(answers)
 
 
-def _ratings_in(scores: Any) -> Checked | None:
+def _ratings_in(scores: Any) -> ValidatedTable | None:
     """The single replies, where ratings were given."""
     return ratings_in(scores, "scores") if isinstance(scores, pd.DataFrame) and has_replies(scores) else None
 
@@ -278,7 +282,7 @@ def score_sets(
     """
     as_typed(score_sets, locals())
     check.probability(level, "level")
-    files = given(scores, gold, columns, any_scale=True)
+    files = resolve_inputs(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     judges = judges_alone(scores_in(files.scores, "scores"), people)
     by, group = by if by == "score" else files.named(by), files.named(groups)
@@ -298,7 +302,7 @@ def score_sets(
                 rule = "needs a column of documents (groups=, in a shell --groups)"
                 raise TableArgumentError("one_per_group", rule, "there is none")
             y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
-        with in_the_names_of(judged.label, y="gold", x="scores"):
+        with renamed_errors(judged.label, y="gold", x="scores"):
             sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
         about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
         about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
@@ -406,7 +410,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
     check_escalation(risk, confidence_level, cut, within, prices)
-    files = given(scores, gold, columns, any_scale=True)
+    files = resolve_inputs(scores, gold, columns, any_scale=True)
     people = scores_in(files.people, "gold")
     ratings = _ratings_in(files.scores)
     replies = None if ratings is None else ratings.frame
@@ -416,10 +420,10 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
         beside_scores = [*chance_columns(judges.frame)]
     else:
         beside_scores = [column] if column in judges.frame else []
-    own = {Who.of(label): rows for label, rows in judges.slices()}
+    own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     answers = []
     for judged in labelled_pairs(judges, people, (group, *beside_scores)):
-        rows = own[Who.of(judged.label)]
+        rows = own[SliceKey.of(judged.label)]
         rule = Rule.of(judged, cut, within, pairwise=files.pairwise)
         x = inputs_beside(beside(rows, table, inputs), rows, judged)
         verdicts = verdicts_of(judged, rule, column, votes_of(replies, table, judged, inputs), x, group)

@@ -20,7 +20,7 @@ from calib.core.topic import above
 from calib.stats import CalibrationMap, entropy
 from calib.table import TableError, check_scores
 from calib.table.results import Results, words
-from calib.table.validate import Checked, Who, scores_in
+from calib.table.validate import SliceKey, ValidatedTable, scores_in
 
 CALIBRATED = " (calibrated)"
 _MEAN_LABELS = (
@@ -94,7 +94,7 @@ class Calibration(Results[CalibrationMap]):
             If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
-        resolve = above("inputs.resolve", "given")
+        resolve = above("inputs.resolve", "resolve_inputs")
         files = resolve(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map
         table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
@@ -173,7 +173,9 @@ class Calibration(Results[CalibrationMap]):
         pairs = maps_in(Path(path))
         return cls(tuple(label for label, _ in pairs), tuple(fit for _, fit in pairs))
 
-    def _matched(self, table: Checked, allow_stale: bool) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
+    def _matched(
+        self, table: ValidatedTable, allow_stale: bool
+    ) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
         """Each slice of the scores, the map that is of it, and all that the map reads."""
         left = []
         for kind in dict.fromkeys(map(_kind, self)):
@@ -195,7 +197,7 @@ def _kind(fit: CalibrationMap) -> str:
     return str(fit.record["summary"]["map"]["kind"])
 
 
-def _slices_for(kind: str, maps: list[CalibrationMap], table: Checked) -> Iterator[pd.DataFrame]:
+def _slices_for(kind: str, maps: list[CalibrationMap], table: ValidatedTable) -> Iterator[pd.DataFrame]:
     """The scores of each judge; of several judges read together, their mean for each map."""
     if kind != "raters":
         yield from (rows for _, rows in table.slices())
@@ -334,7 +336,7 @@ def kept_forecasts(
         unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
         fold = unit.map(folds).fillna(-1).astype(int).to_numpy()
         p = fit.predict(pairs["f"].to_numpy(dtype=float), fold=fold)
-        scale, who = scale_text(fit.levels), Who.of(label).label
+        scale, who = scale_text(fit.levels), SliceKey.of(label).label
         shared = pd.DataFrame({"item": pairs["item"], "group": unit, "system": pairs["system"], "scale": scale})
         shared = shared[[name for name in shared if shared[name].notna().all()]]
         chances = {f"p_{text}": column for text, column in zip(scale.split("|"), p.T, strict=True)}

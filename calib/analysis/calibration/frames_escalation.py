@@ -18,7 +18,7 @@ from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labelled import Labelled, groups_of
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import words
-from calib.table.validate import Checked, Who, in_the_names_of
+from calib.table.validate import SliceKey, ValidatedTable, renamed_errors
 
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
@@ -66,7 +66,7 @@ def escalation_of(
     errors = rule.errors(verdicts.verdict, y)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
     sure = verdicts.confidence[place]
-    with in_the_names_of(judged.label, confidence="scores", errors="gold"):
+    with renamed_errors(judged.label, confidence="scores", errors="gold"):
         test = stats.accept_threshold(
             sure,
             errors[place],
@@ -181,7 +181,7 @@ def verdicts_of(
     return Verdicts(verdict, np.round(sure, 10), source, notes)
 
 
-def votes_of(replies: pd.DataFrame | None, table: Checked, judged: Labelled, inputs: str) -> pd.DataFrame | None:
+def votes_of(replies: pd.DataFrame | None, table: ValidatedTable, judged: Labelled, inputs: str) -> pd.DataFrame | None:
     """What stands behind each score: replies of the judge, or the scores of all judges; item, score, weight."""
     if inputs == "raters":
         rows = table.frame[table.frame["criterion"] == judged.label["criterion"]]
@@ -189,7 +189,7 @@ def votes_of(replies: pd.DataFrame | None, table: Checked, judged: Labelled, inp
     if replies is None:
         return None
     same = pd.Series(data=True, index=replies.index)
-    for name, value in Who.of(judged.label)._asdict().items():
+    for name, value in SliceKey.of(judged.label)._asdict().items():
         same &= replies[name].isna() if value is None else replies[name] == value
     return replies.loc[same, ["item", "score", "weight"]]
 
@@ -247,7 +247,7 @@ def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tu
     shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
     if len(shares) == len(judged.levels):  # the scores are calibrated
         return np.asarray(judged.frame[shares], dtype=float), ()
-    with in_the_names_of(judged.label, y="gold", x="scores"):
+    with renamed_errors(judged.label, y="gold", x="scores"):
         made = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
     if x.shape[1] == 1 or not made.n_folds:

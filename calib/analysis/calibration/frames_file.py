@@ -25,7 +25,7 @@ from calib.table import TableError
 from calib.table.labelled import Labelled, with_warnings
 from calib.table.pairs import DESIGN, chosen_in, labels_in
 from calib.table.results import words
-from calib.table.validate import Who, in_the_names_of
+from calib.table.validate import SliceKey, renamed_errors
 
 ONE, SEVERAL = "calib/calibration/v1", "calib/calibrations/v1"
 _ARRAYS = ("levels", "thresholds", "slopes", "fold_thresholds", "fold_slopes", "resampled_thresholds",
@@ -67,7 +67,7 @@ def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str
             alone = f"has those of {labels['annotator'].iloc[0]!r} alone"
             raise ArgumentError("gold", rule, alone, mentions=("annotators",), about=words(judged.label))
         persons = labels["annotator"].astype(str).to_numpy()
-    with in_the_names_of(judged.label, y="gold", x="scores"):
+    with renamed_errors(judged.label, y="gold", x="scores"):
         fit = stats.calibration_map(
             x[row],
             labels["y"],
@@ -256,7 +256,7 @@ def _map_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
     """What the map of a record reads."""
     return tuple(
-        Input(Who(*(one[name] for name in Who._fields)), one["scale"], one["low"], one["high"])
+        Input(SliceKey(*(one[name] for name in SliceKey._fields)), one["scale"], one["low"], one["high"])
         for one in record["summary"]["map"]["inputs"]
     )
 

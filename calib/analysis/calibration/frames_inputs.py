@@ -16,7 +16,7 @@ from calib.core.result import short
 from calib.table import TableError, parse_scale
 from calib.table.labelled import Labelled, groups_of, mean_of_raters
 from calib.table.results import words
-from calib.table.validate import Checked, Who
+from calib.table.validate import SliceKey, ValidatedTable
 
 KINDS = ("score", "criteria", "raters")
 _FIRST = (
@@ -30,7 +30,7 @@ _FIRST = (
 class Input:
     """One input of a map: whose scores, their scale where it is known, the lowest and highest that were seen."""
 
-    who: Who
+    who: SliceKey
     scale: str
     low: float
     high: float
@@ -40,7 +40,9 @@ class Input:
         """From the scores of one slice."""
         label = label_of(rows)
         texts = sorted({str(text) for text in rows["scale"].dropna().unique()} - {""})
-        return cls(Who.of(label), texts[0] if texts else "", float(rows["score"].min()), float(rows["score"].max()))
+        return cls(
+            SliceKey.of(label), texts[0] if texts else "", float(rows["score"].min()), float(rows["score"].max())
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,15 +55,15 @@ class Beside:
 
 def label_of(rows: pd.DataFrame) -> dict[str, Any]:
     """Whose scores on what a slice holds."""
-    return {name: rows[name].iloc[0] for name in Who._fields}
+    return {name: rows[name].iloc[0] for name in SliceKey._fields}
 
 
-def judges_of(table: Checked, kind: str) -> Checked:
+def judges_of(table: ValidatedTable, kind: str) -> ValidatedTable:
     """The scores that are calibrated: of each judge, or of the mean of all of them."""
     return mean_of_raters(table) if kind == "raters" else table
 
 
-def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ...] = ()) -> Beside:
+def beside(own: pd.DataFrame, table: ValidatedTable, kind: str, wanted: tuple[Input, ...] = ()) -> Beside:
     """A slice of `judges_of` and what else is read for its items; of all there is, or what a map wants to have."""
     label = label_of(own)
     others = [] if kind == "score" else [rows for rows in _others(table, label, kind) if len(rows)]
@@ -75,11 +77,11 @@ def beside(own: pd.DataFrame, table: Checked, kind: str, wanted: tuple[Input, ..
     return Beside(np.stack(x, axis=1), tuple(map(Input.of, (own, *others))))
 
 
-def _others(table: Checked, label: dict[str, Any], kind: str) -> list[pd.DataFrame]:
+def _others(table: ValidatedTable, label: dict[str, Any], kind: str) -> list[pd.DataFrame]:
     """The slices that can be read beside one, in an order of their own."""
-    own, slices = Who.of(label), []
+    own, slices = SliceKey.of(label), []
     for other, rows in table.slices():
-        who = Who.of(other)
+        who = SliceKey.of(other)
         if kind == "raters" and who.criterion == own.criterion:
             slices.append((str(who), rows))
         same = (who.rater, who.method, who.temperature) == (own.rater, own.method, own.temperature)
@@ -144,7 +146,7 @@ def beyond(had: Input, x: Floats) -> int:
     return int(((x < had.low - hair) | (x > had.high + hair)).sum())
 
 
-def judges_alone(judges: Checked, people: Checked) -> Checked:
+def judges_alone(judges: ValidatedTable, people: ValidatedTable) -> ValidatedTable:
     """Without people, who are no judges of themselves; what was calibrated before is said."""
     theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
     own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
@@ -156,7 +158,7 @@ def judges_alone(judges: Checked, people: Checked) -> Checked:
     return judges.only(own)
 
 
-def prompts_of(prompt: Any, table: Checked) -> tuple[Any, ...]:
+def prompts_of(prompt: Any, table: ValidatedTable) -> tuple[Any, ...]:
     """The prompts that were sent, each of which some scores must be by."""
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))

@@ -14,7 +14,7 @@ from calib.core.check import Codes, Floats, as_typed
 from calib.core.numeric import ratio
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.inputs.source import source_of
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, TableArgumentError, TableError, has_replies, parse_scale
@@ -22,7 +22,7 @@ from calib.table.pairs import one_scale
 from calib.table.results import Results
 from calib.table.schema import STATUSES
 from calib.table.scores import by_slot
-from calib.table.validate import Checked, Kind, Who, checked, in_the_names_of, ratings_in, scores_in
+from calib.table.validate import Kind, SliceKey, ValidatedTable, ratings_in, renamed_errors, scores_in, validated
 
 Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
 Answer = Callable[[dict[str, Any], pd.DataFrame], Found]
@@ -58,7 +58,7 @@ def temperature_curve(
     as_typed(temperature_curve, locals())
 
     def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        with in_the_names_of(label, p="ratings", tau="taus"):
+        with renamed_errors(label, p="ratings", tau="taus"):
             return {}, stats.temperature_curve(*weights_by_level(rows), taus=taus)
 
     return each_slice(ratings, _EXACT, curve)
@@ -107,18 +107,18 @@ def profile(
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
     as_typed(profile, locals())
-    files = given(scores, human, columns, names=("scores", "human"), needs=("judge",))
+    files = resolve_inputs(scores, human, columns, names=("scores", "human"), needs=("judge",))
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
-    judges, people = checked(files.scores, kind, "scores"), None
+    judges, people = validated(files.scores, kind, "scores"), None
     is_human = judges.frame["method"] == "human"
     if is_human.any() and not is_human.all():  # people in one table with judges are people
         people = scores_in(judges.frame[is_human], "scores") if files.people is None else None
         judges = judges.only(~is_human)
     people = people if files.people is None else scores_in(files.people, "human")
-    items = files.taken.items if items is None and files.taken is not None else items
+    items = files.inferred.items if items is None and files.inferred is not None else items
     items = items if items is None or isinstance(items, pd.DataFrame) else source_of(items, "items").frame
     texts = None if items is None else texts_of(items, judges)
-    table = judges if kind == "scores" else checked(summarize(judges.frame), "scores", "scores")
+    table = judges if kind == "scores" else validated(summarize(judges.frame), "scores", "scores")
     pairs = [(judge, _labels_of(judge, people)) for judge in prompted_judges(judges, table)]
     if people is not None and not any(len(labels) or doubts for _, (labels, _, doubts) in pairs):
         us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
@@ -133,7 +133,7 @@ def profile(
     return Results.of(answers)
 
 
-def _labels_of(judge: PromptedJudge, people: Checked | None) -> tuple[pd.Series, int, tuple[str, ...]]:
+def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.Series, int, tuple[str, ...]]:
     """People's labels of a judge's items, how many are of other items, and what is wrong with them."""
     if people is None:
         return pd.Series(dtype=float), 0, ()
@@ -163,7 +163,7 @@ def _profiled(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profil
     spread = bool(rows["entropy"].notna().any() and (exact or (rows["n"] > 1).any()))
     shared = spread and replies.single
     cells = {"scores": replies.shares, "levels": replies.levels} if shared else {"scores": rows["score"]}
-    with in_the_names_of(judge.who.label):
+    with renamed_errors(judge.who.label):
         return stats.profile(
             **cells,
             entropy=rows["entropy"] if spread else None,
@@ -289,7 +289,7 @@ class Replies:
 class PromptedJudge(NamedTuple):
     """One judge under one prompt: its scores by item, its replies, and the same of each prompt that it was asked."""
 
-    who: Who
+    who: SliceKey
     scores: pd.DataFrame
     replies: Replies
     prompts: dict[str, PromptedJudge]
@@ -316,12 +316,12 @@ class PromptedJudge(NamedTuple):
         return ", ".join(named), _as_one([(mark, text) for mark, words in ends.items() for _, text in words])
 
 
-def prompted_judges(judges: Checked, scores: Checked) -> list[PromptedJudge]:
+def prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[PromptedJudge]:
     """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them."""
-    replies = {Who.of(label): rows for label, rows in judges.slices()}
-    by_judge: dict[Who, dict[str, PromptedJudge]] = {}
+    replies = {SliceKey.of(label): rows for label, rows in judges.slices()}
+    by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
     for label, rows in scores.slices():
-        who, names = Who.of(label), pd.Index(rows["item"].astype(object))
+        who, names = SliceKey.of(label), pd.Index(rows["item"].astype(object))
         under = by_judge.setdefault(who._replace(prompt=""), {})
         under[who.prompt] = PromptedJudge(who, rows.set_index(names), Replies.of(replies[who], names), under)
     return [one for under in by_judge.values() for one in under.values()]
@@ -339,9 +339,9 @@ def _as_one(words: Sequence[tuple[str, str]]) -> str:
     return " ".join(text if alone else f"[{mark}] {text}" for mark, text in words)
 
 
-def texts_of(items: pd.DataFrame, judges: Checked) -> pd.DataFrame:
+def texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
     """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
-    table = checked(items, "items", "items").frame
+    table = validated(items, "items", "items").frame
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
         has = f"has {glimpse(names)}, while {{0}} have {glimpse(judges.frame['item'])}"

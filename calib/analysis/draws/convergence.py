@@ -131,11 +131,15 @@ class Convergence(WithCoefficient, Result):
             near.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
         people = ""
         if np.isfinite(self.agreement_reference) and exact:
-            people = f", agreement with people {short(self.agreement[-1])} (reference {short(self.agreement_reference)})"
+            people = (
+                f", agreement with people {short(self.agreement[-1])} (reference {short(self.agreement_reference)})"
+            )
         elif np.isfinite(self.agreement_reference):
             parts = [f"{short(self.agreement[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
             parts += [f"{short(self.agreement_reference)} of all {self.n_draws}"]
-            parts += [f"about {short(self.agreement_limit)} of endless draws"] if np.isfinite(self.agreement_limit) else []
+            parts += (
+                [f"about {short(self.agreement_limit)} of endless draws"] if np.isfinite(self.agreement_limit) else []
+            )
             people = f"; agreement with people {', '.join(parts)}"
         return f"{'; '.join(near)}{people}; r = {short(self.r)}"
 

@@ -14,7 +14,7 @@ from calib.analysis.distributions.frames import SAMPLED, Found, draws_by_item, e
 from calib.core.check import as_typed
 from calib.table import TableArgumentError
 from calib.table.results import Results
-from calib.table.validate import Checked, in_the_names_of, scores_in
+from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
 _READ = (["sample", "logprob", "chain"], "draws (method 'sample') or probabilities ('logprob', 'chain')")
 
@@ -84,7 +84,7 @@ def convergence(
         theirs = None if people is None else people.score_by_item(label, "criterion")
         exact_kept, labels_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
         owners = _groups_of_items((target, people), groups, kept.index)
-        with in_the_names_of(label, samples="sampled"):
+        with renamed_errors(label, samples="sampled"):
             result = stats.convergence(kept.to_numpy(), exact=exact_kept, labels=labels_kept, groups=owners, **options)
         counts: dict[str, Any] = {"n_unmatched": len(draws) - len(kept)}
         if unlike and target is not None:
@@ -96,7 +96,7 @@ def convergence(
     return each_slice(sampled, SAMPLED, curve, "sampled")
 
 
-def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items: pd.Index) -> Any:
+def _groups_of_items(tables: Sequence[ValidatedTable | None], groups: str | None, items: pd.Index) -> Any:
     """What the items share, from the first table that knows it of all of them; None if nothing."""
     if groups in (None, "item"):
         return None
@@ -111,7 +111,7 @@ def _groups_of_items(tables: Sequence[Checked | None], groups: str | None, items
     return None
 
 
-def _reference_scores(exact: Checked, label: dict[str, Any], *, unlike: bool) -> pd.Series:
+def _reference_scores(exact: ValidatedTable, label: dict[str, Any], *, unlike: bool) -> pd.Series:
     """What the means of the samples are compared with, if they have the same target."""
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
@@ -160,7 +160,7 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
 
     def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
         method = label["method"]
-        with in_the_names_of(label, samples="ratings", variances="ratings"):
+        with renamed_errors(label, samples="ratings", variances="ratings"):
             if method == "sample":
                 return {}, stats.variance_components(draws_by_item(rows), confidence_level=confidence_level)
             # expectation and variance of each item's score, or of the label after each of its chains

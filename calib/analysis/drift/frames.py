@@ -15,7 +15,7 @@ from calib import stats
 from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
-from calib.inputs.resolve import given, is_calibs, opened
+from calib.inputs.resolve import is_calibs, opened, resolve_inputs
 from calib.inputs.roles import seen, sided
 from calib.inputs.source import source_of
 from calib.table import SCORE_KEY, TableArgumentError, has_replies
@@ -23,7 +23,7 @@ from calib.table.labelled import with_warnings
 from calib.table.labels import Labels
 from calib.table.pairs import one_scale
 from calib.table.results import Results, words
-from calib.table.validate import Checked, Who, checked, in_the_names_of, slices
+from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, slices, validated
 
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
 _MARK = "\x1freading "  # between an id and the number of its reading
@@ -104,7 +104,7 @@ def drift(
     before, after = (_readings_in(name, columns, sides) for name in sides)
     tables = [side.frame for side in (before, after)]
     if items is not None:
-        tables.insert(0, checked(items, "items", "items").frame)
+        tables.insert(0, validated(items, "items", "items").frame)
     options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
     judges, doubts = _read_again(before, after, unlike=unlike)
@@ -115,9 +115,9 @@ def drift(
 # --- tables and files -------------------------------------------------------------------------------------------
 
 
-def _opened(thing: Data, argument: str) -> Checked | Source:
+def _opened(thing: Data, argument: str) -> ValidatedTable | Source:
     """What a table or a file holds."""
-    if isinstance(thing, Checked):
+    if isinstance(thing, ValidatedTable):
         return thing
     content = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
     if isinstance(content, pd.DataFrame) and is_calibs(content):
@@ -125,7 +125,7 @@ def _opened(thing: Data, argument: str) -> Checked | Source:
     return content if isinstance(content, Source) else source_of(content, argument)
 
 
-def _readings_in(argument: str, columns: Columns, sides: dict[str, Checked | Source]) -> Checked:
+def _readings_in(argument: str, columns: Columns, sides: dict[str, ValidatedTable | Source]) -> ValidatedTable:
     """Ratings, from a table or a file of one's own."""
     thing, group = sides[argument], columns.get("group")
     if group is not None and group not in thing.frame and any(group in side.frame for side in sides.values()):
@@ -143,14 +143,14 @@ def _readings_in(argument: str, columns: Columns, sides: dict[str, Checked | Sou
             raise TableArgumentError(argument, rule)
         key = [name for name in SCORE_KEY if name in frame]  # rows of one item are its readings
         frame = frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
-    table = checked(frame, "ratings", argument)
+    table = validated(frame, "ratings", argument)
     if not len(table.frame):
         raise TableArgumentError(argument, "must hold readings", "is empty")
     people = table.frame["method"] == "human"
     return table if people.all() else table.only(~people)
 
 
-def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
+def _own_readings(source: Source, argument: str, columns: Columns) -> ValidatedTable:
     """A file of one's own: each row of an item is a reading, and so is each column of scores."""
     side = sided([seen(source, "", columns)], columns)[0]
     item = side.roles.get("item") or next(iter(side.ids), None)
@@ -174,13 +174,13 @@ def _own_readings(source: Source, argument: str, columns: Columns) -> Checked:
     apart = [side.roles[role] for role in ("system", "criterion", "rater") if role in side.roles]
     number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
     long = long.assign(**{item: long[item] + _MARK + number})
-    files = given(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
+    files = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
     # what was taken in, with the ids as they were and the number of the reading as its draw
     table = files.scores.astype({"item": object})
     marks = table["item"].str.extract(f"{_MARK}([0-9]+)")[0].astype(int)
     names = [name for name in (*SCORE_KEY, "score", "group", "system") if name in table]
     plain = table[names].assign(item=table["item"].str.replace(f"{_MARK}[0-9]+", "", regex=True), draw=marks)
-    return checked(plain.assign(scale="" if files.guessed else table["scale"]), "ratings", argument)
+    return validated(plain.assign(scale="" if files.guessed else table["scale"]), "ratings", argument)
 
 
 # --- who was read again -----------------------------------------------------------------------------------------
@@ -195,12 +195,12 @@ class _Sides(NamedTuple):
     now: pd.DataFrame
 
 
-def _read_again(then: Checked, now: Checked, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
+def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
     """Each judge of then beside the same one of now, and which were left out."""
     alone, new = [*slices(then.frame)], [*slices(now.frame)]
     pairs: list[_Sides] = []
     # judges that are the same on both sides; then, if they may be unlike, those of one criterion
-    for names in (Who._fields, ("criterion",))[: 1 + unlike]:
+    for names in (SliceKey._fields, ("criterion",))[: 1 + unlike]:
         for label, rows in tuple(alone):
             same = [one for one in new if not set(_unlike(label, one[0])) & set(names)]
             if same:
@@ -224,7 +224,11 @@ def _read_again(then: Checked, now: Checked, *, unlike: bool) -> tuple[list[_Sid
 
 def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """What differs; no temperature is like no temperature."""
-    return [name for name, one, two in zip(Who._fields, Who.of(label), Who.of(other), strict=True) if one != two]
+    return [
+        name
+        for name, one, two in zip(SliceKey._fields, SliceKey.of(label), SliceKey.of(other), strict=True)
+        if one != two
+    ]
 
 
 # --- one judge --------------------------------------------------------------------------------------------------
@@ -252,7 +256,7 @@ def _compared(
     doubts = _not_anew(readings[0], readings[1], label)
     counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
     counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
-    with in_the_names_of(label, groups="groups"):
+    with renamed_errors(label, groups="groups"):
         owners = _owners(tables, groups, items)
         result = stats.reading_change(readings[0], readings[1], groups=owners, **options)
         doubts += _lost_replies(lost, options)

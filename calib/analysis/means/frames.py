@@ -16,7 +16,7 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
-from calib.inputs.resolve import Given, given, is_calibs, is_file, opened
+from calib.inputs.resolve import Inputs, is_calibs, is_file, opened, resolve_inputs
 from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
@@ -35,7 +35,7 @@ from calib.table.labelled import (
 )
 from calib.table.pairs import DESIGN, Pair, chosen_in, labels_in
 from calib.table.results import Results, words
-from calib.table.validate import STANDS, Checked, in_the_names_of, items_in, scores_in
+from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
 
 def interval(
@@ -129,7 +129,7 @@ def interval(
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
     for pair in label_pairs(judges, people, (by, strata, weights, groups)):
@@ -152,7 +152,7 @@ def interval(
     return _answered(answers, files)
 
 
-def _answered(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Results[Any]:
+def _answered(answers: list[tuple[dict[str, Any], Any]], files: Inputs) -> Results[Any]:
     """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
     if files.pairwise:
@@ -160,7 +160,7 @@ def _answered(answers: list[tuple[dict[str, Any], Any]], files: Given) -> Result
     return Results.of((at | scale, one) for at, one in answers)
 
 
-def _judges(files: Given, pool: str | None) -> tuple[Checked, Checked]:
+def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
     judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "gold")
     if pool is None:
@@ -212,7 +212,7 @@ def mean_of(
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    with in_the_names_of(label, **NAMES):
+    with renamed_errors(label, **NAMES):
         ends = ends_of(part, label, apart=True)
         result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **options)
     return with_warnings(result, warnings)
@@ -220,12 +220,12 @@ def mean_of(
 
 def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
     """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
-    if "stands" not in part:
+    if "n_represented" not in part:
         return {"y": part["y"], "f": part["x"], **design}
     labelled = part["y"].notna().to_numpy()
-    stands, squares, low, high = (part.loc[~labelled, name].astype(float).to_numpy() for name in STANDS)
+    n_represented, squares, low, high = (part.loc[~labelled, name].astype(float).to_numpy() for name in REPRESENTED)
     f = part["x"].astype(float).to_numpy()
-    n, mean, single = np.nan_to_num(stands, nan=1.0), f[~labelled], np.isnan(stands)
+    n, mean, single = np.nan_to_num(n_represented, nan=1.0), f[~labelled], np.isnan(n_represented)
     sets = Moments(n, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
     columns = {name: np.asarray(values) for name, values in design.items()}
     beside = {f"{name}_unlabeled": values[~labelled] for name, values in columns.items() if name != "inclusion"}
@@ -325,7 +325,7 @@ def difference(
     if isinstance(gold, str) and not is_file(gold) and (a is None or b is None):
         gold, a, b = None, gold, b if a is None else a
     as_typed(difference, locals())
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
@@ -377,7 +377,7 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
         rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
         raise ArgumentError("gold", rule, f"has {short}", mentions=("min_labels",), about=words(label))
-    with in_the_names_of(label, **NAMES):
+    with renamed_errors(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         ends = ends_of(rows, label, apart=True)
         result = stats.ppi_difference(y_a, y_b, x_a, x_b, calibrated_folds=folds, **ends, **options)
@@ -427,5 +427,5 @@ def _in_memory(
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
         came = "is not given" if beside is None else "is a file of your own"
         raise ArgumentError("gold", rule, came, mentions=("scores",))
-    frame = beside.frame if isinstance(beside, Source | Checked) else beside
+    frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

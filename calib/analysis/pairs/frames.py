@@ -22,13 +22,13 @@ from calib.analysis.pairs.frames_preferences import (
 )
 from calib.core.check import as_typed, choice
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given, opened
+from calib.inputs.resolve import opened, resolve_inputs
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
 from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import mean_of_annotators, with_warnings
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
-from calib.table.validate import Checked, in_the_names_of, scores_in
+from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
 _BOTH = [*ORDERS.values()]
 _LENGTHS = ("length_a", "length_b")
@@ -87,14 +87,14 @@ def position_bias(
     answers = []
     for label, rows in table.slices():
         if rows[_BOTH].notna().all(axis=1).any():
-            with in_the_names_of(label):
+            with renamed_errors(label):
                 a, b = (rows[name] for name in _BOTH)
                 group = _groups(rows, groups)
                 answers.append((label, stats.position_bias(a, b, groups=group, confidence_level=confidence_level)))
     return Results.of(answers)
 
 
-def _both_orders(table: Checked, other: Checked) -> Checked:
+def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable:
     """Verdicts of each order, from a table of each."""
     sides = []
     for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
@@ -119,7 +119,7 @@ def _both_orders(table: Checked, other: Checked) -> Checked:
     return replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
 
 
-def _verdicts(data: Data, argument: str, columns: Columns) -> Checked:
+def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
     """Of a judge, or of people where there is no judge."""
     """Of a judge, or of people where there is no judge."""
     sides = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
@@ -243,7 +243,7 @@ def length_controlled(
     answers = []
     for label, rows in table.slices():
         difference_here, group = difference.loc[rows.index], _groups(rows, groups)
-        with in_the_names_of(label, preference="scores"):
+        with renamed_errors(label, preference="scores"):
             result = stats.length_controlled(
                 rows["score"], difference_here, groups=group, confidence_level=confidence_level
             )
@@ -340,7 +340,7 @@ def leaderboard(
             labels = theirs[label["criterion"]].set_index("item")["score"]
             y = labels[~labels.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
             unmatched = {"n_unmatched": int((~labels.index.isin(rows["item"])).sum())}
-        with in_the_names_of(label, **_OF_BATTLES):
+        with renamed_errors(label, **_OF_BATTLES):
             a, b = (rows[name].tolist() for name in SYSTEMS)
             options = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
             if people is None:
@@ -356,11 +356,11 @@ def leaderboard(
 _OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "people": "gold", "judge": "preferences"}
 
 
-def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[Checked, Checked | None]:
+def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[ValidatedTable, ValidatedTable | None]:
     """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    files = given(preferences, gold, columns, needs=(), any_scale=True, in_pairs=True)
-    if files.taken is not None and not files.pairwise:  # scores of one's own
-        files = given(preferences, gold, columns, needs=(), any_scale=True)
+    files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True, in_pairs=True)
+    if files.inferred is not None and not files.pairwise:  # scores of one's own
+        files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True)
     sides = {"preferences": files.scores, "gold": files.people}
     frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
     if any({"system_a", "shown_first"} & set(frame) for frame in frames):

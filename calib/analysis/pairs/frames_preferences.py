@@ -14,16 +14,16 @@ import pandas as pd
 from calib.core.check import as_typed
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.scale.summarize import summarize
 from calib.table import TableArgumentError, TableError, check_items, check_ratings, check_scores
-from calib.table.validate import Checked, scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
 ORDERS = {"a": "score_a_first", "b": "score_b_first"}
 SYSTEMS = ("system_a", "system_b")
 
 
-def preference_scores(table: Any, argument: str) -> Checked:
+def preference_scores(table: Any, argument: str) -> ValidatedTable:
     """Scores or ratings of pairs in the form of preferences: one row for each pair, criterion and rater.
 
     Examples
@@ -57,7 +57,7 @@ def preference_scores(table: Any, argument: str) -> Checked:
     return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
 
 
-def in_the_order_of(judges: Checked, people: Checked) -> Checked:
+def in_the_order_of(judges: ValidatedTable, people: ValidatedTable) -> ValidatedTable:
     """People's verdicts in terms of the same A as the judge's, where both name the two."""
     if not {*SYSTEMS} <= set(judges.frame) & set(people.frame):
         return people
@@ -101,7 +101,7 @@ def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
 BATTLE = ("group", *SYSTEMS)
 
 
-def battles_in(table: Checked) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+def battles_in(table: ValidatedTable) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """For each criterion and rater: group, system_a, system_b, score, and the pair's id."""
     pairs = {*SYSTEMS} <= set(table.frame) and table.frame[[*SYSTEMS]].notna().all(axis=None)
     for label, rows in table.slices():
@@ -239,8 +239,8 @@ class Preferences(NamedTuple):
     two were shown, NaN where it was not asked), and `system_a`, `system_b` where these are known.
     """
 
-    judges: Checked | None
-    people: Checked | None
+    judges: ValidatedTable | None
+    people: ValidatedTable | None
 
 
 def preferences_in(
@@ -265,7 +265,7 @@ def preferences_in(
       item system_a system_b  score  score_a_first  score_b_first
     0   q1        x        y   0.75            1.0            0.5
     """
-    files = given(scores, people, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
+    files = resolve_inputs(scores, people, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
     judges, labels = (
         None if table is None else preference_scores(table, name)
         for table, name in zip((files.scores, files.people), names, strict=True)

@@ -17,12 +17,12 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import Given, given
+from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies
 from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column, with_warnings
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
-from calib.table.validate import in_the_names_of, ratings_in, scores_in
+from calib.table.validate import ratings_in, renamed_errors, scores_in
 
 
 def choose(
@@ -83,7 +83,7 @@ def choose(
     (60, True)
     """
     as_typed(choose, locals())
-    files = given(scores, None, columns, names=("scores",), needs=("judge",))
+    files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
     label, *others = [label for label, _ in table.slices()]
@@ -107,7 +107,7 @@ def choose(
                     f"design {used!r} needs the column `entropy` whole, but these scores have none or gaps."
                 )
             options["entropy"] = part["entropy"].to_numpy()
-        with in_the_names_of(label, f="scores", after="scores"):
+        with renamed_errors(label, f="scores", after="scores"):
             choice = stats.choose(part["score"], n, design=design, **options)
         if more:
             stratum = _strata_before(part)
@@ -184,7 +184,7 @@ def labels_needed(
     as_typed(labels_needed, locals())
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
 
 
@@ -219,7 +219,7 @@ def will_it_help(
     """
     as_typed(will_it_help, locals())
     options: dict[str, Any] = {"confidence_level": confidence_level}
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
 
 
@@ -281,7 +281,7 @@ def plan(
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}
-    files = given(pilot, gold, columns, names=("pilot", "gold"))
+    files = resolve_inputs(pilot, gold, columns, names=("pilot", "gold"))
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
@@ -295,7 +295,7 @@ def plan(
             labels, ends, unmatched = beside(rows, theirs, index, label)
             y = labels.to_numpy(dtype=float)
             try:
-                with in_the_names_of(label, x="pilot", samples="pilot", item="pilot", **NAMES):
+                with renamed_errors(label, x="pilot", samples="pilot", item="pilot", **NAMES):
                     facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
                     result = stats.budget_plan(**facts, **options)
             except ArgumentError as error:
@@ -391,7 +391,7 @@ def transport_test(
     """
     as_typed(transport_test, locals())
     answers = []
-    files = given(scores, gold, columns)
+    files = resolve_inputs(scores, gold, columns)
     by = files.named(by) or by
     for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
@@ -404,7 +404,7 @@ def transport_test(
         for value, part in parts.items():
             if value != base:
                 label = pair.label | {by: value} | ({} if base is None else {"base": base})
-                with in_the_names_of(label, **NAMES):
+                with renamed_errors(label, **NAMES):
                     result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
                 answers.append((label, with_warnings(result, pair.warnings)))
     return Results.of(answers)
@@ -417,7 +417,7 @@ def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
     return side if group is None else side | {f"groups{suffix}": group}
 
 
-def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
+def _each_part(files: Inputs, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     answers, refused = [], []
     by = files.named(by or files.each)
@@ -427,7 +427,7 @@ def _each_part(files: Given, by: str | None, answer: Callable[[pd.DataFrame, dic
         for value, part in parts_of(judged, by):
             label = pair.label | value
             try:
-                with in_the_names_of(label, **NAMES):
+                with renamed_errors(label, **NAMES):
                     result = with_warnings(answer(part, ends), pair.warnings + pair.fold_doubts)
             except ArgumentError as error:
                 refused.append(error)

@@ -16,10 +16,10 @@ from calib.table import TableArgumentError, TableError
 from calib.table.checks import first_places
 from calib.table.labelled import ends_of, groups_of, mean_of_annotators, parts_of
 from calib.table.results import Results, words
-from calib.table.validate import Checked, Who, checked, in_all_rows, in_the_names_of, ratings_in, scores_in
+from calib.table.validate import SliceKey, ValidatedTable, in_all_rows, ratings_in, renamed_errors, scores_in, validated
 
 _REPLY = ("item", "prompt", "rater", "run", "draw")
-_KEY = tuple(name for name in Who._fields if name != "prompt")
+_KEY = tuple(name for name in SliceKey._fields if name != "prompt")
 
 
 def over_prompts(frame: pd.DataFrame, argument: str, key: Sequence[str] = _KEY) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -118,7 +118,7 @@ def sensitivity(
         raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
     owners = None
     if items is not None and groups is not None:
-        frame = checked(items, "items", "items").frame
+        frame = validated(items, "items", "items").frame
         if groups not in frame and groups != "group":
             raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
         owners = frame.set_index(frame["item"].astype(object))[groups] if groups in frame else None
@@ -139,7 +139,7 @@ def sensitivity(
         if group is not None and not group.duplicated().any():
             group = None
         options: dict[str, Any] = {"estimator": estimator, "confidence_level": confidence_level}
-        with in_the_names_of(label, x="ratings"):
+        with renamed_errors(label, x="ratings"):
             study = stats.g_study(x, draw_variance=variance, groups=group, **options)
         if not study.n_dropped:  # cells of fewer draws are filled up; what was never asked for is not unread
             reply, begins = first_places(rows, _REPLY)
@@ -192,13 +192,13 @@ def prompt_mean(
             if group is not None and len(set(group)) == len(group):
                 group = None
             options: dict[str, Any] = {"groups": group, "names": wide.columns, "confidence_level": confidence_level}
-            with in_the_names_of(label | value, x="scores"):
+            with renamed_errors(label | value, x="scores"):
                 answers.append((label | value, stats.prompt_mean(wide, **options)))
     return Results.of(answers)
 
 
 def with_labels(
-    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: Checked
+    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: ValidatedTable
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
     """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
     people = mean_of_annotators(people)

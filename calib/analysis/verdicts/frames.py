@@ -13,11 +13,11 @@ from calib import stats
 from calib.core.check import ArgumentError, Floats, as_typed
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import given
+from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
 from calib.table.results import Results
-from calib.table.validate import Checked, in_the_names_of, scores_in
+from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
 _NAMES = {"judge": "scores", "people": "people", "scores": "scores"}
 
@@ -86,13 +86,13 @@ def pass_fail(
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
     as_typed(pass_fail, locals())
-    files = given(scores, people, columns, names=("scores", "people"), any_scale=True)
+    files = resolve_inputs(scores, people, columns, names=("scores", "people"), any_scale=True)
     judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own
         of_judge: Any = {k: v for k, v in columns.items() if k not in ("label", "label_item", "annotator")}
-        side = given(production, None, of_judge, names=("scores",), needs=("judge",), any_scale=True)
+        side = resolve_inputs(production, None, of_judge, names=("scores",), needs=("judge",), any_scale=True)
         elsewhere = scores_in(side.scores, "production")
     options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
     answers, refused = [], []
@@ -103,7 +103,7 @@ def pass_fail(
             shares = passing[part.index]
             yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
             try:
-                with in_the_names_of(whole, **_NAMES):
+                with renamed_errors(whole, **_NAMES):
                     options["production"] = _production(elsewhere, whole, judged)
                     options["groups"] = None if groups is None else groups_of(part, groups)
                     result = stats.pass_fail(_unit(part["x"], judged, cut), yes, **options)
@@ -142,7 +142,7 @@ def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
     return np.asarray((values - low) / (high - low))
 
 
-def _production(elsewhere: Checked | None, label: dict[str, Any], judged: Labelled) -> Floats | None:
+def _production(elsewhere: ValidatedTable | None, label: dict[str, Any], judged: Labelled) -> Floats | None:
     """The same judge's scores where the rate is wanted."""
     if elsewhere is None:
         return None

@@ -170,7 +170,9 @@ def test_items_without_a_read_draw_do_not_narrow_the_interval(unread):
     result = convergence(more, labels=np.concatenate([truth, np.ones(unread)]), sizes=[2, 5], rng=0)
     assert_allclose(result.agreement_interval, plain.agreement_interval)
     assert_allclose(
-        np.subtract(result.agreement_high, result.agreement_low), np.subtract(plain.agreement_high, plain.agreement_low), rtol=0.1
+        np.subtract(result.agreement_high, result.agreement_low),
+        np.subtract(plain.agreement_high, plain.agreement_low),
+        rtol=0.1,
     )
 
 
@@ -234,7 +236,9 @@ def test_tied_means_in_tenths_stay_tied():
 def test_without_people_there_is_no_agreement_with_people():
     _, draws = ratings(10)
     result = convergence(draws, rng=0)
-    assert np.isnan([*result.agreement, *result.agreement_low, *result.agreement_high, result.agreement_reference]).all()
+    assert np.isnan(
+        [*result.agreement, *result.agreement_low, *result.agreement_high, result.agreement_reference]
+    ).all()
 
 
 # --- draws that could not be read -------------------------------------------------------------------------------
