@@ -30,7 +30,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
 _FIRST = (
     ("calib.console", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
-    ("calib.adapters", "import"),
+    ("calib.adapters", "read-log"),
     ("calib.console", "summarize"),
 )  # fmt: skip
 _LAST = (

@@ -71,9 +71,9 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
     typer.echo(
         f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
+        f"  calib agreement {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}\n"
+        f"  calib convergence {at['sampled']} {at['scores']} --human {at['human']}\n"
         f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
     )
 

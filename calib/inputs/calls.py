@@ -12,10 +12,6 @@ from calib.inputs.availability import Can
 from calib.inputs.names import InferredTables
 from calib.inputs.roles import is_table
 
-# commands that have another name than their verb
-_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose": "choose",
-             "score_sets": "sets", "pass_fail": "passfail",
-             "pairwise_agreement": "pairwise-agreement"}  # fmt: skip
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
@@ -48,7 +44,7 @@ def commands_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
         amount = [str(options.pop("n"))] if "n" in options else []
         more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose")]
         places = [*_in_order(one, files), *amount, *_sides(one)]
-        commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
+        commands.append(_joined(one.verb.replace("_", "-"), places, more))
     return tuple(commands)
 
 

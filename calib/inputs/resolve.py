@@ -35,7 +35,7 @@ _WANTED = {
 }
 _SIDE = {
     **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
-    **dict.fromkeys(("gold", "human", "people"), "label"),
+    **dict.fromkeys(("labels", "gold", "human", "people"), "label"),
 }
 
 

@@ -146,7 +146,7 @@ def test_one_file_with_judge_and_labels(one_file, write, capsys, tmp_path):
     told = "results.csv: `id` as ids, `gpt4` as the judge, `label` as labels (40 of 120); scale 1|2|3|4|5 (guessed)"
     assert err == f"calib: {told}\n"
     assert "scale 1|2|3|4|5, guessed." in out
-    assert shell(capsys, "agree", path)[0] == 0
+    assert shell(capsys, "agreement", path)[0] == 0
 
 
 WORDS = {1: "poor", 2: "poor", 3: "fair", 4: "good", 5: "good"}

@@ -110,7 +110,7 @@ def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own,
     assert calib.interval(str(out), gold).estimate == pytest.approx(calib.interval(whole, gold).estimate)
 
 
-@pytest.mark.parametrize("command", ["calibrate", "sets", "escalate"])
+@pytest.mark.parametrize("command", ["calibrate", "score-sets", "escalate"])
 def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run, frame, tmp_path, command):
     hundred = tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
@@ -209,7 +209,7 @@ def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
 
 
 def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
-    code, said, _ = run("sets", own, "--level", "0.8", "--out", tmp_path / "sets.csv")
+    code, said, _ = run("score-sets", own, "--level", "0.8", "--out", tmp_path / "sets.csv")
     expected = calib.score_sets(frame, level=0.8).one()
     assert code == 0
     assert "wrote 240 rows" in said

@@ -99,7 +99,7 @@ def wide(monkeypatch):
 @pytest.mark.usefixtures("wide")
 def test_agree_prints_what_the_function_returns(run, files, tmp_path):
     options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
-    code, out, err = run("agree", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
+    code, out, err = run("agreement", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
     expected = calib.agreement(
         *(table.read(files[name], "scores") for name in ("scores", "human")),
         level="group", method="kendall", constant="zero", confidence_level=0.9,
@@ -115,7 +115,7 @@ def test_agree_prints_what_the_function_returns(run, files, tmp_path):
 
 
 def test_agree_without_an_interval(run, files):
-    _, out, _ = run("agree", files["scores"], files["human"], "--interval", "none")
+    _, out, _ = run("agreement", files["scores"], files["human"], "--interval", "none")
     assert "conf_low" not in out
     assert "estimate" in out
 
@@ -124,9 +124,9 @@ def test_agree_without_an_interval(run, files):
 def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
     results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
-    code, out, _ = run("agree", *paths, *both, "--table")
+    code, out, _ = run("agreement", *paths, *both, "--table")
     assert (code, out) == (0, f"{results.table()}\n")
-    code, out, _ = run("agree", *paths, *both, "--latex", "--out", tmp_path / "all.csv")
+    code, out, _ = run("agreement", *paths, *both, "--latex", "--out", tmp_path / "all.csv")
     assert code == 0
     assert out.startswith(results.table().to_latex())
     assert len(calib.table.read_frame(tmp_path / "all.csv")) == len(results)
@@ -135,10 +135,10 @@ def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_agree_takes_ratings_and_items(run, files):
-    code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
+    code, out, _ = run("agreement", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
     assert code == 0
     assert out.count("simulated-") == 6 + 1  # the rows, and the one in the sentence
-    refused = run("agree", files["ratings"], files["people"], "--level", "system")
+    refused = run("agreement", files["ratings"], files["people"], "--level", "system")
     assert refused[0] == 2
     assert "level 'system' needs a column `system`" in refused[2]
 
@@ -146,21 +146,21 @@ def test_agree_takes_ratings_and_items(run, files):
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
     options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
-    code, out, _ = run("agree", files["scores"], own, *options)
+    code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
     assert code == 0
     assert number(out, "fluency", "estimate") == pytest.approx(expected.estimate, rel=1e-3)
     assert "against me" in out
-    assert "against human" in run("agree", files["scores"], own, *options[:6])[1]
-    assert run("agree", files["scores"], own, *options[:-1], "1|2")[0] == 2
+    assert "against human" in run("agreement", files["scores"], own, *options[:6])[1]
+    assert run("agreement", files["scores"], own, *options[:-1], "1|2")[0] == 2
 
 
 @pytest.mark.slow
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
-    code, out, _ = run("agree", other, own, "--item", "id", "--judge", "rating")
+    code, out, _ = run("agreement", other, own, "--item", "id", "--judge", "rating")
     assert code == 0
     assert "rater robot" in out
     assert "against human" in out
@@ -169,13 +169,13 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
     options = ("--item", "id", "--judge", "rating", "--criterion", "fluency")
-    code, out, _ = run("agree", own, files["human"], *options, "--items", files["items"], "--level", "group")
+    code, out, _ = run("agreement", own, files["human"], *options, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
 
 
 def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agree", files["scores"], files["human"], "--criterion", "fluency")
+    code, _, err = run("agreement", files["scores"], files["human"], "--criterion", "fluency")
     assert code == 2
     assert "--criterion describes a file of your own" in err
 
@@ -206,7 +206,7 @@ AGREE = {
 )
 def test_each_option_of_agree_changes_what_it_writes(run, files, tmp_path, options):
     said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    code, _, err = run("agree", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
+    code, _, err = run("agreement", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
     assert (code, err) == (0, "")
     expected = calib.agreement(*read(files, "second", "pooled"), **options)
     written = table.read_frame(tmp_path / "a.jsonl")
@@ -228,7 +228,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     for rule in ("drop", "zero"):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
+            code, _, err = run("agreement", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
         assert code == 0
         assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
@@ -241,7 +241,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
 @pytest.mark.parametrize("systems", ["fixed", "random"])
 def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
     out = tmp_path / "out.csv"
-    code, _, err = run("agree", files["second"], files["pooled"], "--systems", systems, "--out", out)
+    code, _, err = run("agreement", files["second"], files["pooled"], "--systems", systems, "--out", out)
     assert (code, err) == (0, "")
     expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
     assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
@@ -256,14 +256,14 @@ def folded(out):
 def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run, files):
     results = calib.agreement(*read(files, "second", "pooled"), level="group")
     best = max(results, key=lambda result: result.estimate)
-    _, out, _ = run("agree", files["second"], files["pooled"], "--level", "group")
+    _, out, _ = run("agreement", files["second"], files["pooled"], "--level", "group")
     sentence = folded(out).partition("The highest of 2 ")[2]
     assert (
         f"Spearman rho = {best.estimate:.4g}, 95 % CI [{best.interval.low:.4g}, {best.interval.high:.4g}]" in sentence
     )
     assert best.interval.low < 0
     assert "which speaks about new groups and new systems, and does not exclude 0; the highest of several" in sentence
-    _, out, _ = run("agree", files["second"], files["pooled"], "--interval", "none")
+    _, out, _ = run("agreement", files["second"], files["pooled"], "--interval", "none")
     assert "no interval: it says nothing beyond these data" in folded(out)
 
 
@@ -371,7 +371,7 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
 def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run("agree", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        code, _, err = run("agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
     assert code == 0
     assert err.count("boot-items takes items as independent") == err.count("\n") == 1
 
@@ -467,7 +467,7 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
         "--coefficient",
         "kendall",
     )
-    code, out, _ = run("converge", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
+    code, out, _ = run("convergence", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
     expected = calib.convergence(
         table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
         labels=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
@@ -480,7 +480,7 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
 
 
 def test_converge_without_an_exact_expectation(run, files):
-    code, out, _ = run("converge", files["sampled"])
+    code, out, _ = run("convergence", files["sampled"])
     assert code == 0
     assert "the mean of all 5" in out
 
@@ -607,10 +607,10 @@ def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
     options = ["rate", files["items"], "--criterion", "fluency", "--model", "offline"]
     cold = tmp_path / "cold.csv"
     run(*options, "--method", "sample", "--draws", "3", "--temperature", "0.5", "--out", cold)
-    code, _, err = run("converge", cold, files["ratings"])
+    code, _, err = run("convergence", cold, files["ratings"])
     assert code == 2
     one_line(err, "drawn at temperature 0.5, token probabilities are those of temperature 1")
-    code, said, _ = run("converge", cold, files["ratings"], "--unlike")
+    code, said, _ = run("convergence", cold, files["ratings"], "--unlike")
     assert code == 0
     assert "logprob of fluency-form" in said
 
@@ -834,7 +834,7 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 
 
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agree", files["scores"], own, "--label-item", "key", "--judge", "rating")
+    code, _, err = run("agreement", files["scores"], own, "--label-item", "key", "--judge", "rating")
     assert code == 2
     one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
@@ -863,7 +863,7 @@ def test_it_says_its_version(run):
 
 def test_a_bad_cell_is_named(run, files, tmp_path):
     path = broken(files, tmp_path, score="high")
-    code, _, err = run("agree", path, files["human"])
+    code, _, err = run("agreement", path, files["human"])
     assert code == 2
     one_line(err, f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'.")
 
@@ -872,14 +872,14 @@ def test_a_file_that_is_no_table_is_named(run, files, tmp_path):
     (tmp_path / "t.jsonl").write_text('{"item": ')
     (tmp_path / "t.csv").write_text("a,b\n1\n")
     for name in ("t.jsonl", "t.csv"):
-        code, _, err = run("agree", tmp_path / name, files["human"])
+        code, _, err = run("agreement", tmp_path / name, files["human"])
         assert code == 2
         one_line(err, "")
 
 
 def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
     (tmp_path / "file").write_text("")
-    code, _, err = run("agree", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
+    code, _, err = run("agreement", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
     assert code == 2
     one_line(err, str(tmp_path / "file"))
 
@@ -959,7 +959,7 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 
     monkeypatch.setattr(calib, "agreement", fail)
     with pytest.raises(KeyError, match="a bug"):
-        cli.main(["agree", str(files["scores"]), str(files["human"])])
+        cli.main(["agreement", str(files["scores"]), str(files["human"])])
 
 
 @pytest.mark.slow
@@ -1044,7 +1044,7 @@ def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(calib, "agreement", interrupt)
-    code, _, err = run("agree", files["scores"], files["human"])
+    code, _, err = run("agreement", files["scores"], files["human"])
     assert code == 130
     assert "calib: interrupted." in err
 
@@ -1117,7 +1117,7 @@ def test_out_is_no_file_that_is_read_by_any_name(run, files, tmp_path, how):
     (tmp_path / "sub").mkdir()
     path = tmp_path / "scores.csv"
     path.write_bytes(before := files["scores"].read_bytes())
-    code, _, err = run("agree", path, files["human"], "--out", linked(path, tmp_path, how))
+    code, _, err = run("agreement", path, files["human"], "--out", linked(path, tmp_path, how))
     assert code == 2
     one_line(err, "--out must be another file than FILE, but ")
     assert path.read_bytes() == before
@@ -1139,7 +1139,7 @@ def test_the_other_files_of_rate_are_none_that_is_read_or_written_besides(run, f
 def test_a_file_that_is_neither_may_be_written_over(run, files, tmp_path):
     out = tmp_path / "a.csv"
     out.write_text("of yesterday")
-    assert run("agree", files["scores"], files["human"], "--out", out)[0] == 0
+    assert run("agreement", files["scores"], files["human"], "--out", out)[0] == 0
     assert "estimate" in table.read_frame(out)
 
 
@@ -1158,7 +1158,7 @@ def test_ids_that_look_like_formulas_match_after_they_were_written(run, tmp_path
         assert sorted(written) == sorted(one if one in {"+1", "-0.5", "plain"} else f"'{one}" for one in IDS)
         assert sorted(table.read(tmp_path / f"{name}-scores.csv", "scores")["item"]) == sorted(IDS)
     for judge, people in product(("judge", "judge-scores"), ("people", "people-scores")):
-        code, out, _ = run("agree", tmp_path / f"{judge}.csv", tmp_path / f"{people}.csv")
+        code, out, _ = run("agreement", tmp_path / f"{judge}.csv", tmp_path / f"{people}.csv")
         assert code == 0
         assert "n 10" in " ".join(out.split())
 
@@ -1174,7 +1174,7 @@ def test_warnings_are_one_line_each(run, files, monkeypatch):
     monkeypatch.setattr(calib, "agreement", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        _, _, err = run("agree", files["scores"], files["human"])
+        _, _, err = run("agreement", files["scores"], files["human"])
     assert err == "calib: mind this\ncalib: done\n"
 
 
@@ -1267,7 +1267,7 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     assert scale == "calib: people.csv: `key` as ids, `label` as labels; scale 1|2|3|4|5 (guessed)"
     assert few.startswith("calib: few_labels: 8 labels; ")
     assert table.read_frame(out)[["system", "n_labels", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
-    code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
+    code, _, err = run("agreement", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
 

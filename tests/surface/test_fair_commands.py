@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 
 
 def test_passfail_prints_what_the_function_returns(run, folder):
-    code, said, _ = run("passfail", folder / "passes.csv")
+    code, said, _ = run("pass-fail", folder / "passes.csv")
     found = calib.pass_fail(folder / "passes.csv").one()
     assert code == 0
     for figure in (found.tpr, found.ac1, found.ppi):
@@ -62,13 +62,13 @@ def test_passfail_takes_production(run, folder, tmp_path):
     frame = pd.read_csv(folder / "passes.csv")
     frame[:80].to_csv(tmp_path / "test.csv", index=False)
     frame[80:].drop(columns="human").to_csv(tmp_path / "used.csv", index=False)
-    code, said, err = run("passfail", tmp_path / "test.csv", "--production", tmp_path / "used.csv")
+    code, said, err = run("pass-fail", tmp_path / "test.csv", "--production", tmp_path / "used.csv")
     assert code == 0, err
     assert "120 production items" in " ".join(said.split())
 
 
 def test_passfail_says_what_a_mark_must_be(run, folder):
-    code, _, err = run("passfail", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--pass-mark", "9")
+    code, _, err = run("pass-fail", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--pass-mark", "9")
     assert code != 0
     assert "--pass-mark must be above 1 and up to 5" in " ".join(err.split())
 

@@ -206,7 +206,7 @@ def test_columns_that_say_the_same_stand_under_the_table():
     more = "width against labels alone | worth labels"
     assert head == f"| # | criterion | estimate | std. error | 95 % CI | mind | judge's weight | n | df | {more} |"
     assert (
-        "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text
+        "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, labels 8" in text
     )
     assert "In their order: prompt p-0, p-1." in text
 

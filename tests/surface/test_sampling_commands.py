@@ -105,7 +105,7 @@ def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
 def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     out = tmp_path / "c.csv"
     options = ("--human", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
-    code, text, _ = run("converge", files["sampled"], *options)
+    code, text, _ = run("convergence", files["sampled"], *options)
     human = read(files, "human", "scores")
     wanted = calib.convergence(read(files, "sampled"), human=human, rng=1, n_subsets=20, sizes=[1, 2])
     assert code == 0
@@ -131,15 +131,15 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     ],
 )
 def test_what_converge_refuses(run, files, options, words):
-    code, out, err = run("converge", files["sampled"], *options)
+    code, out, err = run("convergence", files["sampled"], *options)
     assert (code, out) == (2, "")
     assert words in err
 
 
 def test_converge_refuses_what_has_no_draws(run, files):
-    assert "must hold ratings of method 'sample'" in run("converge", files["exact"])[2]
-    assert run("converge", files["scores"])[0] == 2
-    assert run("converge", files["items"])[0] == 2
+    assert "must hold ratings of method 'sample'" in run("convergence", files["exact"])[2]
+    assert run("convergence", files["scores"])[0] == 2
+    assert run("convergence", files["items"])[0] == 2
 
 
 # --- sensitivity ------------------------------------------------------------------------------------------------

@@ -30,5 +30,5 @@ TOPIC = Topic(
         "not_distinguishable": "not told apart from",
     },
     frame="told_once",
-    commands=("agree", "compare", "reliability"),
+    commands=("agreement", "compare", "rank-judges", "reliability"),
 )  # fmt: skip

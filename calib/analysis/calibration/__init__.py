@@ -36,5 +36,5 @@ TOPIC = Topic(
         "cost_of_labels": "cost of people for all", "confidence_level": "confidence level",
     },
     frame="what_readers_want",
-    commands=("calibrate", "forecast-quality", "sets", "escalate"),
+    commands=("calibrate", "forecast-quality", "score-sets", "escalate"),
 )  # fmt: skip

@@ -114,7 +114,7 @@ def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out 
 
 
 @options_from("score_sets")
-def sets(
+def score_sets(
     file: Scores, files: Files, labels: Human = None, out: Annotated[Path | None, _SETS] = None, **options: Any
 ) -> None:
     """For each item the labels that people may well give: as often as --level says the set holds theirs."""

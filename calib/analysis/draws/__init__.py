@@ -17,5 +17,5 @@ TOPIC = Topic(
         "agreement_low": "with people, low", "agreement_high": "with people, high",
         "agreement_predicted": "with people, predicted",
     },
-    commands=("converge",),
+    commands=("convergence",),
 )  # fmt: skip

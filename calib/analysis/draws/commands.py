@@ -15,19 +15,19 @@ from calib.console.show import paragraphs, show_results
 
 
 @options_from("convergence", called={"file": "each file"})
-def converge(
+def convergence(
     sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
     files: Files,
     exact: Annotated[Path | None, typer.Argument(help="Scores or ratings from token probabilities.")] = None,
-    human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="People's labels of the same items.")] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
     """Means of N draws against the exact expectation, and against people."""
     from calib.table.results import words
 
-    expected, people = files.tables(exact, human)
-    results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
+    expected, labelled = files.tables(exact, labels)
+    results = calib.convergence(calib.table.read(sampled, "ratings"), expected, labels=labelled, **options)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):

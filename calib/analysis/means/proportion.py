@@ -48,7 +48,8 @@ def ppi_proportion(
         The same for the judge, `above` if not given. Any threshold gives a valid interval; that of a judge who is
         stricter than people should be lower.
     conservative, null, **options
-        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels`, `confidence_level`.
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels` and
+        `confidence_level`.
 
     Examples
     --------
@@ -105,7 +106,8 @@ def ppi_win_rate(
     null : float, default 0.5
         `p_value` is for this win rate.
     **options
-        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels`, `confidence_level`.
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels` and
+        `confidence_level`.
 
     Examples
     --------

@@ -115,8 +115,8 @@ def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Bradl
                 "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
             )
             whose = (
-                f"These are people's strengths, from their verdicts on {one.n_labels} of {one.n} battles and the judge's "
-                f"on all{narrow}, if people's are a random part."
+                f"These are people's strengths, from their verdicts on {one.n_labels} of {one.n} battles and the "
+                f"judge's on all{narrow}, if people's are a random part."
             )
         return [
             f"At {100 * one.confidence_level:g} % for all ranks at once {first}; of {len(one.system)} systems {sure} "

@@ -16,7 +16,7 @@ _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass
 
 
 @options_from("pass_fail", without=("production",))
-def passfail(
+def pass_fail(
     file: Scores,
     files: Files,
     labels: Human = None,
