@@ -481,8 +481,10 @@ def files(tmp_path, planted):
 
 
 def test_the_command_says_what_the_verb_does(files, capsys, planted):
-    options = ("--items", files / "items.csv", "--human", files / "people.csv", "--top", 7)
-    code, out, err = run(capsys, "profile", files / "ratings.csv", *options, "--out", files / "look.csv")
+    options = ("--items", files / "items.csv", "--top", 7)
+    code, out, err = run(
+        capsys, "profile", files / "ratings.csv", files / "people.csv", *options, "--out", files / "look.csv"
+    )
     assert (code, err) == (0, "")
     items, people, ratings = planted
     results = calib.profile(ratings, people, items=items, top=7)
