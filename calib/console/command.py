@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 import typer
 
-from calib.console.files import Files, Items
+from calib.console.files import Files, Items, LabelsFile, Out, Scores
 from calib.core.parameters import completed
 from calib.core.topic import homes
 from calib.inputs.names import BY_COLUMN, Columns
@@ -45,6 +45,20 @@ def options_from(
         return function
 
     return noted
+
+
+def declared(verb: str) -> Callable[..., None]:
+    """The command of a verb on FILE and LABELS that shows its results, as a name in `Topic.commands` declares it."""
+
+    @options_from(verb)
+    def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+        import calib
+        from calib.console.show import show_results
+
+        show_results(getattr(calib, verb)(*files.taken(file, labels), **options), out, conclude=True)
+
+    command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
+    return command
 
 
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
