@@ -122,6 +122,11 @@ class Parts(NamedTuple):
     inputs: tuple[str, ...]
     reasoning: str
 
+    @property
+    def wording(self) -> tuple[str, ...]:
+        """What must differ for two prompts to be worded differently."""
+        return tuple(" ".join(text.casefold().split()) for text in (self.task, self.criteria))
+
 
 class Way(NamedTuple):
     """One of four choices in each facet; 0 is that of the prompt itself."""

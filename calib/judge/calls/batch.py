@@ -15,9 +15,8 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.progress import stoppable
 from calib.core.text import printable
-from calib.judge.calls.round import Sheet
 from calib.judge.calls.transport import model_name
-from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
+from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
