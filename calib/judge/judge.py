@@ -41,22 +41,18 @@ class Judge:
     Parameters
     ----------
     model : str
-        ``"offline"`` for the embedded judge, else a model string such as
-        ``"openai/gpt-4o-mini"``. Models of OpenAI and models with a `base_url` are asked
-        directly; everything else, and what begins with ``"litellm/"``, through LiteLLM. API
-        keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge
-        is a small program for trying things out: it compares words, names, numbers and
-        spelling with the source, for the four criteria of `geval_prompt`; what it says of
-        any other criterion means nothing.
+        ``"offline"`` for the embedded judge, else a model string such as ``"openai/gpt-4o-mini"``. Models of OpenAI
+        and models with a `base_url` are asked directly; everything else, and what begins with ``"litellm/"``, through
+        LiteLLM. API keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge is a small
+        program for trying things out: it compares words, names, numbers and spelling with the source, for the four
+        criteria of `geval_prompt`; what it says of any other criterion means nothing.
     method : {"auto", "logprob", "sample"}, default "auto"
-        "logprob" reads the token probabilities at the score, "sample" draws replies.
-        "auto" asks once whether the model gives token probabilities, then keeps to
-        one method for the whole run and writes it into the ratings.
+        "logprob" reads the token probabilities at the score, "sample" draws replies. "auto" asks once whether the
+        model gives token probabilities, then keeps to one method for the whole run and writes it into the ratings.
     draws : int, optional
         Replies per item, of a pair in each order: default 20 samples, or 1 reasoning chain for "logprob" with a
-        prompt that reasons (without reasoning one reply says everything). With several
-        chains the mean of their expectations estimates the same as the mean of as many
-        samples, with less variance.
+        prompt that reasons (without reasoning one reply says everything). With several chains the mean of their
+        expectations estimates the same as the mean of as many samples, with less variance.
     temperature : float, default 1.0
         At another temperature samples and chains follow another distribution than the
         model's own: another estimand, which the tables keep apart.
@@ -77,11 +73,9 @@ class Judge:
     max_reply_bytes : int, default 16,000,000
         The longest reply, unpacked: a longer one is not read to its end, and its item fails.
     requests_per_minute, tokens_per_minute : float, optional
-        Limits of the provider. Tokens are counted as an estimate of the prompt's and
-        `max_tokens`.
+        Limits of the provider. Tokens are counted as an estimate of the prompt's and `max_tokens`.
     price : (float, float), optional
-        US dollars per million tokens in and out. Default: LiteLLM's price list, where the
-        model is on it.
+        US dollars per million tokens in and out. Default: LiteLLM's price list, where the model is on it.
     noise_floor : float, default 0
         Labels with a smaller probability are not told apart: their mass becomes ambiguous.
     continuation : bool, default False

@@ -75,10 +75,9 @@ def from_jsonl(
     Parameters
     ----------
     path : path
-        A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It
-        says what it belongs to by `custom_id` (as `to_batch` wrote it, or an item's id) or
-        by `item`; lines of one item are its draws. Without any ids there must be one line
-        for each item, in their order. About pairs a line with an item's id says by
+        A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It says what it belongs to by
+        `custom_id` (as `to_batch` wrote it, or an item's id) or by `item`; lines of one item are its draws. Without
+        any ids there must be one line for each item, in their order. About pairs a line with an item's id says by
         `shown_first` ("a" or "b") which output the judge was shown first.
     items : DataFrame
     prompt : Prompt or iterable of Prompt

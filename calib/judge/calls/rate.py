@@ -75,25 +75,21 @@ def rate(
         share it, and none asks for what another is asking for. Default: memory, which is
         saved to a temporary file if the run breaks off. With `shards` a folder, on a disk that all workers see.
     keep : {"compact", "full"}, default "compact"
-        What the store keeps of a reply: all that any answer on any scale could be read
-        from (message, usage, tokens, the candidates wherever a label could stand), or the
-        reply byte for byte. Both give the same ratings.
+        What the store keeps of a reply: all that any answer on any scale could be read from (message, usage, tokens,
+        the candidates wherever a label could stand), or the reply byte for byte. Both give the same ratings.
     complete : callable, optional
-        Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain
-        function, which then runs in threads), an OpenAI chat-completions body in, its
-        response out. Replies are stored under the function's name and `judge.base_url`:
-        give a base_url where one function serves several endpoints. Samplers of the server
-        (`top_k`, `min_p`) are the function's to switch off. Raise
-        `calib.LogprobsError` where token probabilities are asked for and not to be had,
-        TimeoutError or ConnectionError where the call is to be made again.
+        Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain function, which then runs in
+        threads), an OpenAI chat-completions body in, its response out. Replies are stored under the function's name
+        and `judge.base_url`: give a base_url where one function serves several endpoints. Samplers of the server
+        (`top_k`, `min_p`) are the function's to switch off. Raise `calib.LogprobsError` where token probabilities are
+        asked for and not to be had, TimeoutError or ConnectionError where the call is to be made again.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
     progress : bool, default True
         Show a progress bar in a terminal or a notebook: done, rate, time left, cost so far, and how the replies read.
     max_cost : float, optional
-        US dollars of this run. Calls that could exceed it are not made: the ratings are
-        then those of a part of the items, a warning says so, and the same run with a
-        higher limit goes on.
+        US dollars of this run. Calls that could exceed it are not made: the ratings are then those of a part of the
+        items, a warning says so, and the same run with a higher limit goes on.
     dry_run : bool, default False
         Make no call; return what the run would ask for.
     shards : int, optional
@@ -111,10 +107,9 @@ def rate(
     Returns
     -------
     DataFrame
-        A table of ratings (see `calib.table`), one row per value that the judge gave a
-        reply's probability to; replies that could not be read are NaN with a status.
-        A `DryRun` with ``dry_run=True``; with `shards` the `Partitions` of the folder ``ratings`` in the store,
-        beside the items' design in the folder ``items``.
+        A table of ratings (see `calib.table`), one row per value that the judge gave a reply's probability to;
+        replies that could not be read are NaN with a status. A `DryRun` with ``dry_run=True``; with `shards` the
+        `Partitions` of the folder ``ratings`` in the store, beside the items' design in the folder ``items``.
 
     Raises
     ------
@@ -204,11 +199,10 @@ def write_variants(
 ) -> tuple[Prompt, ...]:
     """Have the judge reword the task and the criterion of a prompt, to see what the wording does.
 
-    Each rewording is a request of its own, numbered and with a seed of its own. Only the
-    wording of task and criterion is taken from a reply: the texts, labels, steps and the
-    form of the answer are put in by calib. A reply that brings slots, tags, numbers or a
-    form of answer that the original has not, or repeats another one, is not used, and a
-    further one is asked for. Whether the meaning is the same is for you to read.
+    Each rewording is a request of its own, numbered and with a seed of its own. Only the wording of task and
+    criterion is taken from a reply: the texts, labels, steps and the form of the answer are put in by calib. A reply
+    that brings slots, tags, numbers or a form of answer that the original has not, or repeats another one, is not
+    used, and a further one is asked for. Whether the meaning is the same is for you to read.
 
     Parameters
     ----------
