@@ -42,7 +42,7 @@ from calib.table.validate import SliceKey, ValidatedTable, items_in, ratings_in,
 
 def calibrate(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     inputs: str = "score",
     ridge: float | None = None,
@@ -62,7 +62,7 @@ def calibrate(
     scores : table, path or frame
         A judge's scores (or ratings) of the labelled items, and of others; or a file of your own, which may hold the
         labels, too.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's labels of some of these items, of one or several annotators, on a scale of up to 25 values. A mean
         between two values counts for both.
     inputs : {"score", "criteria", "raters"}, default "score"
@@ -109,20 +109,20 @@ def calibrate(
         columns = others
     else:
         judge = None
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
-    table = judges_alone(scores_in(files.scores, "scores"), people)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled = scores_in(files.people, "labels")
+    table = judges_alone(scores_in(files.scores, "scores"), labelled)
     judges, group, sent = judges_of(table, inputs), files.named(groups), prompts_of(prompt, table)
     own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     options = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
     answers = []
-    for judged in labelled_pairs(judges, people, (group,)):
+    for judged in labelled_pairs(judges, labelled, (group,)):
         rows = own[SliceKey.of(judged.label)]
         read = beside(rows, table, inputs)
         bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, sent, judge)
         answers.append(with_record(bound, inputs_beside(read, rows, judged), options))
-    labels, maps = zip(*answers, strict=True)
-    return Calibration(labels, maps, table.frame)
+    names, maps = zip(*answers, strict=True)
+    return Calibration(names, maps, table.frame)
 
 
 # --- the quality of forecasts ---------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def calibrate(
 
 def forecast_quality(
     scores: Data | Calibration,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     groups: str | None = "group",
@@ -149,7 +149,7 @@ def forecast_quality(
     scores : table, path, frame or Calibration
         On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
         its own cross-fitted forecasts of the labels that it was fitted to.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's labels; each person's label counts, those of one item together as one.
     by : str, optional
         A column of the scores, such as "system": one result for each of its values.
@@ -185,26 +185,25 @@ def forecast_quality(
     as_typed(forecast_quality, locals())
     notes: tuple[str, ...] = ()
     if isinstance(scores, Calibration):
-        labels = None
-        if gold is not None:
-            labels = scores_in(
-                resolve_inputs(gold, None, columns, names=("gold",), needs=("label",)).people, "gold"
-            ).frame
-        scores, gold, notes = kept_forecasts(scores, labels)
+        own = None
+        if labels is not None:
+            own = resolve_inputs(labels, None, columns, names=("labels",), needs=("label",))
+            own = scores_in(own.people, "labels").frame
+        scores, labels, notes = kept_forecasts(scores, own)
         columns, groups = {}, groups and "group"
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    judges, labelled = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by, groups = files.named(by), files.named(groups)
     ratings = _ratings_in(files.scores)
     replies = (
         {} if ratings is None else {SliceKey.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
     )
     answers = []
-    for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
+    for judged in labelled_pairs(judges, labelled, (by, groups, *chance_columns(judges.frame))):
         forecasts = forecasts_of(judged, replies.get(SliceKey.of(judged.label)))
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
-            with renamed_errors(whole, p="scores", y="gold"):
+            with renamed_errors(whole, p="scores", y="labels"):
                 sample, n = labels_beside(judged, forecasts, part, groups, whole)
                 result = stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level)
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
@@ -222,7 +221,7 @@ def _ratings_in(scores: Any) -> ValidatedTable | None:
 
 def score_sets(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     level: float = 0.9,
     by: str | None = None,
@@ -241,7 +240,7 @@ def score_sets(
     ----------
     scores : table, path or frame
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's labels of a random sample of these items. Of several people the median counts.
     level : float, default 0.9
         How often a set shall hold the label.
@@ -282,13 +281,13 @@ def score_sets(
     """
     as_typed(score_sets, locals())
     check.probability(level, "level")
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
-    judges = judges_alone(scores_in(files.scores, "scores"), people)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled = scores_in(files.people, "labels")
+    judges = judges_alone(scores_in(files.scores, "scores"), labelled)
     by, group = by if by == "score" else files.named(by), files.named(groups)
     items = pd.Index(judges.frame["item"].astype(object).unique())
     answers = []
-    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
+    for judged in labelled_pairs(judges, labelled, (group, None if by == "score" else by)):
         frame = judged.frame.iloc[np.argsort(items.get_indexer(judged.frame["item"]), kind="stable")]
         x, y = frame["x"], frame["y"]
         if by == "score":  # an item without a score is in none, and gets the whole scale
@@ -302,7 +301,7 @@ def score_sets(
                 rule = "needs a column of documents (groups=, in a shell --groups)"
                 raise TableArgumentError("one_per_group", rule, "there is none")
             y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
-        with renamed_errors(judged.label, y="gold", x="scores"):
+        with renamed_errors(judged.label, y="labels", x="scores"):
             sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
         about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
         about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
@@ -342,11 +341,11 @@ def _unsaid_scale(judged: Labelled) -> tuple[str, ...]:
 
 def escalate(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     risk: float = 0.1,
     confidence_level: float = 0.9,
-    cut: float | None = None,
+    label_threshold: float | None = None,
     within: float | None = None,
     confidence: str | None = None,
     inputs: str = "score",
@@ -361,16 +360,16 @@ def escalate(
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
         sample, of the items or of whole groups, such as `choose` draws.
     risk, confidence_level : float
         As for `calib.stats.accept_threshold`.
-    cut : float, optional
-        Pass mark on people's scale: the verdict is whether people give this or more.
+    label_threshold : float, optional
+        The label from which on an item passes: the verdict is whether people give this or more.
     within : float, optional
-        Without a pass mark: a verdict is a level, and wrong where people's label (the median) is farther off. Default:
-        one step of a scale of more than three values, else 0, as for preferences.
+        Without `label_threshold`: a verdict is a level, and wrong where people's label (the median) is farther off.
+        Default: one step of a scale of more than three values, else 0, as for preferences.
     confidence : {"votes", "calibrated"} or str, optional
         How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
         ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
@@ -403,18 +402,18 @@ def escalate(
     >>> import calib
     >>> judge = [1, 2, 4, 5] * 60
     >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
-    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4).one())
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", label_threshold=4).one())
     240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
 people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
     """
     as_typed(escalate, locals())
     check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, cut, within, prices)
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
+    check_escalation(risk, confidence_level, label_threshold, within, prices)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled = scores_in(files.people, "labels")
     ratings = _ratings_in(files.scores)
     replies = None if ratings is None else ratings.frame
-    table = judges_alone(scores_in(files.scores, "scores"), people)
+    table = judges_alone(scores_in(files.scores, "scores"), labelled)
     judges, group, column = judges_of(table, inputs), files.named(groups), files.named(confidence)
     if column in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
@@ -422,9 +421,9 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
         beside_scores = [column] if column in judges.frame else []
     own = {SliceKey.of(label): rows for label, rows in judges.slices()}
     answers = []
-    for judged in labelled_pairs(judges, people, (group, *beside_scores)):
+    for judged in labelled_pairs(judges, labelled, (group, *beside_scores)):
         rows = own[SliceKey.of(judged.label)]
-        rule = Rule.of(judged, cut, within, pairwise=files.pairwise)
+        rule = Rule.of(judged, label_threshold, within, pairwise=files.pairwise)
         x = inputs_beside(beside(rows, table, inputs), rows, judged)
         verdicts = verdicts_of(judged, rule, column, votes_of(replies, table, judged, inputs), x, group)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}

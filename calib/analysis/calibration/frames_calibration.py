@@ -25,7 +25,7 @@ from calib.table.validate import SliceKey, ValidatedTable, scores_in
 CALIBRATED = " (calibrated)"
 _MEAN_LABELS = (
     "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
-    "person says; give the labels as `gold` to have each of them count"
+    "person says; give `labels` to have each of them count"
 )
 _OWN_COLUMNS = ("var_within", "var_between", "low", "high", "mass", "against")  # of the judge's own scale
 
@@ -330,7 +330,7 @@ def kept_forecasts(
         if len(fit.slopes) > 1:
             raise TableError(
                 f"{words(label)}: the calibration must read one score, but it reads {len(fit.slopes)}, which it does "
-                "not keep; judge what it makes of the scores: calib.forecast_quality(calibration.apply(scores), gold)."
+                "not keep; judge what it makes of scores: calib.forecast_quality(calibration.apply(scores), labels)."
             )
         pairs, folds = pd.DataFrame(fit.record["pairs"]), fit.record["summary"]["map"]["folds"]
         unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
@@ -351,6 +351,6 @@ def kept_forecasts(
     if not own["item"].isin(names).any():
         raise TableError(
             "the labels must be of items that the calibration was fitted to, but none is; of other items judge what it "
-            "makes of their scores: calib.forecast_quality(calibration.apply(scores), gold)."
+            "makes of their scores: calib.forecast_quality(calibration.apply(scores), labels)."
         )
     return check_scores(own.assign(item=own["item"].map(lambda item: names.get(item, item)))), people, ()

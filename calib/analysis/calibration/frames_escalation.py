@@ -29,15 +29,17 @@ _SPREAD = 0.8  # of the documents that a random draw of items would reach: with 
 
 
 def check_escalation(
-    risk: float, confidence_level: float, cut: float | None, within: float | None, prices: Any
+    risk: float, confidence_level: float, label_threshold: float | None, within: float | None, prices: Any
 ) -> None:
     """What can be refused before anything is read."""
     check.probability(risk, "risk")
     check.probability(confidence_level, "confidence_level")
     if within is not None and not 0 <= within < np.inf:
         raise ArgumentError("within", "must be 0 or more", f"got {within!r}")
-    if within is not None and cut is not None:
-        raise ArgumentError("within", "says what a verdict is without {0}: leave one of them out", mentions=("cut",))
+    if within is not None and label_threshold is not None:
+        raise ArgumentError(
+            "within", "says what a verdict is without {0}: leave one of them out", mentions=("label_threshold",)
+        )
     if prices is None:
         return
     if "label" not in prices:
@@ -66,7 +68,7 @@ def escalation_of(
     errors = rule.errors(verdicts.verdict, y)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
     sure = verdicts.confidence[place]
-    with renamed_errors(judged.label, confidence="scores", errors="gold"):
+    with renamed_errors(judged.label, confidence="scores", errors="labels"):
         test = stats.accept_threshold(
             sure,
             errors[place],
@@ -112,22 +114,22 @@ def escalation_of(
 class Rule:
     """When a verdict is wrong: on the other side of a pass mark, or farther than that from people's label."""
 
-    cut: float | None
+    label_threshold: float | None
     within: float
 
     @classmethod
-    def of(cls, judged: Labelled, cut: float | None, within: float | None, *, pairwise: bool) -> Rule:
+    def of(cls, judged: Labelled, label_threshold: float | None, within: float | None, *, pairwise: bool) -> Rule:
         """A pass mark; else the distance asked for; else one step of a scale of more than three values."""
         low, high = judged.levels[0], judged.levels[-1]
-        if cut is not None and not low < cut <= high:
+        if label_threshold is not None and not low < label_threshold <= high:
             must = f"must be above {short(low)} and at most {short(high)}, people's scale"
-            raise TableArgumentError("cut", must, f"got {short(cut)} for {words(judged.label)}")
+            raise TableArgumentError("label_threshold", must, f"got {short(label_threshold)} for {words(judged.label)}")
         step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not pairwise else 0.0
-        return cls(cut, step if within is None else within)
+        return cls(label_threshold, step if within is None else within)
 
     def __str__(self) -> str:
-        if self.cut is not None:
-            return f"whether people say {short(self.cut)} or more"
+        if self.label_threshold is not None:
+            return f"whether people say {short(self.label_threshold)} or more"
         return f"which label, give or take {short(self.within)}" if self.within else "which label"
 
     def likeliest(self, p: Floats, values: Floats, levels: Floats) -> tuple[Floats, Floats]:
@@ -135,8 +137,8 @@ class Rule:
 
         With a pass mark the verdict is 1 or 0; else the level that most of the chance is near.
         """
-        if self.cut is not None:
-            yes = p[:, values >= self.cut].sum(axis=1)
+        if self.label_threshold is not None:
+            yes = p[:, values >= self.label_threshold].sum(axis=1)
             return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
         near = np.abs(values[:, None] - levels) <= self.within + 1e-9
         chance = p @ near
@@ -147,7 +149,11 @@ class Rule:
 
     def errors(self, verdict: Floats, y: Floats) -> Floats:
         """1 where a verdict differs from people's label, NaN where one of them is missing."""
-        wrong = np.abs(y - verdict) > self.within + 1e-9 if self.cut is None else (y >= self.cut) != (verdict > 0)
+        wrong = (
+            np.abs(y - verdict) > self.within + 1e-9
+            if self.label_threshold is None
+            else (y >= self.label_threshold) != (verdict > 0)
+        )
         return np.where(np.isfinite(y) & np.isfinite(verdict), wrong, np.nan).astype(float)
 
 
@@ -209,10 +215,10 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> tuple[Floats, Floats]
         got = f"{words(judged.label)} is not"
         raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
     unread = np.isnan(verdict)
-    if rule.cut is None or len(levels) == 2:
+    if rule.label_threshold is None or len(levels) == 2:
         verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, verdict, side="right")]
-    if rule.cut is not None:
-        verdict = verdict >= rule.cut
+    if rule.label_threshold is not None:
+        verdict = verdict >= rule.label_threshold
     return np.where(unread, np.nan, verdict), np.where(np.isinf(sure), np.nan, sure)
 
 
@@ -247,7 +253,7 @@ def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tu
     shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
     if len(shares) == len(judged.levels):  # the scores are calibrated
         return np.asarray(judged.frame[shares], dtype=float), ()
-    with renamed_errors(judged.label, y="gold", x="scores"):
+    with renamed_errors(judged.label, y="labels", x="scores"):
         made = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
     if x.shape[1] == 1 or not made.n_folds:
