@@ -74,7 +74,8 @@ def escalate(
         a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
         votes where there are some that differ.
     inputs : {"score", "criteria", "raters"}, default "score"
-        As for `calibrate`; with "raters" all judges decide together.
+        What confidences are calibrated on: the judge's score; with "criteria" also its scores on the other criteria;
+        with "raters" all judges decide together.
     prices : mapping, optional
         Of a "label" and of a "judge" score.
     groups : str or None, default "group"
