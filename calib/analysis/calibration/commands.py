@@ -63,7 +63,7 @@ def calibrate(
 
 
 def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames_inputs import chance_columns
+    from calib.analysis.calibration.frames import chance_columns
 
     calibrated = calibration.apply(judged, allow_stale=allow_stale)
     show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
