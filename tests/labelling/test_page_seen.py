@@ -105,7 +105,7 @@ def test_hostile_texts_are_texts(tmp_path):
             await visit.read(made),
             await visit.read("window.bad"),
             visit.said,
-            visit.records(path.as_uri()),
+            visit.asked(path.as_uri()),
         )
 
     texts, heads, made, bad, said, asked = chromium.driven(look)

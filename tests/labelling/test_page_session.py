@@ -122,7 +122,7 @@ def test_a_sitting_of_sixty_items_by_keyboard(tmp_path, chosen):
             assert await visit.read("[view, $('end_head').textContent]") == ["end", "All done"]
             table = await visit.downloaded(files, visit.press(*["Tab"] * await to_focus(visit, "csv"), "Enter"))
             lines = await visit.downloaded(files, visit.press("Tab", "Enter"))
-            return table, lines, visit.said, visit.records(page.as_uri())
+            return table, lines, visit.said, visit.asked(page.as_uri())
 
     asyncio.run(first_day(tmp_path / "profile"))
     table, lines, said, asked = asyncio.run(second_day(tmp_path / "profile"))
