@@ -211,10 +211,8 @@ def to_deepeval_metric(
                 raise
 
         def is_successful(self) -> bool | None:
-            if self.threshold is None:
-                self.success = None
-            else:
-                self.success = self.error is None and self.score is not None and self.score >= self.threshold
+            over = self.threshold is not None and self.score is not None and self.score >= self.threshold
+            self.success = None if self.threshold is None else self.error is None and over
             return self.success
 
         @property
