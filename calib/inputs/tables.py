@@ -47,7 +47,7 @@ from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, chec
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
-_PEOPLE = ("gold", "human", "people")  # arguments that are people's
+_PEOPLE = ("labels", "gold", "human", "people")  # arguments that are people's
 
 
 def infer_tables(

@@ -243,7 +243,7 @@ def agreement(
     rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
 ) -> Agreement:
-    r"""Agreement of a judge with a human (or of any two raters) at one of three levels.
+    r"""Agreement of a judge with people's labels (or of any two raters) at one of three levels.
 
     ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for
     itself and averages, the "summary level" of the summarisation literature; ``"system"``
@@ -343,8 +343,8 @@ def agreement(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
-    judge, human = comparable(named, x=x, y=y)
-    whole, keep = design_of(judge, human, **options)
+    scores, labels = comparable(named, x=x, y=y)
+    whole, keep = design_of(scores, labels, **options)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
@@ -352,9 +352,9 @@ def agreement(
     if level == "group":
         other = average(correlations, "zero" if constant == "skip" else "skip")
     value_other_missing = value
-    if np.isnan(judge).any():
+    if np.isnan(scores).any():
         other_rule = {"missing": "drop" if missing == "zero" else "zero"}
-        value_other_missing = estimate(condensed(design_of(judge, human, **options | other_rule)[0]))
+        value_other_missing = estimate(condensed(design_of(scores, labels, **options | other_rule)[0]))
     used = design
     if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
         # groups without a correlation are no part of the estimate, nor of its degrees of freedom
@@ -363,7 +363,7 @@ def agreement(
     ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
     warned += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
-    warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
+    warned += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
@@ -375,7 +375,7 @@ def agreement(
         generalises_to=spread.speaks_of,
         reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
         systems_are=systems_taken_as(design, interval),
-        n_missing=int(np.isnan(judge + human).sum()),
+        n_missing=int(np.isnan(scores + labels).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
         estimate_other_missing=value_other_missing,
@@ -402,13 +402,13 @@ def systems_taken_as(design: Design, interval: str) -> str:
     return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
 
 
-def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, ...]:
-    """How many of the items that people scored each judge left without a score, if these are many."""
-    scored = np.isfinite(human)
-    n = int(scored.sum())
-    lacks = {name: int((scored & np.isnan(x)).sum()) for name, x in judges.items()}
+def unread_cautions(judges: Mapping[str, Floats], labels: Floats) -> tuple[str, ...]:
+    """How many of the labelled items each judge left without a score, if these are many."""
+    labelled = np.isfinite(labels)
+    n = int(labelled.sum())
+    lacks = {name: int((labelled & np.isnan(x)).sum()) for name, x in judges.items()}
     some = ", ".join(f"{name} has no score for {k} of {n}" for name, k in lacks.items() if k > MANY_LACK * n)
-    return (f"items_left_out: {some} that people scored",) if some else ()
+    return (f"items_left_out: {some} labelled items",) if some else ()
 
 
 def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tuple[str, ...]:
@@ -425,9 +425,9 @@ def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed:
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
         distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
-        judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
+        judge, labels = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
-        return (*cautions, f"{text}{judge} of them, the human in {human}")
+        return (*cautions, f"{text}{judge} of them, people in {labels}")
     if not jackknifed:
         return cautions
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)

@@ -38,7 +38,7 @@ _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(AgreementResult):
-    """Difference of two judges' agreement with the same human scores.
+    """Difference of two judges' agreement with the same labels.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Comparison(AgreementResult):
         The agreement of each, on what both have in common.
     names : tuple of str
     n_missing_first, n_missing_second : int
-        Items that the human scored and this judge did not.
+        Labelled items without a score of this judge.
     test : str
     ties_first, ties_second, ties_y : float
         Shares of tied pairs.
@@ -97,7 +97,7 @@ class Comparison(AgreementResult):
             why = f": {self.reason}" if self.reason else ""
             return f"Whether {one} and {two} differ cannot be said from these data{why}."
         if self.p_value <= 1 - self.confidence_level:
-            return f"{one} agrees with the human scores more than {two} does{about}."
+            return f"{one} agrees with the labels more than {two} does{about}."
         return f"These data do not tell {one} and {two} apart{about}."
 
 
@@ -120,7 +120,7 @@ def compare(
     rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
 ) -> Comparison:
-    r"""Difference of two judges' agreement with the same human scores, paired.
+    r"""Difference of two judges' agreement with the same labels, paired.
 
     Both are taken on what they have in common: the items that all three scored and, at
     level "group", the groups in which both have a coefficient.
@@ -128,7 +128,7 @@ def compare(
     Parameters
     ----------
     x1, x2, y : array_like, shape (n,)
-        Scores of the two judges and of the human.
+        Scores of the two judges, and labels.
     groups, systems, systems_are, level, method, coefficient, constant, missing
         As for `agreement`.
     test : str, default "auto"
@@ -194,7 +194,7 @@ def compare(
     >>> close, far = y + rng.normal(size=200), y + 3 * rng.normal(size=200)
     >>> result = compare(close, far, y, names=("close", "far"))
     >>> print(result.conclusion)
-    close agrees with the human scores more than far does (about new items, each independent of the others).
+    close agrees with the labels more than far does (about new items, each independent of the others).
     """
     check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
@@ -252,11 +252,11 @@ def compare(
 
 def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argument: str) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored and the groups in which both have a coefficient."""
-    a, b, human = scores
-    check.same_length(x1=a, x2=b, y=human, groups=options["groups"], systems=options["systems"])
+    a, b, labels = scores
+    check.same_length(x1=a, x2=b, y=labels, groups=options["groups"], systems=options["systems"])
     if options["missing"] == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
-    shared = np.where(np.isfinite(a + b), human, np.nan)
+    shared = np.where(np.isfinite(a + b), labels, np.nan)
     one, two = (levels.design_of(v, shared, **options)[0] for v in (a, b))
     levels.check_level(one, argument)
     if one.level != "group" or one.constant != "skip":
@@ -301,7 +301,7 @@ def _why_none(design: Design, names: Sequence[str], values: tuple[float, float],
     if undefined and design.level == "group":
         return "there is no group in which both have a coefficient"
     if values[0] == values[1]:
-        return "the two agree with the human scores alike"
+        return "the two agree with the labels alike"
     return spreads.no_interval_reason(design, values[0] - values[1], test)
 
 
@@ -403,7 +403,7 @@ def _permutation_p(one: Design, two: Design, difference: float, test: str, n_res
     """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    alike = one.coefficient in ON_ONE_SCALE  # what asks for the human's very scale is exchanged as it is
+    alike = one.coefficient in ON_ONE_SCALE  # what asks for the very scale of the labels is exchanged as it is
     first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
     seen, used = 0, 0
     for size in resamples_at_once(n_resamples, one.n):

@@ -463,7 +463,7 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
 def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 
-    Both designs hold the same pairs of the same human scores. The opposite masks give the
+    Both designs hold the same pairs with the same labels. The opposite masks give the
     second rater with the first's scores.
     """
     at_level = {"item": _chosen, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]

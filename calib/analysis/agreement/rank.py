@@ -42,9 +42,9 @@ class Ranking(WithCoefficient, Result):
         1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it;
         0 where a judge has no coefficient.
     n_missing : int
-        Items that the human scored and not all of the judges did.
+        Labelled items without a score of some judge.
     n_missing_alone : tuple of int
-        Items that the human scored and this judge did not.
+        Labelled items without a score of this judge.
     correction : str
     level, coefficient, test : str
     confidence_level : float
@@ -134,7 +134,7 @@ def rank_judges(
     rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
 ) -> Ranking:
-    """Judges in the order of their agreement with one human, every pair tested.
+    """Judges in the order of their agreement with people's labels, every pair tested.
 
     All of them are taken on the items that all have scored: agreement on other items is
     another quantity.
@@ -144,7 +144,7 @@ def rank_judges(
     judges : mapping of str to array_like, shape (n,)
         Two judges or more, by name.
     y : array_like, shape (n,)
-        The human scores.
+        The labels.
     groups, systems, systems_are, level, method, coefficient, test, constant, missing
         As for `compare`.
     confidence_level, n_resamples, rng

@@ -275,7 +275,7 @@ def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
 def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
     """Why a design gives no interval, in words."""
     if not np.isfinite(estimate):
-        constant = [who for who, v in (("the judge", design.x), ("the human", design.y)) if design.n and not np.ptp(v)]
+        constant = [who for who, v in (("the judge", design.x), ("people", design.y)) if design.n and not np.ptp(v)]
         return f"{' and '.join(constant)} gave one value only" if constant else "nothing can be correlated"
     if interval in BOOTSTRAPS:
         several = has_several_units(design, interval)
