@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.analysis.agreement.agreement import Agreement
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
-from calib.analysis.agreement.rank import CORRECTIONS
+from calib.analysis.agreement.compare import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import bracket, short
 from calib.stats import Comparison, Ranking, Reliability

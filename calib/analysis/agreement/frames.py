@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.agreement.agreement import rules_of
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_known_scales
-from calib.core.check import as_typed, choice
+from calib.core.check import ArgumentError, as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
 from calib.table import TableArgumentError, TableError
@@ -110,7 +109,7 @@ def agreement(
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
-    all_rules = rules_of(convention, rules)
+    all_rules = _rules_of(convention, rules)
     answers = []
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
@@ -123,7 +122,25 @@ def agreement(
 
 
 _SIDES = ("scores", "labels")
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
+
+
+def _rules_of(convention: str | None, rules: dict[str, Any]) -> list[dict[str, Any]]:
+    """The options of each coefficient, as they were given or as a published convention has them."""
+    if convention is None:
+        coefficients = rules["coefficient"]
+        if coefficients is None or isinstance(coefficients, str):
+            return [rules]
+        if not coefficients:
+            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+        return [{**rules, "coefficient": one} for one in dict.fromkeys(coefficients)]
+    choice(convention, "convention", tuple(stats.CONVENTIONS))
+    for name, value in rules.items():
+        if value != _DEFAULTS[name]:
+            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, got, mentions=("convention",))
+    return [dict(rule) for rule in stats.CONVENTIONS[convention]]
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:

@@ -81,11 +81,6 @@ class Design:
         return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *PAIR_SUMS)
 
     @property
-    def systems_are(self) -> str:
-        """What the systems were taken as; empty where there are none."""
-        return "" if self.system is None else "fixed" if self.fixed else "random"
-
-    @property
     def speaks_of(self) -> str:
         """What an interval over the units of the design generalises to."""
         group, system = self.units

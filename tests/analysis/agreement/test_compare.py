@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.agreement.compare import TESTS
+from calib.analysis.agreement.compare import CORRECTIONS, TESTS
 from calib.analysis.agreement.many_samples import soft_leave_out
-from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.numeric import adjusted
 from calib.stats import CalibWarning, agreement, compare, rank_judges
 
