@@ -22,11 +22,12 @@ from calib.analysis.agreement.compare import (
     compare as compare,
     rank_judges as rank_judges,
 )
-from calib.analysis.agreement.icc import ICC as ICC, icc as icc
 from calib.analysis.agreement.reliability import (
+    ICC as ICC,
     Disattenuated as Disattenuated,
     Reliability as Reliability,
     disattenuated as disattenuated,
+    icc as icc,
     reliability as reliability,
 )
 from calib.analysis.bias.instrumented import (
