@@ -16,13 +16,18 @@ from calib.analysis.agreement.annotator import (
     alternative_annotator_test as alternative_annotator_test,
 )
 from calib.analysis.agreement.ceiling import Ceiling as Ceiling, label_ceiling as label_ceiling
-from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
-from calib.analysis.agreement.icc import ICC as ICC, icc as icc
-from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
+from calib.analysis.agreement.compare import (
+    Comparison as Comparison,
+    Ranking as Ranking,
+    compare as compare,
+    rank_judges as rank_judges,
+)
 from calib.analysis.agreement.reliability import (
+    ICC as ICC,
     Disattenuated as Disattenuated,
     Reliability as Reliability,
     disattenuated as disattenuated,
+    icc as icc,
     reliability as reliability,
 )
 from calib.analysis.bias.instrumented import (

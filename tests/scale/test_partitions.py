@@ -143,7 +143,7 @@ def test_orders_of_pairs_are_counted_over_all_parts(cut):
 WHOLE = "must be one table .*, but got partitions, which `summarize` and `interval` take"
 OTHERS = {
     "agreement": (calib.agreement, f"`scores` {WHOLE}"),
-    "agreement with people": (lambda parts, table: calib.agreement(table, parts), f"`human` {WHOLE}"),
+    "agreement with people": (lambda parts, table: calib.agreement(table, parts), f"`labels` {WHOLE}"),
     "compare": (lambda parts, table: calib.compare(parts, table, table), f"`scores_a` {WHOLE}"),
     "compare with another": (lambda parts, table: calib.compare(table, parts, table), f"`scores_b` {WHOLE}"),
     "forecast_quality": (calib.forecast_quality, f"`scores` {WHOLE}"),

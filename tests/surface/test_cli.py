@@ -242,7 +242,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
             warnings.simplefilter("always")
             code, _, err = run("agreement", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
         assert code == 0
-        assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
+        assert ("the judge has no score for 16 of 78 labelled items" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
     assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
     assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
@@ -361,7 +361,7 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
     assert "first one, second two" in folded(out)
     assert "against human" in folded(out)
-    assert "one agrees with the human scores more than two does" in folded(out)
+    assert "one agrees with the labels more than two does" in folded(out)
 
 
 @pytest.mark.slow

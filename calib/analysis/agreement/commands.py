@@ -71,16 +71,16 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    people, judged = files.taken(file, judges)
-    if annotator_test and judged is None and getattr(people, "scores", None) is None:
+    labels, judged = files.taken(file, judges)
+    if annotator_test and judged is None and getattr(labels, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:
         raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
-    results = calib.reliability(people, judged, **options)
+    results = calib.reliability(labels, judged, **options)
     show_results(results)
     if annotator_test:
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
-        both = (people, None) if judged is None else (judged, people)
+        both = (labels, None) if judged is None else (judged, labels)
         tests = calib.alternative_annotator_test(*both, **handicap)
         typer.echo()
         show_results(tests, conclude=True)
