@@ -130,27 +130,27 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
-    if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
-        _warn_of_swapped(*things)
+    if names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
+        _warn_of_swapped(*things, names[-1])
     people = gold = order.get("label")
     if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
-        gold = mean_of_annotators(scores_in(people, "gold" if "gold" in names else "human")).frame
+        gold = mean_of_annotators(scores_in(people, next(name for name in names if _SIDE[name] == "label"))).frame
     return Inputs(order.get("judge"), gold, people)
 
 
-def _warn_of_swapped(scores: Any, gold: Any) -> None:
+def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
     """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
-    frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (scores, gold)]
+    frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (scores, labels)]
     people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
     if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
-        raise ArgumentError("gold", "must be people's labels", "these are a judge's, and the two may be swapped")
-    labels = set(frames[1]["item"].tolist())
-    unmatched = len(labels.difference(frames[0]["item"].tolist()))
+        raise ArgumentError(argument, "must be people's labels", "these are a judge's, and the two may be swapped")
+    labelled = set(frames[1]["item"].tolist())
+    unmatched = len(labelled.difference(frames[0]["item"].tolist()))
     n_scored = scores.n_items if isinstance(scores, ValidatedTable) else None
     n_scored = int(frames[0]["item"].nunique()) if n_scored is None else n_scored
-    if 0 < unmatched < len(labels) and (len(labels) > n_scored or 2 * unmatched > len(labels)):
+    if 0 < unmatched < len(labelled) and (len(labelled) > n_scored or 2 * unmatched > len(labelled)):
         check.warn(
-            f"{len(labels)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
+            f"{len(labelled)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
             "has no score is left out. Are the two the wrong way round?"
         )
 

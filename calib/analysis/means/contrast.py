@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.gold import Design, Drawn, Gold, MeanOptions, design_of, gold_of
+from calib.analysis.means.design import Design, Drawn, MeanData, MeanOptions, design_of, mean_data
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
 from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
@@ -179,7 +179,7 @@ def _paired(
     """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
     y_a, y_b, f_a, f_b = arrays
     bounds, ends = common["bounds"], None
-    data = gold_of(y_a - y_b, f_a - f_b, rest, design)
+    data = mean_data(y_a - y_b, f_a - f_b, rest, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
     if bounds is not None:
@@ -205,7 +205,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     least = max(check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2, 2)
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
-            rule = f"must have {least} gold labels at least" + " ({0} lowers that)" * (least > 2)
+            rule = f"must have {least} labels at least" + " ({0} lowers that)" * (least > 2)
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_labels",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
     pair = [_side(arrays, which, None, folds, common) for which in "ab"]
@@ -256,7 +256,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
 class Side(NamedTuple):
     """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
 
-    data: Gold
+    data: MeanData
     options: Options
     mean: MeanLaw
     labelled: NDArray[np.bool_]
@@ -291,7 +291,7 @@ def _side(
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
-    data = gold_of(y[answered], f[answered], None, design)
+    data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.gold import Design, Drawn, Gold, design_of, gold_of
+from calib.analysis.means.design import Design, Drawn, MeanData, design_of, mean_data
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
 from calib.analysis.means.methods import METHODS, Options, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
@@ -66,7 +66,7 @@ class MeanEstimate(Result):
     n_groups : int
         Independent groups among the labelled items (= n_labels without groups).
     design : str
-        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
+        How the labelled items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
         difference rests on labels that are not all pairs.
     calibrated_folds : int
         Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
@@ -242,7 +242,7 @@ def ppi_mean(
     confidence_level: float = 0.95,
     **drawn: Unpack[Drawn],
 ) -> MeanEstimate:
-    r"""Mean human score from a few gold labels and many judge scores, with an interval that holds.
+    r"""Mean human score from a few labels and many judge scores, with an interval that holds.
 
     The judge's mean over all items, less what the labels show it to be wrong by, with the
     judge's scores weighted by a regression slope b:
@@ -292,10 +292,10 @@ def ppi_mean(
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Human labels and judge scores of the gold items; or, without `f_unlabeled`,
+        Human labels and judge scores of the labelled items; or, without `f_unlabeled`,
         of all items, with NaN in `y` where there is no label.
     f_unlabeled : array_like, shape (N,), or Moments, optional
-        Judge scores of the items without a label, not those of the gold items.
+        Judge scores of the items without a label, not those of the labelled items.
     bounds : (float, float), optional
         Smallest and largest score of people's scale.
     step : float, optional
@@ -349,7 +349,7 @@ def ppi_mean(
     (0.711, ())
     """
     estimator, design = estimator_of(estimator), design_of(design, drawn)
-    data = gold_of(y, f, f_unlabeled, design)
+    data = mean_data(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
         data,
@@ -368,8 +368,8 @@ def ppi_mean(
     return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
-    """From the gold and the rest to the estimate."""
+def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
+    """The estimate of labelled items and the rest."""
     mean = METHODS[options.estimator].law(data, options)
     name, people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)

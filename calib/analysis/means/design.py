@@ -1,4 +1,4 @@
-"""The door of the gold-corrected means: what is labelled, what is not, and how both were drawn."""
+"""The door of the corrected means: what is labelled, what is not, and how both were drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TWINS = ("groups", "strata", "weights")  # columns that items without a label h
 class Design:
     """How the labelled items were drawn, and what items have to do with each other.
 
-    Columns of the n gold items and, with `_unlabeled`, of the N others; where labels and blanks stand
+    Columns of the n labelled items and, with `_unlabeled`, of the N others; where labels and blanks stand
     in one table, one column is of all items.
 
     Attributes
@@ -29,13 +29,13 @@ class Design:
     groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
         Items of one group (the source document) are not independent.
     strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
-        Gold items were drawn within these.
+        Labelled items were drawn within these.
     weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
         How often each item counts in the population that is meant, as against here (`shift_weights`).
     inclusion : array_like, shape (n,), optional
-        Probabilities with which the gold items were chosen for labelling (`choose`).
+        Probabilities with which the labelled items were chosen for labelling (`choose`).
     folds : sequence, shape (n,), optional
-        The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
+        The judge was tuned on the labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
     calibrated_folds : int, default 0
         The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
@@ -110,8 +110,8 @@ def design_of(design: Design | None, drawn: Drawn) -> Design:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """Labels `y` and judge scores `f` of the gold items; of the other items the moments, and the scores if they came.
+class MeanData:
+    """Labels `y` and judge scores `f` of the labelled items; of the others the moments, and the scores if they came.
 
     A column that was not given is None; `_rest` is of the items without a label, or where these came as moments of
     several `sets` (one for each group, stratum and weight), of the sets.
@@ -145,7 +145,7 @@ class Gold:
 
     @property
     def drawn(self) -> str:
-        """How the gold items are taken to be drawn; groups of one item each are dropped at the door."""
+        """How the labelled items are taken to be drawn; groups of one item each are dropped at the door."""
         if self.stratum is not None:
             return "strata"
         if self.weight is not None or self.inclusion is not None:
@@ -182,7 +182,7 @@ class Gold:
         return round((float(self.rest.mean) - low) / (high - low) * self.n_rest)
 
 
-def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> Gold:
+def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> MeanData:
     """Check everything once; both input forms become the same."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     beside = {name: getattr(design, name) for name in (*_TWINS, "folds", "items")}
@@ -209,7 +209,7 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
         rule = "must have the length of {0}"
         raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
-    return Gold(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
+    return MeanData(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:
@@ -231,7 +231,7 @@ def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] 
     if design.folds is not None:
         values = check.array(f_unlabeled, "f_unlabeled", ndim=2)
         check.codes(design.folds, "folds")
-        # column k belongs to fold k in sorted order, and weighs as the gold items that its judge did not learn from
+        # column k belongs to fold k in sorted order, and weighs as the labelled items that its judge did not learn from
         sizes = np.bincount(np.unique(np.asarray(design.folds), return_inverse=True)[1])
         if values.shape[1] != len(sizes):
             rule = f"must have a column for each fold ({len(sizes)})"
@@ -257,7 +257,7 @@ def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] |
 
 
 def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -> dict[str, Any]:
-    """Groups, strata and weights, each of the gold items and of the rest."""
+    """Groups, strata and weights, each of the labelled items and of the rest."""
     group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
     if group is not None and len(group) == int(group.max(initial=-1)) + 1:
         group = None  # each has one item only: then the items are the groups
@@ -279,11 +279,11 @@ def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -
 
 def _numbered(design: Design, name: str) -> Codes | None:
     """One numbering for both sides, so that a group may have labelled and unlabelled items."""
-    gold, rest = getattr(design, name), getattr(design, f"{name}_unlabeled")
-    if gold is None:
+    own, rest = getattr(design, name), getattr(design, f"{name}_unlabeled")
+    if own is None:
         return None
-    codes = check.codes(gold, name)
+    codes = check.codes(own, name)
     if rest is None:
         return codes
     check.codes(rest, f"{name}_unlabeled")
-    return check.codes([*gold, *rest], name)
+    return check.codes([*own, *rest], name)
