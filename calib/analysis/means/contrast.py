@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.design import Design, Drawn, MeanData, MeanOptions, design_of, mean_data
+from calib.analysis.means.design import Design, DesignFields, MeanData, MeanOptions, design_of, mean_data
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
 from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
@@ -25,7 +25,7 @@ _NO_INTERVAL = Interval(np.nan, np.nan)
 # as `options_of` takes them, of each system
 _COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
 _COMMON |= {"alternative": "two-sided", "min_labels": 10}
-_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - DesignFields.__annotations__.keys()) | {"same_scale", "conservative"}
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
@@ -151,7 +151,7 @@ def ppi_difference(
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"))
     drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
-    design = design_of(options.get("design"), cast(Drawn, drawn))
+    design = design_of(options.get("design"), cast(DesignFields, drawn))
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}

@@ -40,7 +40,7 @@ def options_of(
     _refuse_few(data, estimator, min_labels, finite=finite)
     _refuse_design(data, estimator, finite=finite)
     inside = ends is not None and _judge_within(data, ends)
-    two_rates = yes_or_no and inside and data.drawn == "items"
+    two_rates = yes_or_no and inside and data.design == "items"
     if binary and not two_rates:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and ends is None:
@@ -107,7 +107,7 @@ def _refuse_few(data: MeanData, estimator: str, min_labels: int, *, finite: bool
     least, n, needs = check.whole(min_labels, "min_labels", least=2), len(data.y), METHODS[estimator].needs
     if needs.labels and data.n_groups < 2:
         raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
-    if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
+    if data.design == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
     if needs.min_labels and n < least and not (finite and not data.n_rest):
         came = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
@@ -129,7 +129,7 @@ def _refuse_design(data: MeanData, estimator: str, *, finite: bool) -> None:
     refused = [name for name in [*names, *["target='benchmark'"] * finite] if name not in needs.takes]
     if refused:
         raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])
-    if finite and data.drawn == "weighted":
+    if finite and data.design == "weighted":
         mentions = ("weights", "inclusion")
         raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
     group, beside = data.group, data.group_rest
@@ -206,7 +206,7 @@ def _judge_cautions(data: MeanData, options: Options) -> tuple[str, ...]:
     if comparable and abs(r) < (least := break_even(n, data.n_rest)):
         text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
         cautions.append(f"weak_judge: {text}")
-    if data.drawn == "items" and data.n_rest > 1 and n > 1:
+    if data.design == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:

@@ -1,4 +1,4 @@
-"""The ways to make an interval for a mean: how each is computed, what it needs, and its words."""
+"""Estimators of a mean: how the interval of each is computed, what data it needs, and what it is called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CUT = 0.5  # a judge's probability from which on it says yes
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for, checked, and what it means for these data."""
+    """The options of a mean, checked, with what they mean for these data."""
 
     bounds: tuple[float, float] | None
     same_scale: bool
@@ -32,7 +32,7 @@ class Options:
     alternative: str
     null: float
     confidence: float
-    yes_or_no: bool  # of people; the judge and the design may ask for another law
+    yes_or_no: bool  # of people; `binary` also looks at the judge and the design
     ends: tuple[float, float] | None = None  # where a label that was not seen may lie, if not anywhere on the scale
 
 
@@ -52,16 +52,16 @@ class MeanLaw(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """What a way to make an interval cannot do without, and what else it can take."""
+    """What data an estimator needs at least, and which parts of a design it can take."""
 
-    labels: int = 2  # at least
+    labels: int = 2
     min_labels: bool = False  # refuses fewer labels than `min_labels`
     rest: int = 0  # items without a label
     takes: tuple[str, ...] = ("groups", "strata", "weights", "inclusion", "target='benchmark'")
 
 
 class Method(NamedTuple):
-    """One way to make an interval; `alone` is the same kind from the labels alone, its measure."""
+    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with."""
 
     law: Callable[[MeanData, Options], MeanLaw]
     needs: Needs
@@ -96,9 +96,9 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
 def _by_slope(data: MeanData, options: Options) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
     rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
-    if data.drawn == "strata":
+    if data.design == "strata":
         parts = stratified(data, rule, finite=options.finite)
-    elif data.drawn == "items":
+    elif data.design == "items":
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
         n, rest = len(data.y), data.rest_sets()
@@ -108,7 +108,7 @@ def _by_slope(data: MeanData, options: Options) -> MeanLaw:
         share = np.concatenate([weight, weight_rest])
         sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
         parts = clustered(sample, rule, finite=options.finite)
-    two = options.yes_or_no and data.drawn == "items"
+    two = options.yes_or_no and data.design == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
@@ -118,7 +118,13 @@ def _by_rates(data: MeanData, options: Options) -> MeanLaw:
     low, high = options.bounds
     cut = low + CUT * (high - low)
     yes, judged_yes = data.y == high, data.f >= cut
-    rest_yes = data.rest_above(low, high, cut)
+    if data.scores_rest is not None:
+        rest_yes = int(np.count_nonzero(data.scores_rest >= cut))
+    else:  # of moments all are at one end or the other
+        if data.n_rest and not data.rest.only(low, high):
+            rule = f"must be moments of {low:g} and {high:g} for a proportion: cut the scores at {cut:g}"
+            raise ArgumentError("f_unlabeled", rule)
+        rest_yes = round((float(data.rest.mean) - low) / (high - low) * data.n_rest)
     k1, n1, k0, n0 = (int(part.sum()) for part in (yes & judged_yes, judged_yes, yes & ~judged_yes, ~judged_yes))
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
@@ -132,9 +138,8 @@ def _by_rates(data: MeanData, options: Options) -> MeanLaw:
 
 
 def _of_items(data: MeanData, rule: Rule, *, robust: bool, finite: bool) -> Parts:
-    one = Moments(*(np.atleast_1d(getattr(data.rest, name)) for name in Moments.__slots__))
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
-    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), one, rule, robust=robust, finite=finite)
+    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite)
 
 
 def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
@@ -182,7 +187,7 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 
 def _by_labels(data: MeanData, options: Options) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
-    if options.finite or data.drawn in {"strata", "weighted"}:
+    if options.finite or data.design in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
     return _by_rectified(data, 0.0)
 
@@ -197,7 +202,11 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
         parts = [(own, n - 1), (judge, data.n_rest - 1)]
     else:
         parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
-    point, (variance, df) = float(rectified.mean()), _satterthwaite(parts)
+    point, variance, df = float(rectified.mean()), np.nan, np.nan
+    if parts:  # one group has no spread
+        variance = sum(part for part, _ in parts)
+        spread = sum(part**2 / own_df for part, own_df in parts if part)
+        df = variance**2 / spread if spread else float(parts[0][1])
     law = Student(point, np.sqrt(variance), df)
     return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
@@ -286,15 +295,6 @@ def _rest_errors(data: MeanData) -> Floats:
     """What each set of the rest adds to the error of its mean."""
     rest = data.rest_sets()
     return np.asarray(rest.n * (rest.mean - float(data.rest.mean)) / data.n_rest)
-
-
-def _satterthwaite(parts: Any) -> tuple[float, float]:
-    """Sum of independent variances and its degrees of freedom."""
-    if not parts:  # one group has no spread
-        return np.nan, np.nan
-    variance = sum(v for v, _ in parts)
-    spread = sum(v**2 / df for v, df in parts if v)
-    return variance, variance**2 / spread if spread else float(parts[0][1])
 
 
 def _group_codes(data: MeanData) -> tuple[Codes, Codes, int]:
