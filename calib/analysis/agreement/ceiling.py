@@ -251,11 +251,11 @@ class _AgainstOthers(NamedTuple):
         )
         seen, out = np.round(count) > 0, np.full(k, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            x, y = settled(np.where(seen, x / count, np.nan)), settled(np.where(seen, y / count, np.nan))
+            means = [settled(np.where(seen, sums / count, np.nan)) for sums in (x, y)]
         for kept in np.unique(seen, axis=0):  # few patterns: all systems, or all but one
             rows = (seen == kept).all(axis=1)
             if kept.sum() > 1:
-                out[rows] = row_correlation(x[rows][:, kept], y[rows][:, kept], design.coefficient)
+                out[rows] = row_correlation(*(mean[rows][:, kept] for mean in means), design.coefficient)
         return out
 
 
