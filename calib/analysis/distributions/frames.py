@@ -65,7 +65,7 @@ def temperature_curve(
 
 
 def profile(
-    scores: Data, human: Data = None, *, items: Data = None, top: int = 20, **columns: Unpack[Columns]
+    scores: Data, labels: Data = None, *, items: Data = None, top: int = 20, **columns: Unpack[Columns]
 ) -> Results[stats.Profile]:
     """What a judge does with its scale, how sure it is, and the items that deserve a look, with their texts.
 
@@ -74,9 +74,9 @@ def profile(
     scores : table, path or frame
         A judge's ratings; or scores, which do not say how the replies on an item are distributed; or a file of
         your own, which may hold the labels and the texts, too.
-    human : table, path or frame, optional
-        People's ratings or scores of the same items; several people are averaged. Default: the people in
-        `scores`, if it has judges as well.
+    labels : table, path or frame, optional
+        People's labels of the same items; several people are averaged. Default: the people in `scores`, if it has
+        judges as well.
     items : table, path or frame, optional
         Table of items, whose texts stand beside those that deserve a look.
     top
@@ -99,22 +99,22 @@ def profile(
     >>> found = calib.profile(ratings, people, items=items, top=2).one()
     >>> print(found)
     scores of 312 items: mean 4.232, median entropy 0.5966, median mass 0.99, +0.287 from people on 312
-    >>> found.items[["why", "item", "value", "score", "human"]].round(2)
-           why                      item  value  score  human
+    >>> found.items[["why", "item", "value", "score", "label"]].round(2)
+           why                      item  value  score  label
     0   people    news-library/fluency-1   1.57   4.57   3.00
     1   people  notice-ferry/relevance-2   1.22   4.55   3.33
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
     as_typed(profile, locals())
-    files = resolve_inputs(scores, human, columns, names=("scores", "human"), needs=("judge",))
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",))
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges, people = validated(files.scores, kind, "scores"), None
     is_human = judges.frame["method"] == "human"
     if is_human.any() and not is_human.all():  # people in one table with judges are people
         people = scores_in(judges.frame[is_human], "scores") if files.people is None else None
         judges = judges.only(~is_human)
-    people = people if files.people is None else scores_in(files.people, "human")
+    people = people if files.people is None else scores_in(files.people, "labels")
     items = files.inferred.items if items is None and files.inferred is not None else items
     items = items if items is None or isinstance(items, pd.DataFrame) else source_of(items, "items").frame
     texts = None if items is None else texts_of(items, judges)
@@ -123,7 +123,7 @@ def profile(
     if people is not None and not any(len(labels) or doubts for _, (labels, _, doubts) in pairs):
         us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
-        raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("scores",))
+        raise TableArgumentError("labels", rule, f"has {them}, while {{0}} have {us}", mentions=("scores",))
     answers = []
     for judge, (labels, n_unmatched, doubts) in pairs:
         result = _profiled(judge, labels, top)
@@ -143,7 +143,7 @@ def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.
     rows = rows[others] if others.any() else rows
     labels = rows["score"].set_axis(rows["item"].astype(object))
     try:
-        one_scale({}, "", scores=judge.scores, human=rows)
+        one_scale({}, "", scores=judge.scores, labels=rows)
     except TableError as error:
         why = str(error).partition(", but ")[2].rstrip(".")
         return labels[:0], 0, (f"other_scale: people are left out, as {why}",)
@@ -168,8 +168,8 @@ def _profiled(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profil
             **cells,
             entropy=rows["entropy"] if spread else None,
             mass=rows["mass"] if exact and rows["mass"].notna().any() else None,
-            human=labels.groupby(level=0).mean().reindex(rows.index),
-            labels=labels,
+            labels=labels.groupby(level=0).mean().reindex(rows.index),
+            annotations=labels,
             scale=values,
             replies=rows["n"].where(read, 0) + lost,
             unread=lost,
@@ -200,8 +200,8 @@ def _to_read(
 _PROMPTS = 6  # prompts that are named one by one
 # what stands beside texts
 _OURS = {
-    *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "human", "detail", "reply"),
-    *("because", "judge", "people", "apart", "entropy", "judge's words"),
+    *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "label", "detail", "reply"),
+    *("because", "judge", "apart", "entropy", "judge's words"),
 }
 
 

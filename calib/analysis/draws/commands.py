@@ -23,7 +23,7 @@ def convergence(
     out: Out = None,
     **options: Any,
 ) -> None:
-    """Means of N draws against the exact expectation, and against people."""
+    """Means of N draws against the exact expectation, and against labels."""
     from calib.table.results import words
 
     expected, labelled = files.tables(exact, labels)

@@ -32,7 +32,7 @@ def convergence(
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
 ) -> Results[stats.Convergence]:
-    """Means of N sampled draws against the logprob expectation, and against people.
+    """Means of N sampled draws against the logprob expectation, and against labels.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def convergence(
     exact : DataFrame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
     labels : DataFrame, optional
-        Human scores of the same items, one rater (pool several first).
+        People's labels of the same items, one rater (pool several first).
     groups : str or None, default "group"
         The column, of `exact` or `labels`, of what items share: intervals are over these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
@@ -73,7 +73,7 @@ def convergence(
     """
     as_typed(convergence, locals())
     target = None if exact is None else scores_in(exact, "exact")
-    people = None if labels is None else scores_in(labels, "labels")
+    pooled = None if labels is None else scores_in(labels, "labels")
     options: dict[str, Any] = {"coefficient": coefficient, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
@@ -81,9 +81,9 @@ def convergence(
         draws = draws_by_item(rows)
         aim = None if target is None else _reference_scores(target, label, unlike=unlike)
         kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else people.score_by_item(label, "criterion")
-        exact_kept, labels_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
-        owners = _groups_of_items((target, people), groups, kept.index)
+        y = None if pooled is None else pooled.score_by_item(label, "criterion")
+        exact_kept, labels_kept = (None if side is None else side.reindex(kept.index) for side in (aim, y))
+        owners = _groups_of_items((target, pooled), groups, kept.index)
         with renamed_errors(label, samples="sampled"):
             result = stats.convergence(kept.to_numpy(), exact=exact_kept, labels=labels_kept, groups=owners, **options)
         counts: dict[str, Any] = {"n_unmatched": len(draws) - len(kept)}

@@ -198,26 +198,26 @@ def prompt_mean(
 
 
 def with_labels(
-    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], people: ValidatedTable
+    judged: Iterator[tuple[dict[str, Any], pd.DataFrame]], labels: ValidatedTable
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame, pd.DataFrame]]:
-    """What a judge said beside what people said on the same criterion; criteria that one side lacks are passed over."""
-    people = mean_of_annotators(people)
-    sides = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
-    if not any(len(theirs) for _, _, theirs in sides):
+    """A judge's ratings beside people's labels on the same criterion; criteria that one side lacks are passed over."""
+    pooled = mean_of_annotators(labels)
+    sides = [(label, rows, pooled.frame[pooled.frame["criterion"] == label["criterion"]]) for label, rows in judged]
+    if not any(len(labelled) for _, _, labelled in sides):
         criteria = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in sides))
-        raise TableArgumentError("gold", f"must have scores of {criteria}", f"has {people.holds}")
-    for label, rows, theirs in sides:
-        if theirs["item"].duplicated().any():
+        raise TableArgumentError(labels.argument, f"must have scores of {criteria}", f"has {pooled.holds}")
+    for label, rows, labelled in sides:
+        if labelled["item"].duplicated().any():
             rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-            raise TableArgumentError("gold", rule)
-        if len(theirs):
-            yield label, rows, theirs
+            raise TableArgumentError(labels.argument, rule)
+        if len(labelled):
+            yield label, rows, labelled
 
 
 def beside(
-    rows: pd.DataFrame, theirs: pd.DataFrame, items: pd.Index, label: dict[str, Any]
+    rows: pd.DataFrame, labelled: pd.DataFrame, items: pd.Index, label: dict[str, Any]
 ) -> tuple[pd.Series, dict[str, Any], int]:
-    """People's score of each item, the ends of the scale, and how many labels are of other items."""
-    mine = theirs["item"].astype(object)
-    scales = pd.concat([part[["scale"]] for part in (rows, theirs) if "scale" in part])
-    return theirs.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
+    """The label of each item, the ends of the scale, and how many labels are of other items."""
+    mine = labelled["item"].astype(object)
+    scales = pd.concat([part[["scale"]] for part in (rows, labelled) if "scale" in part])
+    return labelled.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())
