@@ -1,6 +1,7 @@
 """The command line: each command once on small real input, and every kind of error."""
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -23,7 +24,7 @@ import typer
 
 import calib
 from calib import cli, table
-from calib.console.command import built
+from calib.console.command import arguments, built
 from calib.judge.calls.store import Store
 
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
@@ -302,7 +303,8 @@ def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run,
 def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, options, ranked):
     said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     given = [files["two"]] if ranked else [files["first"], files["second"]]
-    code, out, err = run("compare", *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
+    command = "rank-judges" if ranked else "compare"
+    code, out, err = run(command, *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
     assert (code, err) == (0, "")
     frames = read(files, *(("two", "pooled") if ranked else ("first", "second", "pooled")))
     expected = (calib.rank_judges if ranked else calib.compare)(*frames, **options)
@@ -316,7 +318,7 @@ def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, opt
 
 
 @pytest.mark.slow
-def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
+def test_rank_judges_orders_the_judges_of_one_file(run, files, tmp_path):
     two = table.read(files["two"], "scores")
     third = two[two["rater"] == "close"].assign(rater="third")
     third["score"] = (third["score"] + np.random.default_rng(1).integers(-1, 2, len(third))).clip(1, 5)
@@ -324,7 +326,7 @@ def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     cut = {}
     for name in ("holm", "bh", "none", None):
         options = () if name is None else ("--correction", name)
-        code, out, err = run("compare", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
+        code, out, err = run("rank-judges", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
         assert (code, err) == (0, "")
         expected = calib.rank_judges(table.read(path, "scores"), *read(files, "pooled"), correction=name or "holm")
         written = table.read_frame(tmp_path / "r.csv")
@@ -371,7 +373,9 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
 def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run("agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        code, _, err = run(
+            "agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50
+        )
     assert code == 0
     assert err.count("boot-items takes items as independent") == err.count("\n") == 1
 
@@ -454,7 +458,7 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
 @pytest.mark.slow
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
     options = (
-        "--human",
+        "--labels",
         files["human"],
         "--rng",
         "3",
@@ -707,7 +711,7 @@ def test_demo_goes_through_everything(run, tmp_path):
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
     commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge", "profile"]
+    assert [command.split()[0] for command in commands] == ["agreement", "interval", "converge", "profile"]
     for command in commands:
         assert run(*shlex.split(command))[0] == 0
 
@@ -733,25 +737,27 @@ def one_line(err, words):
     ("command", "words"),
     [
         ("agree nowhere.csv {human}", "there is no file 'nowhere.csv'"),
-        ("agree {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
+        ("agreement {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
         ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
-        ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
-        ("agree {scores} {human} --level word", "--level must be one of 'item', 'group', 'system', but got 'word'."),
-        ("agree {scores} {human} --method word", "--method must be one of"),
-        ("agree {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
-        ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
-        ("agree {scores}", "LABELS must be given"),
+        ("agreement {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
+        (
+            "agreement {scores} {human} --level word",
+            "--level must be one of 'item', 'group', 'system', but got 'word'.",
+        ),
+        ("agreement {scores} {human} --method word", "--method must be one of"),
+        ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
+        ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
+        ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
-        ("agree {scores} {human} --convention word", "--convention must be one of"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {human} --missing word", "--missing must be one of"),
-        ("agree {scores} {human} --interval word", "--interval must be one of"),
-        ("agree {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
-        ("agree {scores} {human} --rng x", "Invalid value for '--rng'"),
+        ("agreement {scores} {human} --convention word", "--convention must be one of"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {human} --missing word", "--missing must be one of"),
+        ("agreement {scores} {human} --interval word", "--interval must be one of"),
+        ("agreement {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
+        ("agreement {scores} {human} --rng x", "Invalid value for '--rng'"),
         ("compare {first} {second} {pooled} --test word", "--test must be one of"),
-        ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
-        ("compare {two} {pooled} --correction word", "--correction must be one of"),
+        ("rank-judges {two} {pooled} --correction word", "--correction must be one of"),
         (
             "compare {first} {second} {two} {pooled}",
             "FILE must be three at most, the last people's, but got 4: for a ranking put all judges into one.",
@@ -814,9 +820,9 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant"),
+        ("agreement {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant"),
         ("compare {first} {pooled}", "FILE must hold two judges or more"),
         ("reliability {human}", "FILE must have 2 raters"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
@@ -994,7 +1000,7 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
         "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
         "calib.cli.main()"
     )
-    command = [sys.executable, "-c", code, "agree", str(files["scores"]), str(files["human"])]
+    command = [sys.executable, "-c", code, "agreement", str(files["scores"]), str(files["human"])]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "1\n"
     running.send_signal(getattr(signal, name))
@@ -1082,12 +1088,12 @@ def linked(path, folder, how):
 
 # a command's arguments with its inputs in braces, and how the input that must not be written over is called
 OUT_IS_AN_INPUT = [
-    (["agree", "{scores}", "{human}"], "scores", "FILE"),
-    (["agree", "{scores}", "{human}"], "human", "LABELS"),
-    (["agree", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
-    (["compare", "{first}", "{second}", "{pooled}"], "second", "SCORES"),
+    (["agreement", "{scores}", "{human}"], "scores", "FILE"),
+    (["agreement", "{scores}", "{human}"], "human", "LABELS"),
+    (["agreement", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
+    (["compare", "{first}", "{second}", "{pooled}"], "second", "SECOND"),
     (["reliability", "{people}"], "people", "FILE"),
-    (["converge", "{sampled}", "{scores}", "--human", "{human}"], "human", "--human"),
+    (["convergence", "{sampled}", "{scores}", "--labels", "{human}"], "human", "--labels"),
     (["interval", "{scores}", "{gold}"], "gold", "LABELS"),
     (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
@@ -1186,8 +1192,8 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     )
     third = table.write(pd.DataFrame({**rows, "rater": "\x1b[2Jz", "score": [1, 3, 2]}), tmp_path / "w.csv")
     for command in (
-        ["agree", first, second],
-        ["agree", first, second, "--level", "\x1b[2J"],
+        ["agreement", first, second],
+        ["agreement", first, second, "--level", "\x1b[2J"],
         ["compare", first, third, second],
         ["compare", first, second, third, "--test", "\x1b[2J"],
     ):
@@ -1213,42 +1219,39 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
 
 @pytest.mark.slow
 def test_help_lists_the_commands_and_is_quick(run):
-    for arguments in ((), ("--help",)):
-        code, out, _ = run(*arguments)
+    for options in ((), ("--help",)):
+        code, out, _ = run(*options)
         assert code == 0
         for name in (
-            *("demo", "pair-items", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
+            *("demo", "pair-items", "rate", "summarize", "agreement", "compare", "reliability"),
+            *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        *("agreement", "compare", "rank_judges", "reliability", "convergence"),
-        *("interval", "difference", "summarize", "rate"),
-    ],
-)
-def test_commands_have_the_options_of_their_functions(verb):
-    import inspect
+# commands that are no verb of `calib`: a demonstration, the data sets
+NO_VERBS = {"demo", "data"}
 
-    name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
-    own = inspect.signature(built(cli.commands()[name])).parameters
+
+def test_a_command_is_called_as_its_verb():
+    verbs = {name.replace("-", "_") for name in set(cli.commands()) - NO_VERBS}
+    assert verbs <= set(calib.__all__)
+    assert verbs <= set(dir(calib))
+
+
+@pytest.mark.parametrize("command", sorted(set(cli.commands()) - NO_VERBS))
+def test_an_option_is_called_as_its_parameter(command):
+    """Each keyword argument that a shell can give is an option of that name, with the default of the verb."""
+    verb = command.replace("-", "_")
+    own = inspect.signature(built(cli.commands()[command])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
-    # `coefficient` is the same as `method`, and `estimator` what that was called
-    left = {"complete", "progress", "coefficient", "executor"} | ({"method"} if "estimator" in function else set())
-    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
-    if verb == "rate":
-        wanted |= set(inspect.signature(calib.Judge).parameters)
-    assert wanted <= set(own)
-    if verb == "rate":
-        return
-    # of two files there is no ranking to correct
-    same = wanted - {"correction"}
-    assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
+    wanted = {name for name in arguments(verb) if function[name].kind is inspect.Parameter.KEYWORD_ONLY}
+    assert wanted - {"progress", "title"} - {"label": {"criteria", "annotators"}}.get(command, set()) <= set(own)
+    for name in wanted & set(own) - {"title", *["rng"] * (command == "choose")}:
+        default = function[name].default
+        assert own[name].default == (list(default) if isinstance(default, tuple) else default), name
 
 
 @pytest.mark.slow

@@ -645,7 +645,7 @@ def converged():
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
         human, options = truth + rng.normal(size=60), {"coefficient": "kendall", "n_subsets": 20, "rng": i}
-        results.append(convergence(draws, exact=truth, human=human, **options))
+        results.append(convergence(draws, exact=truth, labels=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
 
@@ -702,7 +702,7 @@ def test_convergence_with_people_draws_band_and_reference(converged, ax):
 
 
 def test_convergence_cannot_show_people_who_were_not_there(ax):
-    with pytest.raises(ValueError, match="needs results that were computed with `human`"):
+    with pytest.raises(ValueError, match="needs results that were computed with `labels`"):
         plot.convergence(convergence(np.eye(5), rng=1), show="agreement", ax=ax)
     with pytest.raises(ValueError, match=r"`show` must be 'error' or 'agreement', but got 'both'."):
         plot.convergence(convergence(np.eye(5), rng=1), show="both", ax=ax)

@@ -104,10 +104,10 @@ def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
 
 def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     out = tmp_path / "c.csv"
-    options = ("--human", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
+    options = ("--labels", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
     code, text, _ = run("convergence", files["sampled"], *options)
     human = read(files, "human", "scores")
-    wanted = calib.convergence(read(files, "sampled"), human=human, rng=1, n_subsets=20, sizes=[1, 2])
+    wanted = calib.convergence(read(files, "sampled"), labels=human, rng=1, n_subsets=20, sizes=[1, 2])
     assert code == 0
     frame = wanted.to_frame()
     back = table.read_frame(out)
@@ -126,7 +126,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
         (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
-        (("--human", "none.csv"), "none.csv"),
+        (("--labels", "none.csv"), "none.csv"),
         (("--item", "id"), "--item describes a file of your own"),
     ],
 )

@@ -39,7 +39,7 @@ def length_controlled(
     show_results(calib.length_controlled(files.taken(file)[0], texts, **options), out, conclude=True)
 
 
-@options_from("leaderboard", without=("rng",))
+@options_from("leaderboard")
 def leaderboard(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
     """Who wins against whom: strengths of systems, sets of ranks; with labels on some battles people's strengths."""
     show_results(calib.leaderboard(*files.taken(file, labels), **options), out, conclude=True)

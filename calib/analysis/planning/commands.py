@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("choose", without=("rng",))
+@options_from("choose")
 def choose(
     file: Scores,
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
     files: Files,
     out: Annotated[Path, TableFile],
-    seed: Annotated[int | None, typer.Option(help="Seed of the drawing.")] = 1,
+    rng: Annotated[int | None, typer.Option(help="Seed of the drawing.")] = 1,
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
@@ -41,7 +41,7 @@ def choose(
         if chosen not in there:
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
-    drawn = calib.choose(judged, n, rng=seed, **options)
+    drawn = calib.choose(judged, n, rng=rng, **options)
     rows = drawn[drawn["chosen"]]
     typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])

@@ -101,8 +101,10 @@ def sensitivity(
         exact = rows["method"].iloc[0] == "logprob"
         (ids, prompts, *_), x, variance = cells_of_replies(rows, exact=exact, judges=judges)
         if len(prompts) < 2:
-            rule = "two prompts at least (rewordings: prompt.variants(8), in a shell --variants of `calib rate`)"
-            raise TableArgumentError("ratings", f"must be under {rule}", f"are under one, {prompts[0]!r}")
+            wordings = "rewordings: prompt.variants(8), in a shell --variants of `calib rate`"
+            wordings = "which column says it: prompt=, in a shell --prompt" if readings.inputs else wordings
+            rule = f"must be under two prompts at least ({wordings})"
+            raise TableArgumentError("ratings", rule, f"are under one, {prompts[0]!r}")
         group = None if owners is None else owners.reindex(ids)
         if group is not None and (n_missing := group.isna().sum()):
             raise TableError(f"the items must have a {groups!r} for all that was rated; {n_missing} have none.")

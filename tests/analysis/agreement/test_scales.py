@@ -72,7 +72,7 @@ def test_every_function_refuses_two_scales(name):
         (krippendorff_alpha, (np.column_stack([table, judge]),), {}, "ratings"),
         (icc, (np.column_stack([judge, table]),), {}, "ratings"),
         (reliability, (np.column_stack([judge, table]),), {}, "ratings"),
-        (convergence, (np.column_stack([judge, judge]),), {"human": PEOPLE, "coefficient": "kappa"}, "samples"),
+        (convergence, (np.column_stack([judge, judge]),), {"labels": PEOPLE, "coefficient": "kappa"}, "samples"),
     ):
         with pytest.raises(ValueError, match=f"`{argument}` must be on (one scale|the scale of)"):
             function(*arguments, **options)

@@ -92,7 +92,7 @@ def test_components_of_draws_and_of_probabilities():
 def test_each_prompt_and_temperature_is_a_result():
     parts = {("p", 1.0): X, ("q", 1.0): X[::-1], ("p", 0.5): X[:, ::2]}
     table = pd.concat([sampled(x, prompt=prompt, temperature=tau) for (prompt, tau), x in parts.items()])
-    results = calib.variance_components(pd.concat([table, people(method="labels")]))
+    results = calib.variance_components(pd.concat([table, people(method="human")]))
     assert [(label["prompt"], label["temperature"]) for label in results.labels] == list(parts)
     for result, x in zip(results, parts.values(), strict=True):
         same(result, stats.variance_components(x))
@@ -198,7 +198,7 @@ def test_chains_of_hostile_items_are_told_apart():
 
 def test_draws_probabilities_and_chains_are_results_side_by_side():
     frame, mean, variance = chains()
-    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="labels")]))
+    results = calib.variance_components(pd.concat([sampled(), told(), frame, people(method="human")]))
     assert [label["method"] for label in results.labels] == ["sample", "logprob", "chain"]
     close(results[2], stats.variance_components(mean, variance))
     assert [np.isnan(result.label) for result in results] == [True, True, False]

@@ -754,7 +754,7 @@ def test_what_convergence_refuses(arguments, message):
 
 def test_people_of_convergence_are_one_rater():
     two = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
-    with pytest.raises(TableError, match="`human` must have one score per item of 'coherence'; pool or select"):
+    with pytest.raises(TableError, match="`labels` must have one score per item of 'coherence'; pool or select"):
         calib.convergence(sampled(), labels=two)
 
 
