@@ -27,7 +27,9 @@ from calib.table.validate import Kind, SliceKey, ValidatedTable, scores_in, vali
 
 
 @verb
-def temperature_curve(ratings: Data, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)) -> Results[stats.Temperature]:
+def temperature_curve(
+    ratings: Data, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)
+) -> Results[stats.Temperature]:
     """Mean expectation and mean entropy of token probabilities at other temperatures.
 
     Parameters

@@ -289,7 +289,8 @@ def profile(
     by = {name: check.array(column, name, ndim=1) for name, column in columns.items() if column is not None}
     check.same_length(scores=number, items=items, **by)
     read = np.isfinite(number)
-    label, unread_of_item = by.get("labels", np.full(len(number), np.nan)), by.get("unread", np.isnan(number).astype(float))
+    label = by.get("labels", np.full(len(number), np.nan))
+    unread_of_item = by.get("unread", np.isnan(number).astype(float))
     gap = number - label
     both = np.isfinite(gap)
     if levels is not None:

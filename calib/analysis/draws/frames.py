@@ -104,7 +104,9 @@ def convergence(
             y = None if people is None else people.score_by_item(label, "criterion")
             arrays = {"samples": kept.to_numpy()}
             arrays |= {
-                name: side.reindex(kept.index) for name, side in (("exact", reference), ("labels", y)) if side is not None
+                name: side.reindex(kept.index)
+                for name, side in (("exact", reference), ("labels", y))
+                if side is not None
             }
             owners = shared_by_items(tables, readings.named(groups), kept.index, ("items", "exact", "labels"))
             counts: dict[str, Any] = {"n_unmatched": len(values) - len(kept)}

@@ -161,9 +161,9 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
     return coefficients.weighted_correlation(x, z, counts[:, real].astype(float), kind)
 
 
-def _influences(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
+def _influences(levels: Floats, codes: Codes, labels: Coded, kind: str) -> Floats:
     """What each item adds to the error of the correlation with the labels, in each of some subsets: (subsets, n)."""
-    out, (scores, label) = np.zeros(codes.shape), y
+    out, (scores, label) = np.zeros(codes.shape), labels
     for row, place in zip(out, codes, strict=True):
         used = np.flatnonzero((place >= 0) & (label >= 0))
         if len(used) < 3:

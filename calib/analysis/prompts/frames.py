@@ -101,9 +101,9 @@ def sensitivity(
         exact = rows["method"].iloc[0] == "logprob"
         (ids, prompts, *_), x, variance = cells_of_replies(rows, exact=exact, judges=judges)
         if len(prompts) < 2:
-            wordings = "rewordings: prompt.variants(8), in a shell --variants of `calib rate`"
-            wordings = "which column says it: prompt=, in a shell --prompt" if readings.inputs else wordings
-            rule = f"must be under two prompts at least ({wordings})"
+            column = "in a file of your own name their column by prompt=, in a shell --prompt"
+            rule = "must be under two prompts at least (rewordings: prompt.variants(8), in a shell --variants of "
+            rule += f"`calib rate`; {column})"
             raise TableArgumentError("ratings", rule, f"are under one, {prompts[0]!r}")
         group = None if owners is None else owners.reindex(ids)
         if group is not None and (n_missing := group.isna().sum()):
@@ -180,9 +180,7 @@ def prompt_mean(
                 yield Slice(label | value, {"x": wide, "groups": group, "names": wide.columns})
 
     return each_result(
-        slices(),
-        lambda arrays: stats.prompt_mean(**arrays, confidence_level=confidence_level),
-        names={"x": "scores"},
+        slices(), lambda arrays: stats.prompt_mean(**arrays, confidence_level=confidence_level), names={"x": "scores"}
     )
 
 
