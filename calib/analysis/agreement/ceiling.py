@@ -255,7 +255,7 @@ class _AgainstOthers(NamedTuple):
         for kept in np.unique(seen, axis=0):  # few patterns: all systems, or all but one
             rows = (seen == kept).all(axis=1)
             if kept.sum() > 1:
-                out[rows] = row_correlation(*(mean[rows][:, kept] for mean in means), design.coefficient)
+                out[rows] = row_correlation(means[0][rows][:, kept], means[1][rows][:, kept], design.coefficient)
         return out
 
 
