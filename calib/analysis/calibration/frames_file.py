@@ -58,7 +58,7 @@ class Bound:
 
 def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
     """One map, what it is about, and its record."""
-    judged, labels = bound.judged, bound.judged.given
+    judged, labels = bound.judged, bound.judged.labels
     row = labels["row"].to_numpy()
     persons = None
     if options["annotators"]:
@@ -85,7 +85,7 @@ def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str
 
 def _record_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The artifact of one map, with its id."""
-    frame, labels, who = bound.judged.frame, bound.judged.given, bound.inputs[0].who
+    frame, labels, who = bound.judged.frame, bound.judged.labels, bound.inputs[0].who
     weight = np.bincount(labels["row"], labels["weight"], minlength=len(frame))
     total = np.bincount(labels["row"], labels["weight"] * labels["y"], minlength=len(frame))
     mean = total / np.where(weight > 0, weight, np.nan)
@@ -164,7 +164,7 @@ def _judge_of(bound: Bound) -> dict[str, Any]:
 
 def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """How many labels, how people agree, how the items were drawn, and when; today, where no times are known."""
-    frame, labels, people = bound.judged.frame, bound.judged.given, bound.people
+    frame, labels, people = bound.judged.frame, bound.judged.labels, bound.people
     first = last = str(datetime.now(UTC).date())
     if isinstance(people, pd.DataFrame) and "time" in people:
         times = people.loc[people["criterion"].astype(str) == bound.inputs[0].who.criterion, "time"]
@@ -238,7 +238,7 @@ def _pair_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _map_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     """The map itself, what it reads, and which fold each labelled document is in."""
-    units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
+    units = np.asarray(bound.units, dtype=object)[bound.judged.labels["row"]]
     values = (value.item() if isinstance(value, np.generic) else value for value in bound.judged.label.values())
     label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     return {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {

@@ -122,7 +122,7 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
 def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
     """Of a judge, or of people where there is no judge."""
     """Of a judge, or of people where there is no judge."""
-    sides = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
+    sides = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
     table = sides.judges if sides.judges is not None else sides.people
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
@@ -141,7 +141,7 @@ def _groups(rows: pd.DataFrame, name: str | None) -> Any:
 @verb
 def pairwise_agreement(
     scores: Data,
-    people: Data = None,
+    labels: Data = None,
     *,
     groups: str | None = "group",
     confidence_level: float = 0.95,
@@ -154,7 +154,7 @@ def pairwise_agreement(
     scores : table, path or frame
         A judge's verdicts on pairs (ratings in both orders, scores, a file of your own with the winner of each pair),
         which may hold people's, too.
-    people : table, path or frame, optional
+    labels : table, path or frame, optional
         People's. Of several people a pair has the mean: A wins where it has more than half.
     {groups}
     {confidence_level}
@@ -175,11 +175,11 @@ def pairwise_agreement(
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
-    judges, labels = preferences_in(scores, people, columns, needs=("judge", "label"))
+    judges, people = preferences_in(scores, labels, columns, needs=("judge", "label"))
     if judges is None:
         raise TableError("`scores`: must hold verdicts of a judge.")
-    if labels is None:
-        raise TableError("`people`: must hold verdicts of people.")
+    if people is None:
+        raise TableError("`labels`: must hold verdicts of people.")
     carried = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
 
     def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
@@ -190,7 +190,7 @@ def pairwise_agreement(
     return each_result(
         (
             Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings)
-            for pair in pairs_of(judges, mean_of_annotators(labels), carried)
+            for pair in pairs_of(judges, mean_of_annotators(people), carried)
         ),
         agreement_of,
         names={"judge": "scores"},
@@ -283,7 +283,7 @@ def _length_difference(frame: pd.DataFrame, unit: str, argument: str) -> pd.Seri
 
 def leaderboard(
     preferences: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     ties: str = "auto",
     groups: str | None = "group",
@@ -301,10 +301,10 @@ def leaderboard(
     preferences : table, path or frame
         Verdicts on pairs (of `calib.rate` with a pairwise prompt, or a file of your own with the winner of each pair);
         or scores of several systems on the same groups (prompts), of which the higher one wins.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's verdicts on a random part of the battles, or people's scores of some of the outputs.
     ties : {"auto", "davidson", "half"}
-        As for `calib.stats.bradley_terry`. With `gold` a tie counts as half a win.
+        As for `calib.stats.bradley_terry`. With `labels` a tie counts as half a win.
     groups : str or None, default "group"
         The column of what battles share (the prompt); None: battles are independent.
     confidence_level : float, default 0.95
@@ -316,7 +316,7 @@ def leaderboard(
     Returns
     -------
     Results of BradleyTerry
-        One for each criterion and rater; with `gold` of each judge. `n_unmatched` verdicts of people are on battles
+        One for each criterion and rater; with `labels` of each judge. `n_unmatched` verdicts of people are on battles
         that the judge did not decide.
 
     Examples
@@ -329,7 +329,7 @@ def leaderboard(
     """
     as_typed(leaderboard, locals())
     choice(ties, "ties", TIES)
-    judges, people = _sides_of_battles(preferences, gold, columns)
+    judges, people = _sides_of_battles(preferences, labels, columns)
     theirs = {} if people is None else {label["criterion"]: rows for label, rows in battles_in(people)}
     answers = []
     for label, rows in battles_in(judges):
@@ -337,9 +337,9 @@ def leaderboard(
             continue
         y, unmatched = np.full(len(rows), np.nan), {}
         if people is not None:
-            labels = theirs[label["criterion"]].set_index("item")["score"]
-            y = labels[~labels.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
-            unmatched = {"n_unmatched": int((~labels.index.isin(rows["item"])).sum())}
+            verdicts = theirs[label["criterion"]].set_index("item")["score"]
+            y = verdicts[~verdicts.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
+            unmatched = {"n_unmatched": int((~verdicts.index.isin(rows["item"])).sum())}
         with renamed_errors(label, **_OF_BATTLES):
             a, b = (rows[name].tolist() for name in SYSTEMS)
             options = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
@@ -353,15 +353,18 @@ def leaderboard(
     return Results.of(answers)
 
 
-_OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "people": "gold", "judge": "preferences"}
+_OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "judge": "preferences"}
 
 
-def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[ValidatedTable, ValidatedTable | None]:
+def _sides_of_battles(
+    preferences: Data, labels: Data, columns: Columns
+) -> tuple[ValidatedTable, ValidatedTable | None]:
     """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True, in_pairs=True)
+    names = ("preferences", "labels")
+    files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
     if files.inferred is not None and not files.pairwise:  # scores of one's own
-        files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True)
-    sides = {"preferences": files.scores, "gold": files.people}
+        files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
+    sides = dict(zip(names, (files.scores, files.people), strict=True))
     frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
     if any({"system_a", "shown_first"} & set(frame) for frame in frames):
         judges, people = (None if side is None else preference_scores(side, name) for name, side in sides.items())

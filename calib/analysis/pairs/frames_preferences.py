@@ -245,10 +245,10 @@ class Preferences(NamedTuple):
 
 def preferences_in(
     scores: Data,
-    people: Data,
+    labels: Data,
     columns: Columns,
     *,
-    names: Sequence[str] = ("scores", "gold"),
+    names: Sequence[str] = ("scores", "labels"),
     needs: Sequence[str] = ("judge",),
 ) -> Preferences:
     """Verdicts of judges and of people on pairs, in one form, people's in the order of the two that the judge's have.
@@ -265,11 +265,11 @@ def preferences_in(
       item system_a system_b  score  score_a_first  score_b_first
     0   q1        x        y   0.75            1.0            0.5
     """
-    files = resolve_inputs(scores, people, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    judges, labels = (
+    files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
+    judges, people = (
         None if table is None else preference_scores(table, name)
         for table, name in zip((files.scores, files.people), names, strict=True)
     )
-    if judges is not None and labels is not None:
-        labels = in_the_order_of(judges, labels)
-    return Preferences(judges, labels)
+    if judges is not None and people is not None:
+        people = in_the_order_of(judges, people)
+    return Preferences(judges, people)

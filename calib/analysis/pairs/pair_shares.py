@@ -392,7 +392,7 @@ class PairwiseAgreement(Result):
 
 def pairwise_agreement(
     judge: ArrayLike,
-    people: ArrayLike,
+    labels: ArrayLike,
     *,
     orders: ArrayLike | None = None,
     groups: Labels | None = None,
@@ -410,8 +410,9 @@ def pairwise_agreement(
 
     Parameters
     ----------
-    judge, people : array_like, shape (n,)
-        The share of A that wins: 1, 0, .5 for a tie, or between (the mean of both orders, of several people). NaN
+    judge, labels : array_like, shape (n,)
+        The share of A that wins by the judge and by people: 1, 0, .5 for a tie, or between (the mean of both orders, of
+        several people). NaN
         leaves the pair out.
     orders : array_like, shape (n, 2), optional
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
@@ -429,8 +430,8 @@ def pairwise_agreement(
     >>> round(found.with_ties.estimate, 3), found.without_ties.estimate, found.without_ties.n
     (0.667, 1.0, 40)
     """
-    x, y = win_shares(judge, "judge"), win_shares(people, "people")
-    check.same_length(judge=x, people=y)
+    x, y = win_shares(judge, "judge"), win_shares(labels, "labels")
+    check.same_length(judge=x, labels=y)
     level = check.probability(confidence_level, "confidence_level")
     by_order = np.full((len(x), 2), np.nan) if orders is None else check.array(orders, "orders", ndim=2)
     if by_order.shape != (len(x), 2):
@@ -438,7 +439,7 @@ def pairwise_agreement(
     win_shares(by_order.ravel(), "orders")
     keep = np.isfinite(x) & np.isfinite(y)
     if not keep.any():
-        raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("people",))
+        raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("labels",))
     unit = units_of(groups, keep, len(x))
     x, y, first, second = verdicts_of(x[keep]), verdicts_of(y[keep]), by_order[keep, 0], by_order[keep, 1]
     decided, in_both = (x != 0.5) & (y != 0.5), np.isfinite(first) & np.isfinite(second)

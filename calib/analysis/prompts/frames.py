@@ -205,11 +205,11 @@ def with_labels(
     sides = [(label, rows, people.frame[people.frame["criterion"] == label["criterion"]]) for label, rows in judged]
     if not any(len(theirs) for _, _, theirs in sides):
         criteria = ", ".join(dict.fromkeys(repr(label["criterion"]) for label, _, _ in sides))
-        raise TableArgumentError("gold", f"must have scores of {criteria}", f"has {people.holds}")
+        raise TableArgumentError(people.argument, f"must have scores of {criteria}", f"has {people.holds}")
     for label, rows, theirs in sides:
         if theirs["item"].duplicated().any():
             rule = f"must have one score per item of {label['criterion']!r}; pool or select the raters"
-            raise TableArgumentError("gold", rule)
+            raise TableArgumentError(people.argument, rule)
         if len(theirs):
             yield label, rows, theirs
 
