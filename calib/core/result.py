@@ -60,12 +60,13 @@ class Result:
         return [*single, "warnings"] if "warnings" in names else single
 
     def _row(self, *names: str) -> dict[str, Any]:
-        """Fields by name; an interval as its two ends, warnings by their names."""
+        """Fields by name; an interval as its two ends (of `x_interval` x_low and x_high), warnings by their names."""
         row: dict[str, Any] = {}
         for name in names:
             value = getattr(self, name)
             if isinstance(value, Interval):
-                row |= {"conf_low": value.low, "conf_high": value.high}
+                ends = "conf" if name == "interval" else name.removesuffix("_interval")
+                row |= {f"{ends}_low": value.low, f"{ends}_high": value.high}
             else:
                 row[name] = self._warned("; ") if name == "warnings" else value
         return row
