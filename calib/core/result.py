@@ -84,7 +84,7 @@ class Result:
         return f" [warnings: {names}]" if (names := self._warned()) else ""
 
     def _terms(self) -> dict[str, Any]:
-        terms = {self._kind: True}
+        terms: dict[str, Any] = {self._kind: True}
         for one in fields(self):  # type: ignore[arg-type]
             if "term" in one.metadata and (value := getattr(self, one.name)) != one.metadata["unless"]:
                 terms[one.metadata["term"]] = value
