@@ -142,6 +142,7 @@ COMMANDS = {
     "rater-effects": "rater-effects scores.csv people.csv",
     "drift": "drift one.csv now.csv --n-permutations 99",
     "choose": "choose scores.csv 10 --rng 0 --out made/chosen.csv",
+    "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
     "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
