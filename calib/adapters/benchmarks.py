@@ -139,12 +139,12 @@ def read_batch(path: Path) -> Iterator[Row]:
         if request := requests.get(name):
             temperature = math.nan if request.get("temperature") is None else float(request["temperature"])
             text = "\n".join(str(message.get("content")) for message in request.get("messages") or [])
-            row = row._replace(asked=text, rater=text_of(request.get("model")), temperature=temperature)
+            row = row._replace(question=text, rater=text_of(request.get("model")), temperature=temperature)
         response = line.get("response") or {}
         body = response.get("body") or {}
         if body.get("object") not in (None, "chat.completion"):
-            given = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
-            raise TableError(f"{row.criterion}/{row.item}: {given}.")
+            problem = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
+            raise TableError(f"{row.criterion}/{row.item}: {problem}.")
         row, choices = row._replace(rater=text_of(body.get("model")) or row.rater), body.get("choices") or []
         if line.get("error") or response.get("status_code", 200) != 200 or not choices:
             yield row._replace(status="failed")

@@ -185,7 +185,7 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
         *scored(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
         system=text_of(provider.get("label") or provider.get("id")) if isinstance(provider, dict) else str(provider),
         rater=rater if kind.removeprefix("not-") in _GRADED else kind,
-        asked=prompt,
+        question=prompt,
         scale="0..1",
         run=run,
         source=text_of((result.get("prompt") or {}).get("raw")) or text_of(result.get("vars")),

@@ -187,6 +187,8 @@ def to_deepeval_metric(
     passing = threshold
 
     class CalibMetric(base):  # type: ignore[misc, valid-type]  # a class of a package without types
+        success: bool | None
+
         # DeepEval copies a metric by the arguments of its __init__ that are attributes, for each test case
         def __init__(self, threshold: float | None = passing) -> None:
             self.threshold, self.evaluation_model, self.include_reason = threshold, judge.model, True

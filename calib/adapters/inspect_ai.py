@@ -82,7 +82,7 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
         grading, model = meta.get("grading") or [{}], options.get("model")
         question = str(grading[0].get("content")) if meta.get("grading") and isinstance(grading[0], dict) else None
         judge = model if isinstance(model, str) else meta.get("grader") or grading[-1].get("model") or spec.get("model")
-        row = bare._replace(rater=text_of(judge), asked=question, reply=text_of(score.get("explanation")))
+        row = bare._replace(rater=text_of(judge), question=question, reply=text_of(score.get("explanation")))
         votes = (meta.get("panel") or {}).get("votes")
         if isinstance(votes, list) and isinstance(model, list) and len(votes) == len(model):
             for vote, voter in zip(votes, model, strict=True):
@@ -139,7 +139,7 @@ def _readings(row: Row, criteria: list[str], sample: dict[str, Any]) -> Iterator
         temperature = (event.get("config") or {}).get("temperature")
         yield row._replace(
             criterion=criterion, rater=text_of(event.get("model")), completion={"choices": [answer]}, method="logprob",
-            asked=question, status="ok", temperature=math.nan if temperature is None else float(temperature),
+            question=question, status="ok", temperature=math.nan if temperature is None else float(temperature),
         )  # fmt: skip
 
 

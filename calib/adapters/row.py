@@ -37,7 +37,7 @@ class Row(NamedTuple):
     system: str | None = None  # who wrote the output
     rater: str | None = None  # who gave the score
     prompt: str = ""  # the tool's own name or digest of what the judge was asked; or else
-    asked: str | None = None  # the whole text that it was sent
+    question: str | None = None  # the whole text that it was sent
     method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"
     temperature: float = math.nan
     draw: int | None = None  # the number that the tool gives a repeat; None where it only writes another row

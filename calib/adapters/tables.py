@@ -94,8 +94,8 @@ def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, An
     system = _looked_up(options.system, record, "system") or row.system
     if row.completion is not None:  # as the scores that it shows
         if not scale:
-            given = f"the log does not name that of {row.criterion!r}"
-            raise ArgumentError("scale", "must be given to read token probabilities", given)
+            problem = f"the log does not name that of {row.criterion!r}"
+            raise ArgumentError("scale", "must be given to read token probabilities", problem)
         if ".." in scale:
             rule = "must list its labels to read token probabilities, 1|2|3|4|5"
             raise ArgumentError("scale", rule, f"got {scale!r}")
@@ -104,7 +104,7 @@ def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, An
         shares = tuple(extract(choice, Scale.parse(scale), "label", logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
     is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
-    prompt, texts = row.asked or "", {name: getattr(row, name) or "" for name in _TEXTS}
+    prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}
     # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
@@ -165,8 +165,8 @@ def _with_raters(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
     raters = frame["rater"].where(frame["rater"].notna(), frame["criterion"].map(one))
     if raters.isna().any():
         row = frame[raters.isna()].iloc[0]
-        given = f"the log ({row['run'].split('|')[0]}, criterion {row['criterion']!r}) does not name it"
-        raise ArgumentError("rater", "must be given: the judge's name, or a field that holds it", given)
+        problem = f"the log ({row['run'].split('|')[0]}, criterion {row['criterion']!r}) does not name it"
+        raise ArgumentError("rater", "must be given: the judge's name, or a field that holds it", problem)
     return frame.assign(rater=raters)
 
 
@@ -244,8 +244,8 @@ def _with_system_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     frame = frame.assign(group=frame["group"].fillna(frame["item"]), was=frame["item"], item=joined)
     sources = frame.drop_duplicates(["item", "was", "system"])
     if (merged := sources["item"].duplicated(keep=False)).any():
-        given = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
-        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", given)
+        problem = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
+        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", problem)
     return frame.drop(columns="was")
 
 

@@ -19,7 +19,7 @@ from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.grid import Grid, cut, decoded, first_sheet
 from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
-from calib.table import ScaleRange, TableError, parse_scale
+from calib.table import TableError, parse_scale
 from calib.table.files import from_json, json_object
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx")
@@ -49,12 +49,8 @@ class File(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class _Rows(NamedTuple):
-    """What a file holds before it is checked, the same of all forms: names of columns, and rows with their places."""
-
-    names: list[str]
-    rows: list[tuple[str, Mapping[str, Any]]]
-    notes: Sequence[str] = ()
+# what a file holds before it is checked, the same of all forms: names of columns, rows with their places, notes
+Rows = tuple[list[str], list[tuple[str, Mapping[str, Any]]], Sequence[str]]
 
 
 def answers_in(path: Path) -> File:
@@ -92,15 +88,7 @@ def _checked(file: File) -> File:
     _refuse(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
     score, seconds, position = (_numbers(file, column) for column in ("score", "seconds", "position"))
     _refuse(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
-    scales: dict[str, ScaleRange | None] = {}
-    for row, text in enumerate(frame["scale"]):
-        if text not in scales:
-            try:
-                scales[text] = parse_scale(text.strip())
-            except TableError as error:
-                raise TableError(f"{name}, {file.places[row]}, column `scale`: {error}") from None
-    on_scale = [_is_on(scales[text], value) for text, value in zip(frame["scale"], score, strict=True)]
-    _refuse(file, "score", on_scale, "must be a value of its `scale`")
+    _refuse(file, "score", _on_scale(file, score), "must be a value of its `scale`")
     _refuse(file, "seconds", ~(seconds < 0), "must not be negative")
     moments, zoneless = [], 0
     for row, cell in enumerate(frame["time"].str.strip()):
@@ -122,7 +110,7 @@ def _checked(file: File) -> File:
     return file._replace(frame=frame, notes=[f"{name}: {note}" for note in notes])
 
 
-def _rows_in(path: Path, name: str) -> _Rows:
+def _rows_in(path: Path, name: str) -> Rows:
     """The rows of a file in any form: an export of the page, a sheet of it, or what another tool wrote."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -136,7 +124,7 @@ def _rows_in(path: Path, name: str) -> _Rows:
             return _of_frame(workbook_answers(path))
         rows = [(f"row {line}", row) for line, row in zip(grid.lines, grid.rows, strict=True)][1:]
         kept = [(place, row) for place, row in rows if any(_text(cell).strip() for cell in row)]
-        return _Rows(names, [(place, dict(zip(names, row, strict=True))) for place, row in kept])
+        return names, [(place, dict(zip(names, row, strict=True))) for place, row in kept], ()
     text, notes = decoded(path.read_bytes(), name)
     objects, table = list[tuple[str, Mapping[str, Any]]](), None
     if ending in (".json", ".jsonl", ".ndjson"):
@@ -151,12 +139,12 @@ def _rows_in(path: Path, name: str) -> _Rows:
         return _of_frame(label_studio_answers(path))
     if table is not None:
         return _of_table(table, name, notes)
-    return _Rows(list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes)
+    return list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes
 
 
-def _of_frame(frame: pd.DataFrame) -> _Rows:
+def _of_frame(frame: pd.DataFrame) -> Rows:
     rows = frame.astype(object).to_dict("records")
-    return _Rows(list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)])
+    return list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)], ()
 
 
 def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -187,7 +175,7 @@ def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     return objects
 
 
-def _of_table(table: Grid, name: str, notes: Sequence[str]) -> _Rows:
+def _of_table(table: Grid, name: str, notes: Sequence[str]) -> Rows:
     kept = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
     if not kept:
         raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
@@ -198,7 +186,7 @@ def _of_table(table: Grid, name: str, notes: Sequence[str]) -> _Rows:
             raise TableError(f"{name}, line {line}: {rule}, but has {len(row)}.")
     if again := [column for column in names if column and names.count(column) > 1]:
         raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
-    return _Rows(names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes)
+    return names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes
 
 
 def _text(value: Any) -> str:
@@ -237,11 +225,18 @@ def _numbers(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def _is_on(scale: ScaleRange | None, score: float) -> bool:
-    """Whether a person may give this score: a value of the scale, no mean of them; any where there is no scale."""
-    if scale is None or math.isnan(score):
-        return True
-    return score in scale.values if scale.values else scale.low <= score <= scale.high  # noqa: PD011 - no Series
+def _on_scale(file: File, scores: pd.Series) -> pd.Series:
+    """Whether a person may give each score: a value of its scale, no mean of them; any where there is no scale."""
+    good = pd.Series(True, index=scores.index)
+    for text, rows in scores.groupby(file.frame["scale"], sort=False):
+        try:
+            scale = parse_scale(text.strip())
+        except TableError as error:
+            raise TableError(f"{file.name}, {file.places[rows.index[0]]}, column `scale`: {error}") from None
+        if scale is not None:
+            on_scale = rows.isin(scale.values) if scale.values else rows.between(scale.low, scale.high)  # noqa: PD011
+            good[rows.index] = on_scale | rows.isna()
+    return good
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -191,8 +191,8 @@ def label_page(
         done = _done(labelled, page, questions, set(pool.texts) | {one.item for one in chosen})
         left = [one for one in chosen if one.item not in done]
         if not left:
-            given = f"has all {len(chosen)} chosen items"
-            raise ArgumentError("labelled", "must leave something to label", given)
+            problem = f"has all {len(chosen)} chosen items"
+            raise ArgumentError("labelled", "must leave something to label", problem)
         chosen = left
     names, paired = annotator_names(annotators, rater, overlap, len(chosen)), pair is not None
     sheets = sheets_of(chosen, names, overlap=overlap, strata=picked.strata, seed=seed, page=page, paired=paired)
@@ -274,8 +274,8 @@ def _refuse_writing_over(targets: Sequence[Path], read: Sequence[Any], to: str) 
         with suppress(TableError):  # of another kind, or with a slip in it
             if workbook_answers(path).empty:
                 continue
-        given = f"{str(path)!r} is there: move it, or write elsewhere"
-        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+        problem = f"{str(path)!r} is there: move it, or write elsewhere"
+        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", problem)
 
 
 def _written(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:

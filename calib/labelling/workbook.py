@@ -71,8 +71,8 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
     hidden.sheet_state = "hidden"
     # the guideline, and what each criterion asks
     guideline.column_dimensions["A"].width, guideline.column_dimensions["B"].width = 100, 30
-    told = [f"{one.name}: {one.meaning}" if one.meaning else one.name for one in task.criteria]
-    questions = [f"{name}\n{one.scale_in_words}" for name, one in zip(told, task.criteria, strict=True)]
+    heads = [f"{one.name}: {one.meaning}" if one.meaning else one.name for one in task.criteria]
+    questions = [f"{name}\n{one.scale_in_words}" for name, one in zip(heads, task.criteria, strict=True)]
     paragraphs = legible("\n\n".join(filter(None, (task.guideline, *questions)))).split("\n\n")
     lines = [task.title, _HOW, *paragraphs, *([] if sheet.annotator else [_ASKS_WHO])]
     for number, line in enumerate(lines, start=1):
