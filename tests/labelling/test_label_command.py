@@ -153,14 +153,6 @@ def test_pairs(run, folder):
     assert sum(swapped for _, swapped, _ in data["items"]) == 30
 
 
-@pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json")])
-def test_for_other_tools(run, folder, to, ending):
-    run("choose", "results.csv", 20, "--out", "chosen.csv")
-    code, out, _ = run("label", "chosen.csv", "results.csv", "--to", to, "--out", f"label.{ending}")
-    assert (code, Path(f"label.{ending}").exists()) == (0, True)
-    assert f"label.{ending}" in out
-
-
 @pytest.mark.parametrize(
     ("line", "text"),
     [
@@ -192,6 +184,8 @@ def test_for_other_tools(run, folder, to, ending):
         ("label chosen.csv nix.csv --out x.html", "there is no file 'nix.csv'"),
         ("label chosen.csv results.csv --words results.csv --out x.html", "--words must be a JSON file"),
         ("label chosen.csv results.csv --words list.json --out x.html", "--words must hold one JSON object"),
+        ("label chosen.csv results.csv --words no.json --out x.html", "a JSON file, but there is no file 'no.json'"),
+        ("label chosen.csv results.csv --guideline no.md --out x.html", "--guideline must be a text, or a file"),
     ],
 )
 def test_what_is_refused(run, folder, line, text):
