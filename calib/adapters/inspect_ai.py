@@ -77,8 +77,12 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
     scores = sample.get("scores") or {}
     if "scores" not in sample and isinstance(one := sample.get("score"), dict):  # logs of 2024 have a single one
         scores = {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    options_of: dict[str, dict[str, Any]] = {}  # further scorers of a name are numbered from 1
+    for scorer in spec.get("scorers") or []:
+        names = [f"{scorer.get('name')}{number or ''}" for number in range(len(options_of) + 1)]
+        options_of[next(name for name in names if name not in options_of)] = scorer.get("options") or {}
     for name, score in scores.items():
-        value, meta, options = score.get("value"), score.get("metadata") or {}, _options(name, spec)
+        value, meta, options = score.get("value"), score.get("metadata") or {}, options_of.get(name) or {}
         grading, model = meta.get("grading") or [{}], options.get("model")
         question = str(grading[0].get("content")) if meta.get("grading") and isinstance(grading[0], dict) else None
         judge = model if isinstance(model, str) else meta.get("grader") or grading[-1].get("model") or spec.get("model")
@@ -96,17 +100,6 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
             yield _scored(row._replace(criterion=criterion), part, score)
         if len(scores) < 2:
             yield from _readings(row, list(values), sample)
-
-
-def _options(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Options of a scorer; further ones of a name are numbered from 1."""
-    same: dict[str, int] = {}
-    for one in spec.get("scorers") or []:
-        place = same.get(one.get("name"), 0)
-        same[one.get("name")] = place + 1
-        if name == one.get("name") + (str(place) if place else ""):
-            return one.get("options") or {}
-    return {}
 
 
 def _scored(row: Row, value: Any, score: dict[str, Any]) -> Row:

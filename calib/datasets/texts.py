@@ -47,7 +47,11 @@ def load_summeval() -> Tables:
     Fabbri et al. (2021), SummEval, TACL 9:391-409.
     """
     records = read_json("summeval", "data/summeval.json")
-    items = [summary_item(record) for record in records]
+    items = []
+    for record in records:
+        group, system = record["doc_id"], record["system_id"]
+        more = {key: record[key] for key in ("reference", "references") if key in record}
+        items.append(_text(record, f"{group}__{system}", group, system, **more))
     ratings = _record_scores(records, items, "scores", dict.fromkeys(CRITERIA, "1..5"), rater="expert_mean")
     return checked_tables("summeval", items, ratings)
 
@@ -136,13 +140,6 @@ def _record_scores(
 def _text(record: Record, item: str, group: str, system: str, **more: object) -> Record:
     row = {"item": item, "source": record["source"], "output": record["system_output"]}
     return {**row, "group": group, "system": system, **more}
-
-
-def summary_item(record: Record) -> Record:
-    """The row of a summary of SummEval."""
-    group, system = record["doc_id"], record["system_id"]
-    more = {key: record[key] for key in ("reference", "references") if key in record}
-    return _text(record, f"{group}__{system}", group, system, **more)
 
 
 def _dialogue_items(turns: list[Record]) -> list[Record]:

@@ -106,10 +106,6 @@ def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
     return fragment.to_table(schema=schema, use_threads=False).to_pandas()
 
 
-def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame
-
-
 class Partitions:
     """A table in parts that are worked on one by one, here or by an executor, and need not fit in memory together.
 
@@ -236,7 +232,7 @@ def _loads_of(parts: Any) -> tuple[Any, str]:
 
 def _load_of(part: Any) -> Load:
     if isinstance(part, pd.DataFrame):
-        return partial(_as_it_is, part)
+        return partial(pd.DataFrame.copy, part, deep=False)
     if isinstance(part, str | Path):
         return partial(read_frame, Path(part))
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
