@@ -34,19 +34,15 @@ CLOCK = (
 FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
 
-def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, name="page.html", **task):
+def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, name="page.html", ids=None, **task):
     """A file with a page about n items."""
     texts = task.pop("texts", [(f"Source {k}.", f"Summary {k}.") for k in range(n)])
-    asked = tuple(Record(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
-    sheets = (Sheet(annotator, asked),)
-    told = {
-        "title": "News",
-        "page": "0123456789ab",
-        "parts": ("source", "output"),
-        "paired": False,
-        "guideline": "Read.",
-    }
-    whole = Task(**(told | task), criteria=tuple(criteria), sheets=sheets)
+    names = ids or [f"gpt-4o/{k}" for k in range(len(texts))]
+    pairs = enumerate(zip(names, texts, strict=True))
+    records = tuple(Record(name, text, swapped="parts" in task and k % 2 == 1) for k, (name, text) in pairs)
+    sheets = (Sheet(annotator, records),)
+    shared = {"title": "News", "page": "0123456789ab", "parts": ("source", "output"), "paired": False}
+    whole = Task(**(shared | {"guideline": "Read."} | task), criteria=tuple(criteria), sheets=sheets)
     path = folder / name
     path.write_text(page_of(whole, sheets[0], words), encoding="utf-8")
     return path
@@ -560,19 +556,9 @@ def test_a_reader_of_the_screen_is_told(tmp_path):
     said, nodes = chromium.driven(look)
     assert said == "coherence: 4 good. Item 2 of 3."
     names = {(role, name) for role, name, _ in nodes}
-    assert {
-        ("heading", "News"),
-        ("heading", "Item 2 of 3"),
-        ("group", "coherence"),
-        ("region", "source"),
-        ("region", "output"),
-    } <= names
-    assert {
-        ("button", "4 good"),
-        ("button", "cannot say"),
-        ("textbox", "Comment on this item"),
-        ("switch", "Single keys"),
-    } <= names
+    texts = {("heading", "News"), ("heading", "Item 2 of 3"), ("region", "source"), ("region", "output")}
+    controls = {("group", "coherence"), ("button", "4 good"), ("button", "cannot say"), ("switch", "Single keys")}
+    assert texts | controls | {("textbox", "Comment on this item")} <= names
     assert {role for role, _ in names} >= {"banner", "main", "contentinfo", "status", "alert", "progressbar"}
     bar = next(one for role, _, one in nodes if role == "progressbar")
     assert bar["value"]["value"] in (1, "1", "33%")
@@ -597,10 +583,7 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
 
 def test_ids_come_back_as_they_are(tmp_path):
     ids = ["007", "\ufeffa", "=1+1", "港/🙂", 'a,b"c', "exported"]
-    asked = tuple(Record(one, ("s", "o")) for one in ids)
-    task = Task("T", "0123456789ab", ("source", "output"), False, (COHERENCE,), "", (Sheet("ana", asked),))
-    path = tmp_path / "page.html"
-    path.write_text(page_of(task, task.sheets[0]), encoding="utf-8")
+    path = page_at(tmp_path, n=len(ids), ids=ids)
 
     async def look(browser):
         visit = await begun(browser, path)

@@ -126,15 +126,6 @@ def test_every_verb_has_the_numbers_of_labels_given_directly(saved, ask):
 
 
 @pytest.mark.slow
-def test_one_annotator_has_the_numbers_of_labels_given_directly(saved):
-    drawn, files = study()
-    (path,) = saved(files[0])
-    direct = numbers(calib.interval(drawn, plain(files[:1]), **OWN))
-    for given in (calib.read_labels(path), path):
-        assert_frame_equal(numbers(calib.interval(drawn, given)), direct, check_exact=True)
-
-
-@pytest.mark.slow
 def test_a_judge_in_a_file_of_ones_own_beside_labels(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files))
