@@ -60,12 +60,6 @@ def read_deepeval(path: Path) -> Iterator[Row]:
 # --- Opik: `evaluate_on_dict_items` dumped as JSON, or `opik export experiment` ---------------------------------------
 
 
-def is_opik(name: str, head: str) -> bool:
-    """Whether a file is a result of an evaluation, or an exported experiment."""
-    is_result = '"test_results"' in head and '"test_case"' in head
-    return name.endswith(".json") and (is_result or ('"experiment"' in head and '"feedback_scores"' in head))
-
-
 def read_opik(path: Path) -> Iterator[Row]:
     """One row per metric and item; a metric that failed wrote a 0, or nothing."""
     whole = json_of(path)
@@ -116,13 +110,6 @@ def _opik_row(record: dict[str, Any], data: dict[str, Any], output: Any, score: 
 
 
 # --- promptfoo: `-o out.json` or `out.jsonl`, one result per provider, test and repeat --------------------------------
-
-
-def is_promptfoo(name: str, head: str) -> bool:
-    """Whether a file is an evaluation's output, in whichever form."""
-    if name.endswith(".csv"):
-        return "Status,Score,Named Scores" in head.partition("\n")[0]
-    return '"gradingResult"' in head or ('"evalId"' in head and '"promptfooVersion"' in head)
 
 
 def read_promptfoo(path: Path) -> Iterator[Row]:

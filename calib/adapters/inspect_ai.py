@@ -19,13 +19,6 @@ _ZSTD = 93
 _LOCAL_HEADER = 30  # bytes before the name of a member
 
 
-def is_log(name: str, head: str) -> bool:
-    """Whether a file is a log, in either form."""
-    if name.endswith(".eval"):
-        return head.startswith("PK")
-    return name.endswith(".json") and '"eval_id"' in head and '"task"' in head
-
-
 def read(path: Path) -> Iterator[Row]:
     """One row per scorer, value and epoch; of a panel one for each of its judges; tokens' probabilities beside them."""
     header, samples = _opened(path)

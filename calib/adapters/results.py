@@ -21,15 +21,8 @@ _TEXTS = {
     "persona_name", "query_style", "query_length", "synthesizer_name",
     "", "Unnamed: 0", "index", "id",
 }  # fmt: skip
-_OF_SAMPLE = ("response", "retrieved_contexts", "reference")
 
 # --- Ragas: the frame of `evaluate(...).to_pandas()` as csv or jsonl; a column for each metric ------------------------
-
-
-def is_ragas(name: str, head: str) -> bool:
-    """Whether a file has the columns of a sample."""
-    first = head.partition("\n")[0]
-    return name.endswith((".csv", ".jsonl")) and "user_input" in first and any(name in first for name in _OF_SAMPLE)
 
 
 def read_ragas(path: Path) -> Iterator[Row]:
@@ -118,14 +111,6 @@ def _plain(text: Any) -> str | None:
 # --- LangSmith: rows of `evaluate` dumped as JSON, or its frame as csv ------------------------------------------------
 
 
-def is_langsmith(name: str, head: str) -> bool:
-    """Whether a file holds rows of an evaluation."""
-    if name.endswith(".csv"):
-        first = head.partition("\n")[0]
-        return "feedback." in first and "example_id" in first
-    return name.endswith((".json", ".jsonl")) and '"evaluation_results"' in head
-
-
 def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
     is_frame = path.suffix == ".csv"
@@ -171,12 +156,6 @@ def _langsmith_record(row: dict[str, Any]) -> dict[str, Any]:
 
 
 # --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------
-
-
-def is_braintrust(name: str, head: str) -> bool:
-    """Whether a file holds rows of results, or the summary that the command line prints."""
-    is_result = all(f'"{key}"' in head for key in ("input", "output", "expected", "scores"))
-    return name.endswith((".json", ".jsonl")) and is_result and '"evaluation_results"' not in head
 
 
 def read_braintrust(path: Path) -> Iterator[Row]:

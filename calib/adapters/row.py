@@ -52,21 +52,34 @@ class Row(NamedTuple):
     completion: Any = None  # a chat completion that has yet to be read, on the scale that the user says
 
 
+class Sign(NamedTuple):
+    """What a file of a tool is known by."""
+
+    texts: tuple[str, ...]  # all of them are in it
+    endings: tuple[str, ...]  # its name has one of them
+    begins: str = ""
+    first_line: bool = False  # whether the texts are in its first line
+    without: str = ""
+
+
 class Tool(NamedTuple):
     """How the logs of one tool are known, and read."""
 
-    sniff: Callable[[str, str], bool]  # whether a file is one, by its name and how it begins
+    signs: tuple[Sign, ...]  # one of them will do
     read: Callable[[Path], Iterator[Row]]
     read_replies: Callable[[Path], Iterator[Row]] | None = None  # of a model under test that is the judge
     step: float | None = None  # of scores in a log of expectations, which are no ratings
     lossy: tuple[str, ...] = ()  # endings of files that hold less than others of the same run
 
-
-def holds(endings: tuple[str, ...], *signs: str, begins: str = "") -> Callable[[str, str], bool]:
-    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs."""
-    return lambda name, head: (
-        name.endswith(endings) and head.lstrip().startswith(begins) and all(sign in head for sign in signs)
-    )
+    def sniff(self, name: str, head: str) -> bool:
+        """Whether a file is one of the tool's, by its name and how it begins."""
+        return any(
+            name.endswith(sign.endings)
+            and head.lstrip().startswith(sign.begins)
+            and all(text in (head.partition("\n")[0] if sign.first_line else head) for text in sign.texts)
+            and not (sign.without and sign.without in head)
+            for sign in self.signs
+        )
 
 
 def field(record: Any, path: str) -> Any:
