@@ -10,7 +10,7 @@ import pandas as pd
 
 from calib.adapters import benchmarks, evaluations, inspect_ai, results
 from calib.adapters.row import Sign, Tool, head_of
-from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
+from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableError
@@ -20,7 +20,9 @@ _OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, w
 TOOLS = {
     # G-Eval answers 0 to 10, divided by 10
     "deepeval": Tool((Sign(('"testCases"',), (".json",)),), evaluations.read_deepeval, step=0.1),
-    "inspect_ai": Tool((Sign((), (".eval",), begins="PK"), Sign(('"eval_id"', '"task"'), (".json",))), inspect_ai.read),
+    "inspect_ai": Tool(
+        (Sign((), (".eval",), begins="PK"), Sign(('"eval_id"', '"task"'), (".json",))), inspect_ai.read_inspect
+    ),
     "promptfoo": Tool(
         (
             Sign(("Status,Score,Named Scores",), (".csv",), first_line=True),
@@ -146,8 +148,8 @@ def read_log(
         twice = next(stem for stem in stems if stems.count(stem) > 1)
         raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
-    rows_of = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, rows_of(file)) for file in files], Options(system, item, rater, scale, texts))
+    read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
+    readings = readings_of([(file, read_rows(file)) for file in files], LogOptions(system, item, rater, scale, texts))
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

@@ -153,7 +153,7 @@ def number(value: Any) -> float:
     return result if math.isfinite(result) else math.nan
 
 
-def scored(value: Any, missing: str = "unread") -> tuple[float, str]:
+def score_and_status(value: Any, missing: str = "unread") -> tuple[float, str]:
     """A score and its status: that of one that is missing, where the value is no number."""
     score = number(value)
     return score, missing if math.isnan(score) else "ok"
@@ -176,7 +176,7 @@ def json_of(path: Path) -> Any:
         raise _broken(path, getattr(error, "lineno", 1)) from None
 
 
-def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file with one on each line, one at a time; another line is a `TableError`."""
     with path.open("rb") as file:
         for place, raw in enumerate(file, start=1):
@@ -225,13 +225,13 @@ def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-def rows_of(path: Path) -> Iterator[Any]:
+def json_rows(path: Path) -> Iterator[Any]:
     """The objects of an array, or of lines, by how the file begins."""
     head = head_of(path).lstrip()
     if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
         yield json_of(path)
     else:
-        yield from array_of(path) if head.startswith("[") else lines_of(path)
+        yield from array_of(path) if head.startswith("[") else json_lines(path)
 
 
 def objects_in(value: Any, path: Path, name: str) -> list[dict[str, Any]]:

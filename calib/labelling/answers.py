@@ -67,7 +67,8 @@ def answers_in(path: Path) -> File:
         raise TableError(f"{name}: is no export of a label page but {kind}: {lacks}; there are {there}.")
     # half characters, which only JSON can hold, few programs take
     cells = {
-        column: [_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows] for column in ANSWERS
+        column: [_cell_as_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows]
+        for column in ANSWERS
     }
     if not rows:
         raise TableError(f"{name}: must have an answer, but has none: nothing was labelled when it was exported.")
@@ -78,18 +79,18 @@ def _checked(file: File) -> File:
     """The columns as what they hold: numbers, times, true and false."""
     name, frame = file.name, file.frame
     for column, rule in _FILLED.items():
-        _refuse(file, column, [bool(cell.strip()) for cell in frame[column]], rule)
+        _refuse_unless(file, column, [bool(cell.strip()) for cell in frame[column]], rule)
     plain = {column: frame[column].str.strip() for column in ("rater", "criterion", "scale", "page")}
     page = plain["page"].iloc[0]
-    _refuse(file, "page", plain["page"] == page, f"must be of one page ({page})")
+    _refuse_unless(file, "page", plain["page"] == page, f"must be of one page ({page})")
     methods = frame["method"].str.strip().isin(["human", ""])
-    _refuse(file, "method", methods, "must be 'human' (a judge's scores are no labels of people)")
+    _refuse_unless(file, "method", methods, "must be 'human' (a judge's scores are no labels of people)")
     status = frame["status"].str.strip().str.casefold()
-    _refuse(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
-    score, seconds, position = (_numbers(file, column) for column in ("score", "seconds", "position"))
-    _refuse(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
-    _refuse(file, "score", _on_scale(file, score), "must be a value of its `scale`")
-    _refuse(file, "seconds", ~(seconds < 0), "must not be negative")
+    _refuse_unless(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
+    score, seconds, position = (_number_column(file, column) for column in ("score", "seconds", "position"))
+    _refuse_unless(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
+    _refuse_unless(file, "score", _scores_on_scale(file, score), "must be a value of its `scale`")
+    _refuse_unless(file, "seconds", ~(seconds < 0), "must not be negative")
     moments, zoneless = [], 0
     for row, cell in enumerate(frame["time"].str.strip()):
         try:
@@ -102,7 +103,7 @@ def _checked(file: File) -> File:
         moments.append(moment)
     notes = [*file.notes, *[f"{zoneless} times say no zone and are taken for UTC."] * bool(zoneless)]
     swapped = frame["swapped"].str.strip().str.casefold()
-    _refuse(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
+    _refuse_unless(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
     frame = frame.assign(
         **plain, method="human", status=status, score=score, seconds=seconds, position=position,
         swapped=swapped.isin(_YES), when=pd.Series(pd.to_datetime(moments, utc=True), index=frame.index),
@@ -117,18 +118,18 @@ def _rows_in(path: Path, name: str) -> Rows:
         raise TableError(f"{name}: answers are read from files that end in {', '.join(ENDINGS)}.")
     if ending == ".xlsx":
         grid, _ = first_sheet(path)
-        names = [_text(cell).strip() for cell in grid.rows[0]]
+        names = [_cell_as_text(cell).strip() for cell in grid.rows[0]]
         if not set(names) >= _REQUIRED:  # a sheet that was made to be filled in
             from calib.labelling.workbook import workbook_answers
 
-            return _of_frame(workbook_answers(path))
+            return _frame_rows(workbook_answers(path))
         rows = [(f"row {line}", row) for line, row in zip(grid.lines, grid.rows, strict=True)][1:]
-        kept = [(place, row) for place, row in rows if any(_text(cell).strip() for cell in row)]
+        kept = [(place, row) for place, row in rows if any(_cell_as_text(cell).strip() for cell in row)]
         return names, [(place, dict(zip(names, row, strict=True))) for place, row in kept], ()
     text, notes = decoded(path.read_bytes(), name)
     objects, table = list[tuple[str, Mapping[str, Any]]](), None
     if ending in (".json", ".jsonl", ".ndjson"):
-        objects = _objects(text, name)
+        objects = _json_rows(text, name)
         heads = set(objects[0][1]) if objects else set()
     else:
         table = cut(text, name)
@@ -136,18 +137,18 @@ def _rows_in(path: Path, name: str) -> Rows:
     if not heads >= _REQUIRED and heads & _LABEL_STUDIO:
         from calib.labelling.label_studio import label_studio_answers
 
-        return _of_frame(label_studio_answers(path))
+        return _frame_rows(label_studio_answers(path))
     if table is not None:
-        return _of_table(table, name, notes)
+        return _table_rows(table, name, notes)
     return list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes
 
 
-def _of_frame(frame: pd.DataFrame) -> Rows:
+def _frame_rows(frame: pd.DataFrame) -> Rows:
     rows = frame.astype(object).to_dict("records")
     return list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)], ()
 
 
-def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _json_rows(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Rows of a list of objects, or of one object a line, with their places."""
     try:
         if text.lstrip().startswith("["):
@@ -175,7 +176,7 @@ def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     return objects
 
 
-def _of_table(table: Grid, name: str, notes: Sequence[str]) -> Rows:
+def _table_rows(table: Grid, name: str, notes: Sequence[str]) -> Rows:
     kept = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
     if not kept:
         raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
@@ -189,7 +190,7 @@ def _of_table(table: Grid, name: str, notes: Sequence[str]) -> Rows:
     return names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes
 
 
-def _text(value: Any) -> str:
+def _cell_as_text(value: Any) -> str:
     """A value as a csv file has it."""
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return ""
@@ -198,7 +199,7 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _refuse(file: File, column: str, good: Any, rule: str) -> None:
+def _refuse_unless(file: File, column: str, good: Any, rule: str) -> None:
     """Refuse the first row that is not good."""
     if bad := [row for row, is_good in enumerate(good) if not is_good]:
         _refuse_row(file, column, bad[0], rule)
@@ -210,7 +211,7 @@ def _refuse_row(file: File, column: str, row: int, rule: str) -> NoReturn:
     raise TableError(f"{file.name}, {file.places[row]}, column `{column}`: {rule}, but got {excerpt!r}.")
 
 
-def _numbers(file: File, column: str) -> pd.Series:
+def _number_column(file: File, column: str) -> pd.Series:
     """A column of numbers, blanks as NaN; with decimal commas where no cell can be taken for anything else."""
     cells = [cell.strip() for cell in file.frame[column]]
     filled = [row for row, cell in enumerate(cells) if cell]
@@ -225,7 +226,7 @@ def _numbers(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def _on_scale(file: File, scores: pd.Series) -> pd.Series:
+def _scores_on_scale(file: File, scores: pd.Series) -> pd.Series:
     """Whether a person may give each score: a value of its scale, no mean of them; any where there is no scale."""
     good = pd.Series(True, index=scores.index)
     for text, rows in scores.groupby(file.frame["scale"], sort=False):

@@ -22,7 +22,7 @@ from calib.inputs.resolve import opened
 from calib.inputs.roles import Seen, is_table, refuse_unknown, seen
 from calib.inputs.rows import compared_ids
 from calib.inputs.source import source_of
-from calib.labelling.record import Criterion, Record, Sheet
+from calib.labelling.record import Criterion, LabelSheet, Record
 from calib.table import TableArgumentError, TableError
 from calib.table.pairs import chosen_in
 
@@ -32,7 +32,7 @@ _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class Drawing:
     """What was drawn, and on what the judge scored it.
 
     `chosen` has the ids as they stand there, by the ids as they are matched; None is all items. `texts` are columns
@@ -69,10 +69,10 @@ def source_in(thing: Any, argument: str) -> Source:
 # --- what was drawn -------------------------------------------------------------------------------------------------
 
 
-def drawn_of(drawn: Any, columns: Columns) -> Drawn:
+def drawn_of(drawn: Any, columns: Columns) -> Drawing:
     """What `choose_items` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
-        return Drawn()
+        return Drawing()
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
     is_file_or_frame = isinstance(drawn, str | Path | Mapping) or hasattr(drawn, "columns")
     if isinstance(drawn, Iterable) and not is_file_or_frame and not any(isinstance(one, Mapping) for one in drawn):
@@ -93,13 +93,13 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
         name = next((one for one in read.ids if columns.get("item", one) == one), "")
         if not name:
             raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {listed(source.frame)}")
-        return Drawn(_by_id(_ids_of(read, name)), **common)
+        return Drawing(_by_id(_ids_of(read, name)), **common)
     # a table of calib's: ids as they stand, criterion and scale of the judge, strata
     spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
     keys = id_texts(pd.Series(spelled, dtype=object))
     cells = frame.astype(object).where(frame.notna(), "")
     scales = cells.groupby("criterion", sort=False)["scale"].first() if "scale" in frame else {}
-    return Drawn(
+    return Drawing(
         chosen=dict(zip(keys, spelled, strict=True)),
         strata=dict(zip(spelled, frame["stratum"], strict=True)) if "stratum" in frame else {},
         firsts=dict(zip(keys, cells["system"].astype(str), strict=True)) if "system" in frame else {},
@@ -110,7 +110,7 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     )
 
 
-def _drawn_ids(drawn: Iterable[Any]) -> Drawn:
+def _drawn_ids(drawn: Iterable[Any]) -> Drawing:
     ids = pd.Series(list(drawn), dtype=object)
     if ids.empty:
         raise ArgumentError("drawn", "must hold ids", "is empty")
@@ -122,7 +122,7 @@ def _drawn_ids(drawn: Iterable[Any]) -> Drawn:
     texts = id_texts(ids)
     if texts.duplicated().any():
         raise ArgumentError("drawn", "must hold each id once", f"has {texts[texts.duplicated()].iloc[0]!r} again")
-    return Drawn(_by_id(texts))
+    return Drawing(_by_id(texts))
 
 
 def _by_id(ids: pd.Series) -> dict[str, str]:
@@ -134,8 +134,8 @@ def _by_id(ids: pd.Series) -> dict[str, str]:
 # --- the items ------------------------------------------------------------------------------------------------------
 
 
-def pool_of(
-    items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn
+def texts_of_items(
+    items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawing
 ) -> Pool:
     """The texts of all items, chosen or not."""
     source = source_in(items, "items")
@@ -175,7 +175,9 @@ def pool_of(
     return Pool(source.name, tuple(heads), texts, lines, sides)
 
 
-def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
+def _columns_shown(
+    source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawing
+) -> list[str]:
     """The columns of texts: those that were named, else those whose names say so."""
     has = f"{source.name} has {listed(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
@@ -253,7 +255,7 @@ def _shown_text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def to_ask(pool: Pool, drawn: Drawn, page: str, criteria: tuple[Criterion, ...]) -> list[Record]:
+def to_ask(pool: Pool, drawn: Drawing, page: str, criteria: tuple[Criterion, ...]) -> list[Record]:
     """The chosen items, each with its id as it stands where it was drawn."""
     chosen = {item: item for item in pool.texts} if drawn.chosen is None else drawn.chosen
     if unmatched := [item for item in chosen if item not in pool.texts]:
@@ -299,7 +301,7 @@ def sheets_of(
     seed: int,
     page: str,
     paired: bool,
-) -> tuple[Sheet, ...]:
+) -> tuple[LabelSheet, ...]:
     """A sheet for each annotator: the common items and a share of the others, shuffled.
 
     Common items are drawn with the same chance each, spread over the strata, and the others are dealt out stratum by
@@ -329,7 +331,7 @@ def sheets_of(
             mine = [replace(one, swapped=flag) for one, flag in zip(mine, flags, strict=True)]
         order = rng_of(seed, page, name, "order").permutation(len(mine))
         placed = (replace(mine[at], annotator=name, position=place) for place, at in enumerate(order, start=1))
-        sheets.append(Sheet(name, tuple(placed)))
+        sheets.append(LabelSheet(name, tuple(placed)))
     return tuple(sheets)
 
 

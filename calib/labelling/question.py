@@ -12,7 +12,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale, number_text
-from calib.labelling.pool import Drawn, listed
+from calib.labelling.pool import Drawing, listed
 from calib.labelling.record import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
@@ -21,7 +21,7 @@ _WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first i
 _FORMS = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
 
-def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tuple[Criterion, ...]:
+def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> tuple[Criterion, ...]:
     """The criteria that were named, else those of what was drawn."""
     meanings = _meanings(criteria, drawn)
     if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
@@ -40,7 +40,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
             raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-        text, levels = _levels((WINS if paired else judged) if own is None else own, judged)
+        text, levels = _levels_of((WINS if paired else judged) if own is None else own, judged)
         if paired and text != WINS:
             raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {own!r}")
         mine, theirs = parse_scale(text), parse_scale(judged)
@@ -54,7 +54,7 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
     return tuple(questions)
 
 
-def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
+def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:
     """What each criterion means, empty where nothing says it."""
     if criteria is None and not drawn.criteria:
         rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
@@ -88,7 +88,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) or (hasattr(value, "__iter__") and not hasattr(value, "columns"))
 
 
-def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
+def _levels_of(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
     """A scale as the tables write it, and its levels; words alone take the judge's values, if there are as many."""
     if isinstance(scale, str) and ".." in scale:
         ends = None

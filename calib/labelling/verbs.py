@@ -19,7 +19,7 @@ from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.tables import checked_words
 from calib.labelling.page import page_of
-from calib.labelling.pool import annotator_names, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
+from calib.labelling.pool import annotator_names, drawn_of, file_names, sheets_of, source_in, texts_of_items, to_ask
 from calib.labelling.question import criteria_of
 from calib.labelling.read import read_labels
 from calib.labelling.record import Criterion, Task, page_id
@@ -183,7 +183,7 @@ def label_page(
     columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
-    pool = pool_of(texts, columns, inputs, pair, picked)
+    pool = texts_of_items(texts, columns, inputs, pair, picked)
     questions = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], questions)
     chosen = to_ask(pool, picked, page, questions)
@@ -203,7 +203,7 @@ def label_page(
         targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in file_names(names)]
     _refuse_writing_over(targets, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])], to)
     return LabelPages(
-        paths=_written(task, targets, to, words),
+        paths=_write_files(task, targets, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
@@ -278,7 +278,7 @@ def _refuse_writing_over(targets: Sequence[Path], read: Sequence[Any], to: str) 
         raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", problem)
 
 
-def _written(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
+def _write_files(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calib.labelling.page import page_of
-from calib.labelling.record import ANSWERS, Criterion, Level, Record, Sheet, Task, encoded_id
+from calib.labelling.record import ANSWERS, Criterion, LabelSheet, Level, Record, Task, encoded_id
 from calib.table import check_ratings, read_frame, write
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
@@ -40,7 +40,7 @@ def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, 
     names = ids or [f"gpt-4o/{k}" for k in range(len(texts))]
     pairs = enumerate(zip(names, texts, strict=True))
     records = tuple(Record(name, text, swapped="parts" in task and k % 2 == 1) for k, (name, text) in pairs)
-    sheets = (Sheet(annotator, records),)
+    sheets = (LabelSheet(annotator, records),)
     shared = {"title": "News", "page": "0123456789ab", "parts": ("source", "output"), "paired": False}
     whole = Task(**(shared | {"guideline": "Read."} | task), criteria=tuple(criteria), sheets=sheets)
     path = folder / name

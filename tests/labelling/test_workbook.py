@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 from page_data import sheet_of
 
-from calib.labelling.record import ANSWERS, Criterion, Level, Record, Sheet, Task
+from calib.labelling.record import ANSWERS, Criterion, LabelSheet, Level, Record, Task
 from calib.labelling.workbook import workbook_answers, write_workbook
 from calib.table import TableError
 
@@ -158,11 +158,13 @@ def test_the_guideline_is_in_the_file(task, tmp_path):
 
 
 def test_a_text_that_no_cell_holds_is_refused(tmp_path):
-    task = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Record("a", ("x" * 32_768,)),)),))
+    task = Task("T", "0" * 12, ("text",), False, (TONE,), "", (LabelSheet("", (Record("a", ("x" * 32_768,)),)),))
     with pytest.raises(TableError, match=r"item 'a': a cell of Excel holds 32767 characters, but its 'text' has 32768"):
         write_workbook(task, task.sheets[0], tmp_path / "a.xlsx")
     assert not (tmp_path / "a.xlsx").exists()
-    emoji = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Record("a", ("\U0001f600" * 16_384,)),)),))
+    emoji = Task(
+        "T", "0" * 12, ("text",), False, (TONE,), "", (LabelSheet("", (Record("a", ("\U0001f600" * 16_384,)),)),)
+    )
     with pytest.raises(TableError, match="has 32768"):
         write_workbook(emoji, emoji.sheets[0], tmp_path / "a.xlsx")
 
