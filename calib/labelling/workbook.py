@@ -97,6 +97,8 @@ def _write(sheet: Any, row: int, column: int, value: str | None, *, bold: bool =
     if value:
         cell.value = _ESCAPE.sub("_x005F_", legible(value))
         cell.data_type, cell.quotePrefix = "s", True
+    if sheet.title == _HIDDEN:  # which nobody looks at
+        return
     cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
     if bold:
         cell.font = styles.Font(bold=True)
