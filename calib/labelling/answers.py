@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -149,23 +148,22 @@ def _frame_rows(frame: pd.DataFrame) -> Rows:
 
 
 def _json_rows(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Rows of a list of objects, or of one object a line, with their places."""
-    try:
-        if text.lstrip().startswith("["):
-            rows = from_json(text)
-            if all(isinstance(row, dict) for row in rows):
-                return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
+    """Rows of a list of objects, also under the one key of an object, or of one object a line, with their places."""
+    whole: Any = None
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            whole = from_json(text)
+        except ValueError as error:
+            if text.lstrip().startswith("[") or not isinstance(error, json.JSONDecodeError):
+                raise TableError(f"{name}: not JSON: {error}.") from None
+            # else each line may be an object
+    if isinstance(whole, dict):
+        lists = [value for value in whole.values() if isinstance(value, list) and value]
+        whole = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else [whole]
+    if whole is not None:
+        if not all(isinstance(row, dict) for row in whole):
             raise TableError(f"{name}: must be a list of objects.")
-        whole = None
-        if text.lstrip().startswith("{"):
-            with suppress(json.JSONDecodeError):  # where each line is an object
-                whole = from_json(text)
-        if isinstance(whole, dict):
-            lists = [value for value in whole.values() if isinstance(value, list) and value]
-            rows = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else [whole]
-            return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
-    except ValueError as error:
-        raise TableError(f"{name}: not JSON: {error}.") from None
+        return [(f"row {number}", row) for number, row in enumerate(whole, start=1)]
     objects: list[tuple[str, Mapping[str, Any]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -32,7 +32,8 @@ COMMIT = "c" * 40
 def registry(sha256=SHA256, git_blob=GIT_BLOB):
     plain = {"path": "data/plain.json", "sha256": sha256}
     blob = {"path": "data/blob.json", "place": "blob.json", "git_blob": git_blob, "own_sha256": OWN_SHA256}
-    return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]}}
+    about = dict.fromkeys(("loader", "title", "licence", "citation"), "")
+    return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]} | about}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -133,15 +134,15 @@ def test_calib_data_must_name_a_folder(monkeypatch):
 
 
 def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
-    assert files.where_from("toy") == "download"
+    assert files.available()["where"].item() == "download"
     for path in ("data/plain.json", "data/blob.json"):
         files.read_file("toy", path)
-    assert files.where_from("toy") == "cache"
+    assert files.available()["where"].item() == "cache"
     for path in ("data/plain.json", "blob.json"):
         (tmp_path / "toy" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "toy" / path).touch()
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
-    assert files.where_from("toy") == "CALIB_DATA"
+    assert files.available()["where"].item() == "CALIB_DATA"
 
 
 def test_git_blob_id():
