@@ -74,6 +74,12 @@ def study(n=120, n_gold=40, *, seed=0):
     return drawn, files
 
 
+def drawing():
+    """The judge's scores with what was drawn, and the chosen items."""
+    drawn, _ = study()
+    return drawn, drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+
+
 def plain(files):
     """The same labels as a frame of one's own."""
     rows = pd.concat(files, ignore_index=True)
@@ -158,8 +164,7 @@ def test_judges_among_gold_are_still_refused():
 
 @pytest.mark.slow
 def test_cannot_say_is_no_label_and_is_counted(saved):
-    drawn, _ = study()
-    items = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    drawn, items = drawing()
     scores = [math.nan if k < 3 else 1 + k % 5 for k in range(len(items))]
     path, other = saved(answers("ann", items, scores), answers("bob", items[:2], [4, math.nan]))
     found = calib.interval(drawn, path).one()
@@ -440,8 +445,7 @@ def test_files_of_other_tools_are_known_by_what_they_hold(monkeypatch, tmp_path,
 
 
 def test_items_are_held_against_the_drawing(saved):
-    drawn, _ = study()
-    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    drawn, chosen = drawing()
     other = drawn.loc[~drawn["chosen"].astype(bool), "item"].astype(str).iloc[0]
     scores = [math.nan, *(1 + k % 5 for k in range(13))]
     labels = calib.read_labels(saved(answers("ann", ["stranger", *chosen[:12], other], scores[:14])), drawn=drawn)
@@ -500,16 +504,14 @@ def test_without_times_it_is_the_order_of_the_pages_not_that_of_the_pool(saved):
 
 @pytest.mark.slow
 def test_short_of_ten_labels_it_is_said(saved):
-    drawn, _ = study()
-    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    drawn, chosen = drawing()
     labels = calib.read_labels(saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1])), drawn=drawn, half_width=0.2)
     assert "tone: 4 labels short of the first interval, which needs 10." in labels.progress.said
     assert str(labels.progress).startswith("6 of 40 chosen items are labelled.\n")
 
 
 def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved):
-    drawn, _ = study()
-    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    drawn, chosen = drawing()
     path = saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1], criterion="depth"))
     progress = calib.read_labels(path, drawn=drawn, half_width=0.2).progress
     assert progress.said == ("people were asked for depth and the judge for tone: there is no interval.",)
@@ -518,8 +520,7 @@ def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved)
 
 @pytest.mark.slow
 def test_nothing_but_cannot_say(saved):
-    drawn, _ = study()
-    chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
+    drawn, chosen = drawing()
     labels = calib.read_labels(saved(answers("ann", chosen[:3], [math.nan] * 3)), drawn=drawn, half_width=0.2)
     assert repr(labels) == "<0 labels of 3 items by 1 annotator, page 0123456789ab>"
     assert "3 of 40 chosen items could not be judged, and count as unlabelled." in labels.notes
