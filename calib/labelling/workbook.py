@@ -189,7 +189,7 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
         rule = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
         raise TableError(f"{path.name}: {rule}; fill in the file itself, not a copy of its first sheet.")
     # each item's record and the digest of its texts, by its key
-    written = [(Record.from_json(row[0], f"{path.name}, sheet {_HIDDEN!r}"), str(row[1]))
+    written = [(Record.from_json(row[0], f"{path.name}, sheet {_HIDDEN!r}"), "".join(map(str, row[1:2])))
                for row in sheets[_HIDDEN] if row[0]]  # fmt: skip
     items = {encoded_id(record.item): (record, digest) for record, digest in written}
     # the name that was typed beside the question for it

@@ -259,6 +259,16 @@ def test_a_text_that_was_edited_is_still_its_item(small):
     assert first_tone(small(edit)) == 2
 
 
+def test_a_hidden_sheet_that_lost_its_other_columns_is_read(small):
+    """Once it ended in a bare error of Python."""
+
+    def edit(book):
+        book["calib"].delete_cols(2, 9)
+        book["labels"].cell(3, 4, 2)
+
+    assert first_tone(small(edit)) == 2
+
+
 def test_a_row_with_answers_and_no_key_is_refused(small):
     path = small(lambda book: book["labels"].append([None, None, "A new text.", 2]))
     with pytest.raises(TableError, match=r"row 9: must have the key of an item in the hidden first column"):
