@@ -345,9 +345,8 @@ def variance_components(
         # from one of its draws, not from its mean: equal draws then have no noise to the last bit
         first = draws[np.arange(len(draws)), read.argmax(axis=1)]
         shifted = np.where(read, draws - first[:, None], 0.0)
-        mean = shifted.sum(axis=1) / count
-        inside = (np.where(read, shifted - mean[:, None], 0.0) ** 2).sum(axis=1)
-        mean = first + mean
+        off = shifted.sum(axis=1) / count
+        mean, inside = first + off, (np.where(read, shifted - off[:, None], 0.0) ** 2).sum(axis=1)
         fit = moments_fit if estimator == "moments" else reml_fit
         n_draws, n_unread = float(len(count) / np.sum(1 / count)), int((~read).sum())
     sums = _sums_by_count(count, mean, inside)
