@@ -17,6 +17,7 @@ from calib.core.numeric import row_means
 from calib.core.progress import progress
 from calib.core.result import Interval
 
+Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
 _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
 
 
@@ -81,31 +82,25 @@ def _drawn_means(
         yield from (_coded(settled(row_means(shuffled[:, :, :size]))) for size in sizes)
         return
     # draw by draw, which is quick where the draws of one place lie side by side, and each is added once
-    places, whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
+    places, is_whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
     del shuffled
     total, seen = np.zeros(places.shape[1:], dtype=np.int64), np.zeros(places.shape[1:], dtype=np.int64)
     sums, done = {}, 0
     for size in sorted(set(sizes)):
         for one in places[done:size]:
-            total += one if whole else np.maximum(one, 0)
-            seen += True if whole else one >= 0
-        sums[size], done = _coded_sums(total, seen, start, step), size
+            total += one if is_whole else np.maximum(one, 0)
+            seen += True if is_whole else one >= 0
+        done = size
+        # as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted
+        width = int(total.max()) + 1
+        pairs = seen * width + total
+        there = np.flatnonzero(np.bincount(pairs.ravel()))
+        count, whole = there // width, there % width
+        levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
+        table = np.full(int(pairs.max()) + 1, -1)
+        table[there[count > 0]] = place.reshape(-1)
+        sums[size] = start + step * levels, table[pairs]
     yield from map(sums.__getitem__, sizes)
-
-
-def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
-    """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
-    width = int(total.max()) + 1
-    pairs = seen * width + total
-    there = np.flatnonzero(np.bincount(pairs.ravel()))
-    count, whole = there // width, there % width
-    levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
-    table = np.full(int(pairs.max()) + 1, -1)
-    table[there[count > 0]] = place.reshape(-1)
-    return start + step * levels, table[pairs]
-
-
-Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
 
 
 def _coded(scores: Floats) -> Coded:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.analysis.drift.reading_change import ReadingChange
 from calib.core import check
-from calib.core.result import bracket, short
+from calib.core.result import short
 from calib.table import figure
 from calib.table.results import Results, words
 from calib.table.text import Block, plain_text, telling, title_of, told_apart, visible
@@ -72,7 +72,7 @@ def _how_far(change: ReadingChange) -> str:
     ends = "no interval" if math.isnan(low) else ends
     less = " (it became less noisy)" if high < 0 else ""
     return (
-        f"Its mean moved by {short(change.estimate)}, {bracket(change.interval, change.confidence_level)}{seen}. "
+        f"Its mean moved by {short(change.estimate)}, {change.bracket}{seen}. "
         f"{100 * change.differ:.3g} % of its readings differ from those of then, {100 * change.floor:.3g} % by its own "
         f"noise alone: beyond that {100 * change.changed:.3g} points, {ends}{less}."
     )
