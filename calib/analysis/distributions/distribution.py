@@ -319,12 +319,6 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     return np.asarray(np.where(places >= 0, score, np.nan))[()]
 
 
-def ascending(p: Floats, levels: ArrayLike) -> Floats:
-    """The columns of `p` in ascending order of their levels."""
-    _weights(p, levels)  # whose checks are wanted
-    return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
-
-
 CORRECTIONS = ("miller-madow", "none")
 
 

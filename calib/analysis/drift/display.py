@@ -45,19 +45,18 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
         # what else changed, or may hide a change
         others = ("unread_changed", "shared_readings", "same_readings")
         texts = [text.partition(": ")[2] for text in change.warnings if text.startswith(others)]
-        parts = [_verdict(change), *(text[:1].upper() + text[1:] for text in texts)]
+        mark = (1 - change.confidence_level) / 2
+        times = f"read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
+        p = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
+        if change.drifted:
+            verdict = f"The judge reads otherwise than it did: {change.n} items, {times} ({p})."
+        else:
+            seen = f"No drift seen in the scores of {change.n} items, {times}"
+            verdict = f"{seen} ({p}), which is no proof that there is none."
+        parts = [verdict, *(text[:1].upper() + text[1:] for text in texts)]
         parts += [_how_far(change), _single_items(change)]
         sentences.append(f"{about}{': ' * bool(about)}{' '.join(filter(None, parts))}")
     return sentences
-
-
-def _verdict(change: ReadingChange) -> str:
-    mark = (1 - change.confidence_level) / 2
-    read = f"{change.n} items, read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
-    tests = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
-    if change.drifted:
-        return f"The judge reads otherwise than it did: {read} ({tests})."
-    return f"No drift seen in the scores of {read} ({tests}), which is no proof that there is none."
 
 
 def _how_far(change: ReadingChange) -> str:
@@ -101,10 +100,10 @@ def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
     for name, change in zip(told_apart(results.labels), results, strict=True):
         frame = change.changes.head(_ROWS).drop(columns="p_by")
         frame["item"] = [visible(item) for item in frame["item"]]
-        says = [_single_items(change)] if change.n_changed or _never_one(change) else []
+        notes = [_single_items(change)] if change.n_changed or _never_one(change) else []
         more = [f"The first {_ROWS} of {change.n:,} items; `.changes` has all."] * (change.n > _ROWS)
         title = f"How far each item moved{f' ({visible(name)})' if name else ''}"
-        blocks.append(Block(title, frame.rename(columns=heads), [*says, *more]))
+        blocks.append(Block(title, frame.rename(columns=heads), [*notes, *more]))
     return blocks
 
 

@@ -201,7 +201,7 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
 def _by_reading(values: pd.Series, items: pd.Index) -> Floats:
     """A row for each item, its replies in the order of their draws."""
     plain = values.reset_index(["run", "draw"], drop=True)
-    return plain.unstack("number").reindex(items).to_numpy(dtype=float)  # noqa: PD010 - no averages
+    return np.asarray(plain.unstack("number").reindex(items), dtype=float)  # noqa: PD010 - no averages
 
 
 def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
