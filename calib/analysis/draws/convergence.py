@@ -201,12 +201,6 @@ def convergence(
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
 
-    Raises
-    ------
-    ValueError
-        If `samples` has fewer than two draws or items, a size is not in 1..K, lengths differ, or
-        scores that are compared for the same value (kappa, exact, adjacent) cannot be on one scale.
-
     Notes
     -----
     Intervals say what other items (or groups) would give: of the mean of :math:`q_i` on the scale of its logarithm,

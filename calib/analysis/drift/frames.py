@@ -69,12 +69,6 @@ def drift(
         Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
         side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
 
-    Raises
-    ------
-    TableError
-        If scores are given, in which readings are averaged; no item was read twice then and again now; judge, prompt
-        or scale are not the same; or the readings of now are those of then, so that nothing was read anew.
-
     Warns
     -----
     CalibWarning

@@ -66,11 +66,6 @@ def sensitivity(
         Labelled by criterion, rater, method and temperature; `.one().d_study(prompts, draws)` says what
         other designs would give.
 
-    Raises
-    ------
-    TableError
-        If there is one prompt only, or the prompts have different scales.
-
     Examples
     --------
     >>> import calib

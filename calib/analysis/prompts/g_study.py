@@ -123,12 +123,6 @@ class GStudy(Result):
         prompts, judges : int or sequence of int
         draws : float or sequence of float
             Replies under each prompt; ``float("inf")`` for exact token probabilities.
-
-        Raises
-        ------
-        ValueError
-            If other draws than 1 are asked for where draws were not repeated, or several judges where there were none
-            to be crossed.
         """
         sizes: dict[str, Any] = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {}
@@ -187,11 +181,6 @@ class GStudy(Result):
             Of one reply; of writing one more prompt, shared by all items.
         n_items : int
             Items to be scored.
-
-        Raises
-        ------
-        ValueError
-            If no design reaches the target.
         """
         check.probability(target, "target")
         check.choice(coefficient, "coefficient", ("phi", "e_rho2"))
