@@ -222,7 +222,17 @@ def _draw_bars(drawn: Axes, result: Profile) -> None:
 
 def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
-    facts, parts = _with_labels(results)
+    facts: list[dict[str, Any]] = []
+    parts: list[tuple[Shares, tuple[float, ...]]] = []
+    pairs = [(label, result.shares) for label, result in zip(results.labels, results, strict=True)]
+    for criterion in dict.fromkeys(label.get("criterion") for label in results.labels):
+        of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
+        facts += [label for label, _ in of]
+        parts += [(shares, shares.judge) for _, shares in of]
+        labelled = next(((label, shares) for label, shares in of if shares.labels), None)
+        if labelled is not None:
+            facts.append({**labelled[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
+            parts.append((labelled[1], labelled[1].labels))
     rows = figure.rows_of(ax, facts, parts, pitch=1.2)
     for mark in rows.marks:
         shares, pieces = mark.result
@@ -235,22 +245,6 @@ def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
     handles, title = figure.patches(named, figure.shades(len(named))), title_of(results.labels, rows.names)
     return rows.finished(profile_fact(results), handles, title=title, columns=len(handles))
-
-
-def _with_labels(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """What names each row, and its shares; people once behind the judges of a criterion."""
-    facts: list[dict[str, Any]] = []
-    parts: list[tuple[Shares, tuple[float, ...]]] = []
-    pairs = [(label, result.shares) for label, result in zip(results.labels, results, strict=True)]
-    for criterion in dict.fromkeys(label.get("criterion") for label in results.labels):
-        of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
-        facts += [label for label, _ in of]
-        parts += [(shares, shares.judge) for _, shares in of]
-        labelled = next(((label, shares) for label, shares in of if shares.labels), None)
-        if labelled is not None:
-            facts.append({**labelled[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
-            parts.append((labelled[1], labelled[1].labels))
-    return facts, parts
 
 
 def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | None) -> Axes:

@@ -116,27 +116,21 @@ def _of_levels(kind: str) -> bool:
     return kind == "spearman" or kind in PAIR_SUMS
 
 
-def _dense_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
-    """The same where there are fewer pairs of levels than items: what is counted is the table of levels."""
-    others, label = y
-    wide = len(others) + 1
-    size = (len(levels) + 1) * wide  # with a row and a column for none
-    counts = np.empty((len(codes), size), dtype=np.int64)
-    for row, mine in zip(counts, codes, strict=True):
-        row[:] = np.bincount((mine + 1) * wide + (label + 1), minlength=size)
-    table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
-    used = np.flatnonzero(table.any(axis=0))
-    x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
-    return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
-
-
 def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
     others, label = y
     if not len(others):
         return np.full(len(codes), np.nan)
-    if len(levels) * len(others) * len(codes) <= codes.size:
-        return _dense_correlations(levels, codes, y, kind)
+    if len(levels) * len(others) * len(codes) <= codes.size:  # fewer pairs of levels than items: count their table
+        wide = len(others) + 1
+        size = (len(levels) + 1) * wide  # with a row and a column for none
+        counts = np.empty((len(codes), size), dtype=np.int64)
+        for row, mine in zip(counts, codes, strict=True):
+            row[:] = np.bincount((mine + 1) * wide + (label + 1), minlength=size)
+        table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
+        used = np.flatnonzero(table.any(axis=0))
+        x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
+        return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
     mine, second = codes[:, label >= 0], label[label >= 0]
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:

@@ -93,11 +93,17 @@ def drift(
     (False, 312, 24)
     """
     sources = opened_sources(columns, then=then, now=now)
-    before, after = (_judges_in(name, *source) for name, source in sources.items())
-    tables = [*([] if items is None else [items_in(items)]), before.frame, after.frame]
+    sides = []
+    for name, (source, words_of_columns) in sources.items():
+        table = resolve_readings(source, name, words_of_columns).ratings
+        if not len(table.frame):
+            raise TableArgumentError(name, "must hold readings", "is empty")
+        people = table.frame["method"] == "human"  # whose readings count where there are no others
+        sides.append(table if people.all() else table.only(~people))
+    tables = [*([] if items is None else [items_in(items)]), *(side.frame for side in sides)]
     options: dict[str, Any] = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
-    pairs, left_out = _read_again(before, after, unlike=unlike)
+    pairs, left_out = _read_again(*sides, unlike=unlike)
 
     def compared() -> Iterator[Slice[tuple[pd.Index, list[Floats], list[Floats], Any]]]:
         for label, rows_then, label_now, rows_now in progress(pairs, "raters"):
@@ -125,15 +131,6 @@ def drift(
         return with_warnings(replace(result, items=ids.to_numpy()[result.items]), warnings)
 
     return each_result(compared(), change)
-
-
-def _judges_in(argument: str, thing: Data, columns: Columns) -> ValidatedTable:
-    """The readings of judges; those of people where there are no others."""
-    table = resolve_readings(thing, argument, columns).ratings
-    if not len(table.frame):
-        raise TableArgumentError(argument, "must hold readings", "is empty")
-    people = table.frame["method"] == "human"
-    return table if people.all() else table.only(~people)
 
 
 # a judge: its label and ratings then, its label and ratings now
