@@ -287,7 +287,7 @@ def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
     apart, alike = compared()[0].conclusion, compared()[1].conclusion
     number = "These are 3 tests; their p-values are not adjusted for that number."
     assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}", number]
-    assert apart == "judge-0 agrees with the human scores more than judge-1 does (about new groups, these systems)."
+    assert apart == "judge-0 agrees with the labels more than judge-1 does (about new groups, these systems)."
     assert conclusions(compared()[:1]) == [apart]
 
 

@@ -173,7 +173,7 @@ def prompts_of(prompt: Any, table: ValidatedTable) -> tuple[Any, ...]:
 
 def group_of_rows(judged: Labelled, group: str | None) -> Any:
     """The group of each labelled item, at its row; None where nothing is known of groups."""
-    rows = judged.given["row"].unique()
+    rows = judged.labels["row"].unique()
     groups = None if group is None else groups_of(judged.frame.iloc[rows], group)
     if groups is None:
         return None
@@ -249,7 +249,7 @@ def labels_beside(
 
     A mean between two values is one label, of which either value has a part.
     """
-    rows = judged.given[judged.given["row"].isin(part.index)]
+    rows = judged.labels[judged.labels["row"].isin(part.index)]
     if not len(rows):
         raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
     place = rows["row"].to_numpy()
