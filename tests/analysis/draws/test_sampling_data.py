@@ -5,16 +5,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, spearmanr, t
+from scipy.stats import rankdata
 
 import calib
 from calib import datasets
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import convergence, expectation, g_study, variance, variance_components
+from calib.stats import convergence, expectation, g_study, precision_gain, variance, variance_components
 
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
+REASONED = ("analyze_rate", "analyze_rate_auto_cot", "rate_explain", "rate_explain_auto_cot")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 
 
@@ -97,54 +98,7 @@ def test_composo_components_keyed_by_query(composo):
     assert found(g_study(x, confidence_level=None)) == pytest.approx(components(x), rel=1e-9)
 
 
-# --- llm_summeval and HANNA: items x prompts --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def summaries():
-    """Of each criterion the scores (1,200 items, 5 formats) and the mean of the experts."""
-    _, ratings = datasets.load_llm_summeval(reading="shen")
-    out = {}
-    for criterion, rows in ratings.groupby("criterion", observed=True):
-        table = rows.pivot_table("score", "item", ["method", "prompt", "rater"], observed=True)
-        out[criterion] = table["sample"][list(datasets.LLM_SUMMEVAL_PROMPTS)].to_numpy(), table["human"].mean(axis=1)
-    return out
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("criterion", "told", "half_width"),
-    [
-        ("coherence", (0.4985, 0.6692, 0.5360), 1.02),
-        ("consistency", (0.7088, 0.0810, 0.5021), 0.36),
-        ("fluency", (0.5353, 0.5034, 0.5312), 0.88),
-        ("relevance", (0.4724, 0.1454, 0.4972), 0.48),
-    ],
-)
-def test_llm_summeval_components_and_intervals(summaries, criterion, told, half_width):
-    x = summaries[criterion][0]
-    parts = components(x[:, :, None])
-    assert parts == pytest.approx(told, abs=6e-5)
-    assert found(g_study(x, confidence_level=None)) == pytest.approx(parts, rel=1e-9)
-    item, prompt, residual = parts
-    reach = t.ppf(0.975, 4) * np.sqrt(prompt / 5 + (item + residual / 5) / 1200)
-    assert reach == pytest.approx(half_width, abs=0.006)
-    alone = 1.96 * x.std(axis=0, ddof=1) / np.sqrt(1200)
-    assert set(alone.round(2)) <= {0.03, 0.04, 0.05, 0.06, 0.07, 0.08}
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("criterion", "single", "together"),
-    [
-        ("coherence", (0.444, 0.339, 0.424, 0.430, 0.418), 0.541),
-        ("relevance", (0.448, 0.440, 0.384, 0.244, 0.393), 0.505),
-    ],
-)
-def test_the_mean_of_five_formats_agrees_better_than_each(summaries, criterion, single, together):
-    x, experts = summaries[criterion]
-    assert [spearmanr(column, experts).statistic for column in x.T] == pytest.approx(single, abs=6e-4)
-    assert spearmanr(x.mean(axis=1), experts).statistic == pytest.approx(together, abs=6e-4)
+# --- HANNA: items x prompts -------------------------------------------------------------------------------------
 
 
 @needs_data
@@ -214,6 +168,38 @@ def runs(topical):
         yield x[whole], people[criterion][whole]
 
 
+@needs_data
+def test_topical_chat_has_these_reliabilities(topical):
+    # an independent computation from the same replies: ICC(1) .22-.60 and one .74 for a bare score, .63-.78 with an
+    # explanation; reliability .59-.95 of 5 draws and .85-.986 of 20; variance within an item .05-.28
+    places = [TOPICAL_CHAT_PROMPTS[place] in REASONED for _, place in product(CRITERIA, range(7))]
+    found = [(variance_components(x), reasoned) for (x, _), reasoned in zip(runs(topical), places, strict=True)]
+    bare = sorted(result.icc for result, reasoned in found if not reasoned)
+    explained = sorted(result.icc for result, reasoned in found if reasoned)
+    assert (len(bare), len(explained)) == (12, 16)
+    assert [bare[0], bare[-2], bare[-1]] == pytest.approx([0.22, 0.60, 0.74], abs=0.005)
+    assert [explained[0], explained[-1]] == pytest.approx([0.63, 0.78], abs=0.005)
+    for n, low, high in ((5, 0.59, 0.95), (20, 0.85, 0.986)):
+        reached = [float(result.reliability(n)) for result, _ in found]
+        assert [min(reached), max(reached)] == pytest.approx([low, high], abs=0.005)
+    within = [result.within for result, _ in found]
+    assert [min(within), max(within)] == pytest.approx([0.05, 0.28], abs=0.005)
+
+
+@needs_data
+def test_a_few_draws_foretell_twenty_and_unread_replies_drop_no_item(topical):
+    inside = []
+    for criterion, place in product(CRITERIA, range(7)):
+        x = topical[0][criterion][:, place]
+        moments, reml = variance_components(x), variance_components(x, estimator="reml")
+        assert moments.n_unread + np.isfinite(x).sum() + 20 * moments.n_dropped == x.size
+        assert moments.icc == pytest.approx(reml.icc, abs=0.003)
+        # the interval of r from the first five replies of all items against all twenty, of the same items
+        low, high = variance_components(x[:, :5]).interval
+        inside.append(low <= moments.r <= high)
+    assert sum(inside) >= 27
+
+
 def subset_means(x: np.ndarray, size: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
     """Means of random subsets of the draws without replacement, anew for each item: (repeats, items)."""
     if size == x.shape[1]:
@@ -266,8 +252,8 @@ def rubric():
 
 
 @needs_data
-@pytest.mark.parametrize(("question", "r"), [("Q0", 5.71), ("Q3", 1.51), ("Q8", 20.74)])
-def test_llm_rubric_within_over_between(rubric, question, r):
+@pytest.mark.parametrize(("question", "r", "gain"), [("Q0", 5.71, 0.81), ("Q3", 1.51, 0.90), ("Q8", 20.74, 0.62)])
+def test_llm_rubric_within_over_between(rubric, question, r, gain):
     p = rubric[question]
     levels = np.arange(1, 5)
     mean = p @ levels / p.sum(axis=1)
@@ -275,6 +261,10 @@ def test_llm_rubric_within_over_between(rubric, question, r):
     assert spread.mean() / mean.var(ddof=1) == pytest.approx(r, abs=6e-3)
     parts = variance_components(expectation(p, levels), variance(p, levels))
     assert parts.r == pytest.approx(spread.mean() / mean.var(ddof=1), rel=1e-9)
+    assert parts.n == 223
+    assert parts.interval.low < r < parts.interval.high
+    # what twenty draws recover is not one number
+    assert precision_gain(parts.r, 20) == pytest.approx(gain, abs=0.005)
 
 
 @needs_data
