@@ -66,9 +66,6 @@ def test_ranked_probability_score_follows_the_levels_not_their_order():
     assert np.isnan(missing).all()
 
 
-# --- the fit ----------------------------------------------------------------------------------------------------
-
-
 # --- curve and conversion ---------------------------------------------------------------------------------------
 
 

@@ -210,6 +210,3 @@ def test_prompts_needed_is_the_first_number_whose_expected_half_width_is_small_e
 )
 def test_wrong_scores_are_refused(args, options, wanted):
     assert message(prompt_mean, *args, **options).startswith(wanted)
-
-
-# --- prompt_difference ------------------------------------------------------------------------------------------
