@@ -100,7 +100,7 @@ def profile(
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",))
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",), either_side=True)
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges = validated(files.scores, kind, "scores")
     people = None if files.people is None else scores_in(files.people, "labels")
