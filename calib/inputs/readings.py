@@ -143,7 +143,7 @@ def resolve_readings(
         method="sample",
         scale="" if inputs.guessed else table["scale"],
     )
-    labels = None if inputs.people is None else _labels_of(inputs.people)
+    labels = None if inputs.people is None else _annotations_of(inputs.people)
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 
@@ -177,7 +177,7 @@ def _with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
     return side, item
 
 
-def _labels_of(people: pd.DataFrame) -> pd.DataFrame:
+def _annotations_of(people: pd.DataFrame) -> pd.DataFrame:
     """One label of each person for each item, which may stand in every row of its readings."""
     key = ["item", "criterion", "rater"]
     people = people.astype(dict.fromkeys(key, object))

@@ -167,9 +167,9 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
     under = pd.DataFrame({prompt: one.scores["score"] for prompt, one in judge.prompts.items()})
     across = (under.max(axis=1) - under.min(axis=1)).reindex(rows.index)
     low, high = (np.full(len(rows), end) for end in (np.inf, -np.inf))
-    known = np.isfinite(judge.reply_scores)
-    np.minimum.at(low, judge.item_of_reply[known], judge.reply_scores[known])
-    np.maximum.at(high, judge.item_of_reply[known], judge.reply_scores[known])
+    is_read = np.isfinite(judge.reply_scores)
+    np.minimum.at(low, judge.item_of_reply[is_read], judge.reply_scores[is_read])
+    np.maximum.at(high, judge.item_of_reply[is_read], judge.reply_scores[is_read])
     pairs = pd.DataFrame({"status": judge.ratings["status"].astype(object).to_numpy(), "reply": judge.reply_of_row})
     counts = pairs.drop_duplicates()["status"].value_counts()  # replies that have rows of each status
     return stats.profile(

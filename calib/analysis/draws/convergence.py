@@ -245,7 +245,7 @@ def convergence(
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
-    errors = [_squared_errors(draws, whole, target, n) for n in sizes]
+    errors = [_squared_distances(draws, whole, target, n) for n in sizes]
     spans = [_root_interval(q, owners, level) for q in errors]
     curves = subset_correlations(draws, sizes, (target, y), kind, n_subsets, owners, np.random.default_rng(rng))
     ends = [toward.interval(kind, level) for _, toward in curves]
@@ -298,7 +298,7 @@ def _enough_draws(draws: Floats, names: str = "`samples`") -> Floats:
     return draws
 
 
-def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
+def _squared_distances(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
     read, k = np.isfinite(draws).sum(axis=1), draws.shape[1]
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)
