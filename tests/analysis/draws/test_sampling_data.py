@@ -120,9 +120,8 @@ def test_hanna_components():
 
 @pytest.fixture(scope="module")
 def topical():
-    """Of each criterion the draws (360 items, 7 prompts, 20 draws), NaN where off the scale, and people's means."""
+    """Of each criterion the draws (360 items, 7 prompts, 20 draws), NaN where off the scale."""
     drawn = {criterion: np.full((360, 7, 20), np.nan) for criterion in CRITERIA}
-    people = {}
     for place, prompt in enumerate(TOPICAL_CHAT_PROMPTS):
         items, ratings = datasets.load_topical_chat(prompt, reading="chiang-lee")
         for criterion in CRITERIA:
@@ -130,9 +129,7 @@ def topical():
             rows = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "sample")]
             where = rows["item"].map({item: n for n, item in enumerate(items["item"])}).astype(int)
             drawn[criterion][where, place, rows["draw"]] = rows["score"].where(rows["score"].between(low, high))
-            labels = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "human")]
-            people[criterion] = labels.set_index("item")["score"].reindex(items["item"]).to_numpy()
-    return drawn, people
+    return drawn
 
 
 @needs_data
@@ -146,7 +143,7 @@ def topical():
     ],
 )
 def test_topical_chat_shares(topical, criterion, n, shares, spread):
-    x = topical[0][criterion]
+    x = topical[criterion]
     x = x[(np.isfinite(x).sum(axis=2) >= 10).all(axis=1)]
     counts, cell = np.isfinite(x).sum(axis=2), np.nanmean(x, axis=2)
     # mean squares of the cell means; a cell's mean holds the draws' variance over its own count
@@ -159,21 +156,13 @@ def test_topical_chat_shares(topical, criterion, n, shares, spread):
     assert found(g_study(x, confidence_level=None)) == pytest.approx(parts, rel=1e-9)
 
 
-def runs(topical):
-    """The 28 runs: draws of the items with all 20 replies, and people."""
-    drawn, people = topical
-    for criterion, place in product(CRITERIA, range(7)):
-        x = drawn[criterion][:, place]
-        whole = np.isfinite(x).all(axis=1)
-        yield x[whole], people[criterion][whole]
-
-
 @needs_data
-def test_topical_chat_has_these_reliabilities(topical):
+def test_topical_chat_has_these_reliabilities(twenty_draws):
     # an independent computation from the same replies: ICC(1) .22-.60 and one .74 for a bare score, .63-.78 with an
     # explanation; reliability .59-.95 of 5 draws and .85-.986 of 20; variance within an item .05-.28
-    places = [TOPICAL_CHAT_PROMPTS[place] in REASONED for _, place in product(CRITERIA, range(7))]
-    found = [(variance_components(x), reasoned) for (x, _), reasoned in zip(runs(topical), places, strict=True)]
+    prompts = [prompt for prompt in TOPICAL_CHAT_PROMPTS for _ in CRITERIA]
+    cells = zip(twenty_draws, prompts, strict=True)
+    found = [(variance_components(x), prompt in REASONED) for (x, *_), prompt in cells]
     bare = sorted(result.icc for result, reasoned in found if not reasoned)
     explained = sorted(result.icc for result, reasoned in found if reasoned)
     assert (len(bare), len(explained)) == (12, 16)
@@ -190,7 +179,7 @@ def test_topical_chat_has_these_reliabilities(topical):
 def test_a_few_draws_foretell_twenty_and_unread_replies_drop_no_item(topical):
     inside = []
     for criterion, place in product(CRITERIA, range(7)):
-        x = topical[0][criterion][:, place]
+        x = topical[criterion][:, place]
         moments, reml = variance_components(x), variance_components(x, estimator="reml")
         assert moments.n_unread + np.isfinite(x).sum() + 20 * moments.n_dropped == x.size
         assert moments.icc == pytest.approx(reml.icc, abs=0.003)
@@ -214,22 +203,22 @@ def correlations(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @needs_data
-def test_topical_chat_spearman_rises_with_draws(topical):
+def test_topical_chat_spearman_rises_with_draws(twenty_draws):
     rng = np.random.default_rng(0)
     rho = [
         [correlations(rankdata(subset_means(x, n, 40, rng), axis=1), rankdata(y)).mean() for n in (1, 5, 10, 20)]
-        for x, y in runs(topical)
+        for x, y, _ in twenty_draws
     ]
     assert np.mean(rho, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
-    ours = [convergence(x, labels=y, sizes=[1, 5, 10, 20], n_subsets=40, rng=0).agreement for x, y in runs(topical)]
+    ours = [convergence(x, labels=y, sizes=[1, 5, 10, 20], n_subsets=120, rng=0).agreement for x, y, _ in twenty_draws]
     assert np.mean(ours, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
 
 
 @needs_data
-def test_topical_chat_follows_the_law_of_draws(topical):
+def test_topical_chat_follows_the_law_of_draws(twenty_draws):
     """From the 20 draws alone, Pearson at fewer draws: at N = 1, where the law reaches furthest, by 500 repeats."""
     rng = np.random.default_rng(1)
-    for x, y in runs(topical):
+    for x, y, _ in twenty_draws:
         parts = variance_components(x)
         within = x.var(axis=1, ddof=1).mean()
         between = x.mean(axis=1).var(ddof=1) - within / 20
