@@ -127,7 +127,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
         (("--labels", "none.csv"), "none.csv"),
-        (("--column", "item=id"), "--item describes a file of your own"),
+        (("--column", "item=id"), "--column item= describes a file of your own"),
     ],
 )
 def test_what_converge_refuses(run, files, options, words):
@@ -177,7 +177,7 @@ def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
     assert study.one().signature in text
     for line in (study.one().equal_calls(8), calib.prompt_mean(path, prompt="wording", group="doc").one()):
         assert one_line(line) in text
-    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--item", "id")
+    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--column", "item=id")
     assert code == 0
     assert one_line(calib.convergence(path, group="doc", rng=1).one()) in text
     code, _, err = run("sensitivity", path, "--prompt", "topic")
