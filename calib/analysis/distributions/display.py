@@ -74,8 +74,8 @@ def blocks(results: Results[Profile]) -> Iterator[Block]:
         return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
 
     if len(frame):
-        says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
-        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [says])
+        note = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
+        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [note])
 
 
 def came_back(results: Results[Profile]) -> pd.DataFrame:
