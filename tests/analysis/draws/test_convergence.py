@@ -3,9 +3,11 @@
 import dataclasses
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+import refusal
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -14,10 +16,7 @@ from calib.stats import agreement, convergence
 NAN = math.nan
 
 
-def message(*args, **options):
-    with pytest.raises(ValueError) as caught:
-        convergence(*args, **options)
-    return str(caught.value)
+message = partial(refusal.message, convergence)
 
 
 def replies(seed=0, n=40, k=7, within=1.0):

@@ -1,7 +1,6 @@
 """Draws, probabilities and chains on tables: each verb says what `calib.stats` says of arrays put together by hand."""
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,6 @@ import pytest
 
 import calib
 from calib import stats
-from calib.stats import CalibWarning
 from calib.table import TableError
 
 NAN = math.nan
@@ -59,15 +57,6 @@ def said(error, verb, *args, **options):
     with pytest.raises(error) as caught:
         verb(*args, **options)
     return str(caught.value)
-
-
-def warned(verb, *args, **options):
-    """What a verb returns, and the texts that it warned with."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = verb(*args, **options)
-    assert {w.category for w in caught} <= {CalibWarning}
-    return result, [str(w.message) for w in caught]
 
 
 QUIET = pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
