@@ -260,14 +260,16 @@ def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[Pro
     by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
     for label, rows in scores.slices():
         who, items = SliceKey.of(label), pd.Index(rows["item"].astype(object))
-        mine = ratings[who]
-        single = has_replies(mine)
+        replies = ratings[who]
+        single = has_replies(replies)
         if not single:
-            mine = mine.assign(run="", draw=0, weight=1.0, status=np.where(mine["score"].notna(), "ok", "unread"))
-        place = items.get_indexer(mine["item"].astype(object))
-        reply = mine.groupby([place, mine["run"].astype(object), mine["draw"]], sort=False).ngroup().to_numpy()
-        ok = (mine["status"] == "ok").to_numpy()
-        weight, value = np.where(ok, mine["weight"], 0.0), mine["score"].fillna(0.0).to_numpy()
+            replies = replies.assign(
+                run="", draw=0, weight=1.0, status=np.where(replies["score"].notna(), "ok", "unread")
+            )
+        place = items.get_indexer(replies["item"].astype(object))
+        reply = replies.groupby([place, replies["run"].astype(object), replies["draw"]], sort=False).ngroup().to_numpy()
+        ok = (replies["status"] == "ok").to_numpy()
+        weight, value = np.where(ok, replies["weight"], 0.0), replies["score"].fillna(0.0).to_numpy()
         mass = np.bincount(reply, weight)
         item_of_reply = np.zeros(len(mass), dtype=np.intp)
         item_of_reply[reply] = place
@@ -276,7 +278,7 @@ def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[Pro
         reply_scores = ratio(np.bincount(reply, weight * value), mass)
         under = by_judge.setdefault(who._replace(prompt=""), {})
         under[who.prompt] = PromptedJudge(
-            who, rows.set_index(items), mine, single, reply, item_of_reply, reply_scores, shares, levels, under
+            who, rows.set_index(items), replies, single, reply, item_of_reply, reply_scores, shares, levels, under
         )
     return [one for under in by_judge.values() for one in under.values()]
 

@@ -125,14 +125,14 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
         wide = len(others) + 1
         size = (len(levels) + 1) * wide  # with a row and a column for none
         counts = np.empty((len(codes), size), dtype=np.int64)
-        for row, mine in zip(counts, codes, strict=True):
-            row[:] = np.bincount((mine + 1) * wide + (label + 1), minlength=size)
+        for row, code in zip(counts, codes, strict=True):
+            row[:] = np.bincount((code + 1) * wide + (label + 1), minlength=size)
         table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
         used = np.flatnonzero(table.any(axis=0))
         x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
         return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
-    mine, second = codes[:, label >= 0], label[label >= 0]
-    pairs = np.where(mine >= 0, mine * len(others) + second, -1)
+    first, second = codes[:, label >= 0], label[label >= 0]
+    pairs = np.where(first >= 0, first * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:
         used, cells = np.unique(pairs, return_inverse=True)
     else:  # the same without a sort
@@ -141,7 +141,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
         # where levels alone count, whole numbers stand for them, which need no sorting
         x, z = (np.arange(len(of), dtype=float) if _of_levels(kind) else of for of in (levels, others))
-        return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in mine])
+        return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in first])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)

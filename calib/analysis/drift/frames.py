@@ -115,19 +115,19 @@ def drift(
             if not len(ids):
                 rule = "must hold items of {0}"
                 raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
-            # scores, NaN where none; 1 for a lost reply, 0 where it was read, NaN where none
-            scores, lost = ([_by_reading(side[name], ids) for side in replies] for name in ("score", "lost"))
+            # scores, NaN where none; 1 for an unread reply, 0 where it was read, NaN where none
+            scores, unread = ([_by_reading(side[name], ids) for side in replies] for name in ("score", "unread"))
             counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
-            counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
+            counts |= {"n_unread_then": int(np.nansum(unread[0])), "n_unread_now": int(np.nansum(unread[1]))}
             owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
             against = {"against": f"now {apart}"} if apart else {}
-            yield Slice(label | against, (ids, scores, lost, owners), counts, left_out)
+            yield Slice(label | against, (ids, scores, unread, owners), counts, left_out)
 
     def change(part: tuple[pd.Index, list[Floats], list[Floats], Any]) -> stats.ReadingChange:
-        ids, scores, lost, owners = part
+        ids, scores, unread, owners = part
         warnings = _same_readings(*scores)
         result = stats.reading_change(*scores, groups=owners, **options)
-        warnings += _lost_replies(lost, options)
+        warnings += _unread_replies(unread, options)
         return with_warnings(replace(result, items=ids.to_numpy()[result.items]), warnings)
 
     return each_result(compared(), change)
@@ -174,7 +174,7 @@ def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
 
 
 def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """The expectation of each reply (of a sampled one its score), and whether it was lost; failed calls are none."""
+    """The expectation of each reply (of a sampled one its score), and whether it was unread; failed calls are none."""
     rows = rows.astype({"item": object, "run": object})
     read = (rows["status"] == "ok").to_numpy()
     weight = rows["weight"].where(read, 0.0)
@@ -186,7 +186,7 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(invalid="ignore"):
         each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
     number = each.groupby("item", sort=False).cumcount().rename("number")
-    return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
+    return each.assign(unread=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "unread"]]
 
 
 def _by_reading(values: pd.Series, items: pd.Index) -> Floats:
@@ -233,17 +233,17 @@ def _chance(then: Floats, now: Floats, size: int) -> float:
     return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
-def _lost_replies(lost: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
-    """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
-    counts = [int(np.nansum(side)) for side in lost]
-    if not any(counts) or np.isfinite(lost[0]).sum(axis=1).max() < 2 or len(lost[0]) < 2:
+def _unread_replies(unread: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
+    """Whether more, or fewer, replies cannot be read than then: by the same test, of read or not."""
+    counts = [int(np.nansum(side)) for side in unread]
+    if not any(counts) or np.isfinite(unread[0]).sum(axis=1).max() < 2 or len(unread[0]) < 2:
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.CalibWarning)
-        change = stats.reading_change(lost[0], lost[1], **options)
+        change = stats.reading_change(unread[0], unread[1], **options)
     if change.p_shift > 1 - change.confidence_level:
         return ()
-    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
-    unread = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
+    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, unread, strict=True)]
+    shares = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
     why = "the judge answers otherwise, and readings speak only of the replies that could be read."
-    return (f"unread_changed: {unread}: {why}",)
+    return (f"unread_changed: {shares}: {why}",)
