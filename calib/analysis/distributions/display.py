@@ -185,8 +185,24 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
         return _rows_of_entropy(entropies, ax)
     drawn = figure.axes_of(ax)
     if show == "scores":
-        label, seen = results.labels[0], results[0].shares.most
-        _draw_bars(drawn, results[0])
+        label, result = results.labels[0], results[0]
+        shares = result.shares
+        levels = np.array(shares.levels)
+        sides = {"judge": shares.judge, "people": shares.labels} if shares.labels else {"judge": shares.judge}
+        pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+        wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
+        for place, (name, part) in enumerate(sides.items()):
+            at = levels + wide * (place - (len(sides) - 1) / 2)
+            drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
+        if not shares.width:
+            drawn.set_xticks(levels, list(map(short, levels)))
+        figure.per_cent(drawn.yaxis)
+        labelled = f", {result.n_labels} with labels" * bool(shares.labels)
+        drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{labelled})")
+        drawn.set_ylabel("share of the scores")
+        if shares.labels:
+            drawn.legend(frameon=False, fontsize="small")
+        seen = shares.most
     else:
         label, entropy = entropies[0]
         seen = f"half of the items have {entropy.half}"
@@ -198,26 +214,6 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     figure.say_title(drawn, title_of([label], []), seen)
     figure.plain_frame(drawn, "y")
     return drawn
-
-
-def _draw_bars(drawn: Axes, result: Profile) -> None:
-    """Judge and people side by side at each value."""
-    shares = result.shares
-    levels = np.array(shares.levels)
-    sides = {"judge": shares.judge, "people": shares.labels} if shares.labels else {"judge": shares.judge}
-    pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
-    wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
-    for place, (name, part) in enumerate(sides.items()):
-        at = levels + wide * (place - (len(sides) - 1) / 2)
-        drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
-    if not shares.width:
-        drawn.set_xticks(levels, list(map(short, levels)))
-    figure.per_cent(drawn.yaxis)
-    labelled = f", {result.n_labels} with labels" * bool(shares.labels)
-    drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{labelled})")
-    drawn.set_ylabel("share of the scores")
-    if shares.labels:
-        drawn.legend(frameon=False, fontsize="small")
 
 
 def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:

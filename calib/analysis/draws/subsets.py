@@ -18,6 +18,7 @@ from calib.core.progress import progress
 from calib.core.result import Interval
 
 Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
+_OF_ORDER = frozenset(("spearman", *PAIR_SUMS))  # coefficients of the order alone
 _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
 
 
@@ -111,11 +112,6 @@ def _coded(scores: Floats) -> Coded:
     return levels, codes
 
 
-def _of_levels(kind: str) -> bool:
-    """Whether a coefficient is one of the order alone."""
-    return kind == "spearman" or kind in PAIR_SUMS
-
-
 def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
     others, label = y
@@ -140,7 +136,7 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
         used, cells = np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
         # where levels alone count, whole numbers stand for them, which need no sorting
-        x, z = (np.arange(len(of), dtype=float) if _of_levels(kind) else of for of in (levels, others))
+        x, z = (np.arange(len(of), dtype=float) if kind in _OF_ORDER else of for of in (levels, others))
         return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in first])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
@@ -158,7 +154,7 @@ def _influences(levels: Floats, codes: Codes, labels: Coded, kind: str) -> Float
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], scores[label[used]]
-        if _of_levels(kind):
+        if kind in _OF_ORDER:
             x, y = place[used].astype(float), label[used].astype(float)
         without = leave_out(x, y, np.arange(len(used)), kind)
         row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)

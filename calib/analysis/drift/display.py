@@ -81,15 +81,10 @@ def _single_items(change: ReadingChange) -> str:
     """Which items may be named."""
     if change.n_changed:
         return f"{change.n_changed} of them may each be said to have changed (Holm)."
-    if _never_one(change):
+    if change.least_p * change.n > 1 - change.confidence_level:  # none can be significant among so many
         least = f"with so few readings an item's p-value is {short(change.least_p)} at least"
         return f"Of no single item a change can be claimed, whatever it did: {least}."
     return "Of no single item a change may be claimed (Holm)." if change.drifted else ""
-
-
-def _never_one(change: ReadingChange) -> bool:
-    """Whether no item can be significant among so many, whatever it does."""
-    return change.least_p * change.n > 1 - change.confidence_level
 
 
 def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
@@ -100,7 +95,8 @@ def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
     for name, change in zip(told_apart(results.labels), results, strict=True):
         frame = change.changes.head(_ROWS).drop(columns="p_by")
         frame["item"] = [visible(item) for item in frame["item"]]
-        notes = [_single_items(change)] if change.n_changed or _never_one(change) else []
+        sure = change.n_changed or change.least_p * change.n > 1 - change.confidence_level
+        notes = [_single_items(change)] if sure else []
         more = [f"The first {_ROWS} of {change.n:,} items; `.changes` has all."] * (change.n > _ROWS)
         title = f"How far each item moved{f' ({visible(name)})' if name else ''}"
         blocks.append(Block(title, frame.rename(columns=heads), [*notes, *more]))

@@ -116,7 +116,9 @@ def drift(
                 rule = "must hold items of {0}"
                 raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
             # scores, NaN where none; 1 for an unread reply, 0 where it was read, NaN where none
-            scores, unread = ([_by_reading(side[name], ids) for side in replies] for name in ("score", "unread"))
+            # a row for each item, its replies in the order of their draws
+            rows = [side.reset_index(["run", "draw"], drop=True).unstack("number").reindex(ids) for side in replies]  # noqa: PD010
+            scores, unread = ([side[name].to_numpy(dtype=float) for side in rows] for name in ("score", "unread"))
             counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
             counts |= {"n_unread_then": int(np.nansum(unread[0])), "n_unread_now": int(np.nansum(unread[1]))}
             owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
@@ -187,12 +189,6 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
         each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
     number = each.groupby("item", sort=False).cumcount().rename("number")
     return each.assign(unread=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "unread"]]
-
-
-def _by_reading(values: pd.Series, items: pd.Index) -> Floats:
-    """A row for each item, its replies in the order of their draws."""
-    plain = values.reset_index(["run", "draw"], drop=True)
-    return np.asarray(plain.unstack("number").reindex(items), dtype=float)  # noqa: PD010 - no averages
 
 
 def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
