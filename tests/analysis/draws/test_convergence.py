@@ -64,12 +64,6 @@ def test_error_follows_the_law(reference):
     assert_allclose(result.rmse_predicted, law, rtol=0.02, atol=1e-12)
 
 
-def test_all_draws_are_their_own_reference():
-    _, draws = ratings(3)
-    result = convergence(draws, sizes=[1, 7], rng=0)
-    assert_allclose([result.rmse[1], result.rmse_predicted[1], result.correlation[1]], [0, 0, 1], atol=1e-12)
-
-
 def test_a_judge_without_spread_is_exact_at_once():
     result = convergence(np.repeat([[1.0], [3.0], [4.0]], 5, axis=1), rng=0)
     assert set(result.rmse) == set(result.rmse_predicted) == {0.0} == {result.r}
