@@ -212,6 +212,16 @@ def test_labels_of_several_people_are_pooled():
     close(found, stats.convergence(X, labels=(HUMAN + HUMAN[::-1]) / 2, rng=1, n_subsets=20))
 
 
+def test_labels_as_they_came_back_from_a_page(tmp_path):
+    head = "item,criterion,rater,scale,method,score,status,seconds,time,comment,position,swapped,page"
+    rows = [f"i{k},fluency,ann,{FIVE},human,{label:g},ok,9,,,,,3e90d600b322" for k, label in enumerate(HUMAN)]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    wanted = stats.convergence(X, labels=HUMAN, rng=1, n_subsets=20)
+    for labels in (path, calib.read_labels(path)):
+        close(calib.convergence(sampled(), labels=labels, rng=1, n_subsets=20).one(), wanted)
+
+
 @pytest.mark.parametrize("verb", [calib.variance_components, calib.temperature_curve, calib.convergence])
 def test_what_is_wrong_in_a_file_is_said_of_its_path(verb, tmp_path):
     argument = "sampled" if verb is calib.convergence else "ratings"
