@@ -1,4 +1,4 @@
-"""A judge's own page in words: what it does with its scale, what came back of it, the items that deserve a look."""
+"""Sentences, tables and pictures of a profile: scores beside labels, what came back, the items that deserve a look."""
 
 from __future__ import annotations
 

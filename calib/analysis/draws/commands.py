@@ -1,4 +1,4 @@
-"""The command line's draws."""
+"""The command `calib convergence`: how many draws of a judge are enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's drift."""
+"""The command `calib drift`: the readings of a judge then against those of now."""
 
 from __future__ import annotations
 

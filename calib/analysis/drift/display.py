@@ -1,4 +1,4 @@
-"""Drift in words: whether a judge changed, how far, and what that does not say."""
+"""Sentences, tables and pictures of drift: whether a judge changed, how far, and what that does not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's prompts."""
+"""The command `calib sensitivity`: how far the wording of a prompt moves the scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts in words: what the wording is seen to do."""
+"""Sentences and pictures of prompts: shares of variance, worth of designs, means under each prompt."""
 
 from __future__ import annotations
 
