@@ -248,14 +248,14 @@ class Labelled:
 
     `frame` has one row per scored item: `item`, `x` (the score; NaN where it could not be read), `y` (one label of
     people, a value of `levels`: their median, the one nearer to their mean where it lies between two; NaN without a
-    label), `group` and `system` where these are known, and columns that ride along. `given` has one row per label:
+    label), `group` and `system` where these are known, and columns that ride along. `labels` has one row per label:
     `row` (the place in `frame`), `annotator`, `y` (a value of `levels`), `weight` (those of an item sum to 1; a mean
     between two values counts for both, so that it stays the mean).
     """
 
     label: dict[str, Any]
     frame: pd.DataFrame
-    given: pd.DataFrame
+    labels: pd.DataFrame
     levels: Floats
     scale: str  # of the judge; empty where it is not known
     n_unmatched: int
@@ -280,13 +280,13 @@ def labelled_pairs(
             have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
             raise TableArgumentError(people.argument, rule, have)
         judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
-        given = _label_weights(rows, judged, levels)
-        judged = judged.assign(y=_one_label(given, judged["y"], levels))
+        each = _label_weights(rows, judged, levels)
+        judged = judged.assign(y=_one_label(each, judged["y"], levels))
         n_unmatched = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
         n_raters = rows["rater"].nunique()
         label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
-        yield Labelled(label, judged, given, levels, scale, n_unmatched, pair.warnings)
+        yield Labelled(label, judged, each, levels, scale, n_unmatched, pair.warnings)
 
 
 def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
@@ -323,10 +323,10 @@ def _label_weights(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> 
     return frame[frame["weight"] > 0].sort_values("row", kind="stable", ignore_index=True)
 
 
-def _one_label(given: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
+def _one_label(labels: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
     """The median of each item's labels as a value of the scale: of two middle values the one nearer to the mean."""
     label = np.full(len(mean), np.nan)
-    ordered = given.sort_values(["row", "y"], kind="stable")
+    ordered = labels.sort_values(["row", "y"], kind="stable")
     reached = ordered.groupby("row")["weight"].cumsum()
     low = ordered[reached >= 0.5 - 1e-9].groupby("row")["y"].first()
     high = ordered[reached > 0.5 + 1e-9].groupby("row")["y"].first().reindex(low.index).fillna(low)

@@ -132,7 +132,7 @@ COMMANDS = {
     "calibrate": f"calibrate results.csv {ROLES}",
     "forecast-quality": f"forecast-quality results.csv {ROLES}",
     "score-sets": f"score-sets results.csv {ROLES}",
-    "escalate": f"escalate results.csv {ROLES} --cut 4 --risk 0.3",
+    "escalate": f"escalate results.csv {ROLES} --label-threshold 4 --risk 0.3",
     "pass-fail": f"pass-fail passes.csv {ROLES}",
     "position-bias": "position-bias ab.csv ba.csv",
     "pairwise-agreement": "pairwise-agreement battles.csv",

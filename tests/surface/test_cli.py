@@ -146,7 +146,18 @@ def test_agree_takes_ratings_and_items(run, files):
 
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
+    options = (
+        "--column",
+        "item=id",
+        "--judge",
+        "rating",
+        "--column",
+        "criterion=fluency",
+        "--column",
+        "rater=me",
+        "--scale",
+        "1|2|3|4|5",
+    )
     code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
@@ -161,7 +172,7 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
-    code, out, _ = run("agreement", other, own, "--item", "id", "--judge", "rating")
+    code, out, _ = run("agreement", other, own, "--column", "item=id", "--judge", "rating")
     assert code == 0
     assert "rater robot" in out
     assert "against human" in out
@@ -169,16 +180,16 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
 
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency")
     code, out, _ = run("agreement", own, files["human"], *options, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
 
 
 def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agreement", files["scores"], files["human"], "--criterion", "fluency")
+    code, _, err = run("agreement", files["scores"], files["human"], "--column", "criterion=fluency")
     assert code == 2
-    assert "--criterion describes a file of your own" in err
+    assert "--column criterion= describes a file of your own" in err
 
 
 def read(files, *names):
@@ -344,8 +355,8 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame.to_csv(one, index=False)
     frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
-    options = ("--item", "id", "--judge", "rating", "--label-item", "key", "--label", "label")
-    code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "label_item=key", "--label", "label")
+    code, out, err = run("compare", one, two, people, *options, "--column", "criterion=fluency")
     assert code == 0
     assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
     assert "first one, second two" in folded(out)
@@ -446,11 +457,13 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
-    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--judge", "rating", "--rater", "who")
+    code, out, err = run(
+        "reliability", tmp_path / "both.csv", "--column", "item=id", "--judge", "rating", "--column", "rater=who"
+    )
     assert code == 0
     assert "`rating` as labels, `who` as who labelled" in err
     assert "raters:2|" in out
-    code, _, err = run("reliability", own, "--item", "id", "--judge", "rating")
+    code, _, err = run("reliability", own, "--column", "item=id", "--judge", "rating")
     assert code == 2
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
 
@@ -658,7 +671,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency", "--out", tmp_path / "r.md")
     assert run("report", plain, own, *options)[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
@@ -840,9 +853,9 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 
 
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agreement", files["scores"], own, "--label-item", "key", "--judge", "rating")
+    code, _, err = run("agreement", files["scores"], own, "--column", "label_item=key", "--judge", "rating")
     assert code == 2
-    one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
+    one_line(err, "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
 @pytest.mark.slow
@@ -1261,7 +1274,18 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
-    own = ("--item", "id", "--judge", "grade", "--label-item", "key", "--label", "label", "--system", "sys")
+    own = (
+        "--column",
+        "item=id",
+        "--judge",
+        "grade",
+        "--column",
+        "label_item=key",
+        "--label",
+        "label",
+        "--system",
+        "sys",
+    )
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0
@@ -1285,3 +1309,14 @@ def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
     starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
     assert all(start == starts[0] for start in starts)
     assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [("word=x", "ROLE=NAME with a role of item, label_item"), ("item", "ROLE=NAME"), ("item=", "ROLE=NAME")],
+)
+def test_a_role_of_a_column_is_one_that_there_is(run, own, value, rule):
+    code, _, err = run("look", own, "--column", value)
+    assert code == 2
+    assert rule in folded(err)
+    assert "item came twice" in folded(run("look", own, "--column", "item=id", "--column", "item=key")[2])

@@ -127,7 +127,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
         (("--labels", "none.csv"), "none.csv"),
-        (("--item", "id"), "--item describes a file of your own"),
+        (("--column", "item=id"), "--item describes a file of your own"),
     ],
 )
 def test_what_converge_refuses(run, files, options, words):

@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results, shown_text, write
 
 
@@ -17,7 +17,7 @@ from calib.console.show import show_results, shown_text, write
 def agreement(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     table: Annotated[bool, typer.Option("--table", help="Print the table of a paper: raters by criteria.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="The same as LaTeX.")] = False,
     out: Out = None,
@@ -38,7 +38,7 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A judge's scores or ratings; or a file that holds two judges.")],
     files: Files,
     second: Annotated[Path | None, typer.Argument(help="Another judge's scores or ratings of the same items.")] = None,
-    labels: Human = None,
+    labels: LabelsFile = None,
     out: Out = None,
     **options: Any,
 ) -> None:
@@ -52,7 +52,7 @@ def compare(
 
 
 @options_from("rank_judges")
-def rank_judges(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def rank_judges(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """All judges of a file in the order of their agreement with people, and which of them are told apart."""
     results = calib.rank_judges(*files.taken(file, labels, names=("scores", "labels")), **options)
     show_results(results, out, conclude=True)

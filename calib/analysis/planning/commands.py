@@ -11,7 +11,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores, TableFile
+from calib.console.files import Files, LabelsFile, Out, Scores, TableFile
 from calib.console.show import paragraphs, show_lines, show_results, show_rows, write
 from calib.inputs.names import Columns
 
@@ -51,7 +51,7 @@ def choose(
 
 
 @options_from("labels_needed", without=("pilot",))
-def labels_needed(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def labels_needed(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """How many labels an interval of a wanted half-width takes, with the judge and without."""
     results = calib.labels_needed(*files.taken(file, labels), **options)
     show_results(results, out, conclude=True)
@@ -61,7 +61,7 @@ def labels_needed(file: Scores, files: Files, labels: Human = None, out: Out = N
 def plan(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
     price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,

@@ -130,7 +130,7 @@ def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats
     if not judged.levels[0] < mark <= judged.levels[-1]:
         ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"
         raise TableArgumentError("pass_mark", f"must be {ends}, as labels are", f"got {mark:g}")
-    passes = judged.given.assign(passes=(judged.given["y"] >= mark) * judged.given["weight"])
+    passes = judged.labels.assign(passes=(judged.labels["y"] >= mark) * judged.labels["weight"])
     return np.asarray(passes.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
 
 

@@ -503,7 +503,7 @@ def test_the_command_says_what_the_verb_does(files, capsys, planted):
 def test_the_command_takes_a_file_of_ones_own(tmp_path, capsys):
     path = Path(tmp_path, "mine.csv")
     path.write_text("id,grade,label\na,4,5\nb,2,1\nc,5,\n", encoding="utf-8")
-    own = ("--item", "id", "--judge", "grade", "--label", "label", "--scale", SCALE)
+    own = ("--column", "item=id", "--judge", "grade", "--label", "label", "--scale", SCALE)
     code, out, _ = run(capsys, "profile", path, *own)
     assert code == 0
     assert "+0 from people on 2" in " ".join(out.split())

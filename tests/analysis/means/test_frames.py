@@ -384,14 +384,14 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and labels must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have tone by judge "
             "and labels quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and labels must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have quality by ann "
             "and labels quality by ann.",
         ),
