@@ -20,17 +20,17 @@ _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
 _TOGETHER = 3  # items that raters must share for one to be told from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
-_scales_known: ContextVar[bool] = ContextVar("scales_known", default=False)
+_scales_stated: ContextVar[bool] = ContextVar("scales_stated", default=False)
 
 
 @contextmanager
-def on_known_scales(known: bool) -> Iterator[None]:
-    """Tables say what scale they are on: where they do, nobody guesses it from the values."""
-    before = _scales_known.set(known)
+def on_stated_scales(stated: bool) -> Iterator[None]:
+    """Where tables state their scale it is not guessed from the values."""
+    before = _scales_stated.set(stated)
     try:
         yield
     finally:
-        _scales_known.reset(before)
+        _scales_stated.reset(before)
 
 
 def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
@@ -121,7 +121,7 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses
     a part of the scale, halves, means and standardised scores go through.
     """
-    if not _scales_known.get() and _on_two_scales(x, y):
+    if not _scales_stated.get() and _on_two_scales(x, y):
         rule, ranges = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
         raise ArgumentError(who, rule, ranges, mentions=(other,))
 
@@ -129,7 +129,7 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
 def refuse_scales_of_raters(table: Floats) -> None:
     """Refuse ratings, items x raters, of which one column is on another scale than the others."""
     some = np.flatnonzero(np.isfinite(table).sum(axis=0) >= _SOME)
-    for j in some.tolist() if not _scales_known.get() else ():
+    for j in some.tolist() if not _scales_stated.get() else ():
         mine, others = table[:, j], np.delete(table, j, axis=1)
         if _on_two_scales(mine, others):
             ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
@@ -144,7 +144,7 @@ def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
 def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
     """A word, said as a warning too, where one side goes beyond the other by as much as that is wide."""
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
-    if _scales_known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
+    if _scales_stated.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
     ends = f"the scores go from {_span(x)}, the labels from {_span(y)}"
     text = f"unlike_ranges: {ends}, and {what} asks for one scale"
