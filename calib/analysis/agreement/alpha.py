@@ -385,7 +385,14 @@ def corrected_for_chance(
     check.same_length(ratings=table, groups=groups)
     kept = np.asarray(~np.isnan(table).all(axis=1))
     group = units_of(groups, kept)
-    labels = _levels(table[kept], levels)
+    used = np.unique(table[~np.isnan(table)])
+    labels = used if levels is None else np.unique(check.array(levels, "levels", ndim=1))
+    if len(labels) < 2:
+        raise ArgumentError("ratings", "must have two labels or more (or say `levels`)", f"has {len(labels)}")
+    if not np.isin(used, labels).all():
+        raise ArgumentError("ratings", "must be of the levels", f"has {used[~np.isin(used, labels)][0]:g}")
+    if not ((~np.isnan(table)).sum(axis=1) > 1).any():
+        raise ArgumentError("ratings", "must have an item with two labels", "has none")
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
     w, raters = _weights(labels, weights), counts.sum(axis=1)
     pairs = raters * (raters - 1)
@@ -420,19 +427,6 @@ def corrected_for_chance(
         n_dropped=int((~kept).sum()),
         n_raters=table.shape[1],
     )
-
-
-def _levels(table: Floats, levels: ArrayLike | None) -> Floats:
-    used = np.unique(table[~np.isnan(table)])
-    labels = used if levels is None else np.unique(check.array(levels, "levels", ndim=1))
-    if len(labels) < 2:
-        raise ArgumentError("ratings", "must have two labels or more (or say `levels`)", f"has {len(labels)}")
-    if not np.isin(used, labels).all():
-        odd = used[~np.isin(used, labels)][0]
-        raise ArgumentError("ratings", "must be of the levels", f"has {odd:g}")
-    if not ((~np.isnan(table)).sum(axis=1) > 1).any():
-        raise ArgumentError("ratings", "must have an item with two labels", "has none")
-    return labels
 
 
 def _weights(levels: Floats, kind: str) -> Floats:

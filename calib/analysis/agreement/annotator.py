@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -199,14 +198,10 @@ def alternative_annotator_test(
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     judged, table, group = scores[keep], table[keep], None if group is None else group[keep]
     options: dict[str, Any] = {"score": kind, "epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    annotators = _against_each(judged, table, **options)
-    rate, advantage = _rate_and_advantage(annotators)
+    rate, advantage, annotators = _against_each(judged, table, **options)
     labels_used = np.unique(table[np.isfinite(table)]).tolist()
-    constants = [
-        (label, _rate_and_advantage(_against_each(np.full(len(table), label), table, **options)))
-        for label in labels_used
-    ]
-    constant, (constant_rate, constant_advantage) = max(constants, key=lambda pair: pair[1][1])
+    constants = [(label, *_against_each(np.full(len(table), label), table, **options)[:2]) for label in labels_used]
+    constant, constant_rate, constant_advantage = max(constants, key=lambda one: one[2])
     label = names[int(constant)] if names else constant
     rank = kappa = float("nan")
     if kind == "rmse":
@@ -217,17 +212,20 @@ def alternative_annotator_test(
     doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
-    verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {_in_words(rate, advantage)}"
-    rival = _in_words(constant_rate, constant_advantage)
+    here, there = (
+        f"(winning rate {short(r)}, advantage {short(a)})"
+        for r, a in ((rate, advantage), (constant_rate, constant_advantage))
+    )
+    verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {here}"
     always = label if isinstance(label, str) else short(label)
     if constant_advantage >= advantage:
         joint = "but" if rate >= 0.5 else "and"
-        verdict += f", {joint} a judge that always says {always} does as well or better {rival}: "
+        verdict += f", {joint} a judge that always says {always} does as well or better {there}: "
         verdict += "the test says nothing for this judge."
     elif constant_rate >= 0.5:
-        verdict += f", and so does always {always} {rival}: to pass says little here."
+        verdict += f", and so does always {always} {there}: to pass says little here."
     else:
-        verdict += f"; always {always} does worse {rival}."
+        verdict += f"; always {always} does worse {there}."
     return AltTest(
         winning_rate=rate,
         passes=rate >= 0.5,
@@ -249,18 +247,10 @@ def alternative_annotator_test(
     )
 
 
-def _in_words(rate: float, advantage: float) -> str:
-    return f"(winning rate {short(rate)}, advantage {short(advantage)})"
-
-
-def _rate_and_advantage(annotators: Sequence[ExcludedAnnotator]) -> tuple[float, float]:
-    wins = [annotator.judge_wins for annotator in annotators]
-    return float(np.mean([annotator.rejected for annotator in annotators])), float(np.mean(wins))
-
-
 def _against_each(
     judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None
-) -> tuple[ExcludedAnnotator, ...]:
+) -> tuple[float, float, tuple[ExcludedAnnotator, ...]]:
+    """Winning rate, advantage, and the test against each annotator: how likely so small a mean loss is at epsilon."""
     # equal distances that were rounded differently tie
     dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(table) else 0.0
     rows = []
@@ -272,22 +262,17 @@ def _against_each(
         close = [(gap == 0).sum(axis=1) if score == "accuracy" else -np.nansum(gap**2, axis=1) for gap in gaps]
         lead = close[0].astype(float) - close[1]
         judge_wins, annotator_wins = lead >= -dust, lead <= dust
-        own_groups = None if group is None else group[place]
-        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own_groups, j)
-        rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
+        loss, n = annotator_wins.astype(float) - judge_wins, len(lead)
+        parts = loss - loss.mean() if n else loss
+        if group is not None:
+            parts = np.bincount(np.unique(group[place], return_inverse=True)[1], parts)
+        k = len(parts)
+        if k < 2:
+            rule = f"must have at least 2 {'items' if group is None else 'groups'} in each column"
+            raise ArgumentError("ratings", rule, f"column {j} has {k} to compare")
+        std_error, mean = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / n, loss.mean()
+        p = float(mean >= epsilon) if std_error < 1e-12 else float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
+        rows.append((j, n, float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
-    return tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
-
-
-def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
-    """One-sided: how likely so small a mean loss is if the true one is epsilon."""
-    mean = loss.mean() if len(loss) else 0.0
-    parts = loss - mean if group is None else np.bincount(np.unique(group, return_inverse=True)[1], loss - mean)
-    k = len(parts)
-    if k < 2:
-        what = "items" if group is None else "groups"
-        raise ArgumentError("ratings", f"must have at least 2 {what} in each column", f"column {j} has {k} to compare")
-    std_error = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / len(loss)
-    if std_error < 1e-12:
-        return 0.0 if mean < epsilon else 1.0
-    return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
+    each = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
+    return float(np.mean([one.rejected for one in each])), float(np.mean([one.judge_wins for one in each])), each

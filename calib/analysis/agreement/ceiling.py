@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,14 +23,7 @@ from calib.analysis.agreement.coefficients import (
 )
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import (
-    coded,
-    in_slots,
-    interchangeable,
-    rating_table,
-    refuse_other_scale,
-    scale_caution,
-)
+from calib.analysis.agreement.scales import coded, interchangeable, rating_table, refuse_other_scale, scale_caution
 from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -172,12 +165,15 @@ def label_ceiling(
         raise ArgumentError(argument, f"must not be 'spa', {why}")
     keep = (np.isfinite(table).sum(axis=1) > 1) & (True if scores is None else np.isfinite(scores))
     rules: dict[str, Any] = {"level": level, "coefficient": named}
-    design = design_of_items(keep, groups, systems, **rules)
+    design = design_of_items(keep, groups=groups, systems=systems, **rules)
     check_level(design, argument)
-    table, differ = table[keep], interchangeable(table[keep]) and not np.isfinite(table[keep]).all()
-    table = in_slots(table) if differ else table
+    table, rated = table[keep], np.isfinite(table[keep])
+    differ = interchangeable(table) and not rated.all()
+    if differ:  # each item's ratings in the first columns, whoever gave them
+        first = np.take_along_axis(table, np.argsort(~rated, axis=1, kind="stable"), axis=1)
+        table = first[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
     pairs = _against_others(table, None if scores is None else scores[keep], design)
-    values = np.array([estimate(condensed(pair.design)) for pair in pairs]).reshape(1 if scores is None else 2, -1)
+    values = np.array([estimate(condensed(one)) for one, _ in pairs]).reshape(1 if scores is None else 2, -1)
     by_rater = row_means(values.reshape(len(values), table.shape[1], -1))
     used = np.isfinite(values[0])  # raters, or pairs of them
     estimates = _ceiling_row(values[None, :, used])[0].tolist()
@@ -186,7 +182,8 @@ def label_ceiling(
     def without(units: Codes) -> Floats:
         """Ceiling, judge and difference without each unit, shape (k, 3)."""
         k = int(units.max()) + 1
-        parts = np.array([pair.without(units, k) for pair in progress(compared, "raters")]).reshape(len(values), -1, k)
+        parts = np.array([_without(one, units[place], k) for one, place in progress(compared, "raters")])
+        parts = parts.reshape(len(values), -1, k)
         return _ceiling_row(np.moveaxis(parts, 2, 0))
 
     spreads = jackknife_spreads(without, design, (1, 1, 2))
@@ -214,53 +211,49 @@ def label_ceiling(
     )
 
 
-class _AgainstOthers(NamedTuple):
-    """One rater (or the judge) and the mean of the others (or one of them), over the items that have both."""
-
-    design: Design
-    place: Codes  # among the items in use
-
-    def without(self, units: Codes, k: int) -> Floats:
-        """The estimate without each of k units, shape (k,)."""
-        own, design = units[self.place], self.design
-        if design.level == "system":
-            return self._systems_without(own, k)
-        if design.level == "item":
-            out = np.full(k, estimate(condensed(design)))
-            out[np.unique(own)] = design.without(recoded(own))
-            return out
-        table = np.full((k, design.n_groups), np.nan)
-        for g, members in enumerate(members_of(design.group)):  # a unit changes only the groups that it touches
-            inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
-            weights = (own[members] != inside[:, None]).astype(float)
-            *changed, table[:, g] = design.weighted(weights, members)
-            table[inside[:-1], g] = changed
-        return row_means(table)
-
-    def _systems_without(self, own: Codes, k: int) -> Floats:
-        """A unit changes only the means of the systems that it touches."""
-        design = self.design
-        assert design.system is not None
-        # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
-        offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
-        system, m = design.system, design.n_systems
-        # sums of each system without each of k units, shape (k, systems)
-        count, x, y = (
-            np.bincount(system, v, m) - np.bincount(own * m + system, v, k * m).reshape(k, m)
-            for v in (np.ones_like(design.x), *offsets)
-        )
-        seen, out = np.round(count) > 0, np.full(k, np.nan)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            x, y = settled(np.where(seen, x / count, np.nan)), settled(np.where(seen, y / count, np.nan))
-        for kept in np.unique(seen, axis=0):  # few patterns: all systems, or all but one
-            rows = (seen == kept).all(axis=1)
-            if kept.sum() > 1:
-                out[rows] = row_correlation(x[rows][:, kept], y[rows][:, kept], design.coefficient)
+def _without(design: Design, own: Codes, k: int) -> Floats:
+    """The estimate without each of k units, shape (k,)."""
+    if design.level == "system":
+        return _systems_without(design, own, k)
+    if design.level == "item":
+        out = np.full(k, estimate(condensed(design)))
+        out[np.unique(own)] = design.without(recoded(own))
         return out
+    table = np.full((k, design.n_groups), np.nan)
+    for g, members in enumerate(members_of(design.group)):  # a unit changes only the groups that it touches
+        inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
+        weights = (own[members] != inside[:, None]).astype(float)
+        *changed, table[:, g] = design.weighted(weights, members)
+        table[inside[:-1], g] = changed
+    return row_means(table)
 
 
-def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[_AgainstOthers]:
-    """Each rater, then the judge, with the mean of the raters other than this one, or with each of them."""
+def _systems_without(design: Design, own: Codes, k: int) -> Floats:
+    """A unit changes only the means of the systems that it touches."""
+    assert design.system is not None
+    # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
+    offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
+    system, m = design.system, design.n_systems
+    # sums of each system without each of k units, shape (k, systems)
+    count, x, y = (
+        np.bincount(system, v, m) - np.bincount(own * m + system, v, k * m).reshape(k, m)
+        for v in (np.ones_like(design.x), *offsets)
+    )
+    there, out = np.round(count) > 0, np.full(k, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = [settled(np.where(there, v / count, np.nan)) for v in (x, y)]
+    for pattern in np.unique(there, axis=0):  # few: all systems, or all but one
+        rows = (there == pattern).all(axis=1)
+        if pattern.sum() > 1:
+            out[rows] = row_correlation(*(v[rows][:, pattern] for v in means), design.coefficient)
+    return out
+
+
+def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[tuple[Design, Codes]]:
+    """Each rater, then the judge, beside the mean of the raters other than this one, or beside each of them.
+
+    With the places of the items that have both, among those in use.
+    """
     pairs = []
     for first in (table,) if scores is None else (table, np.tile(scores[:, None], table.shape[1])):
         for j in range(table.shape[1]):
@@ -270,7 +263,7 @@ def _against_others(table: Floats, scores: Floats | None, design: Design) -> lis
             for others in each:
                 both = np.isfinite(table[:, j]) & np.isfinite(others)
                 pair = replace(design.only(both), x=first[both, j], y=others[both])
-                pairs.append(_AgainstOthers(pair, np.flatnonzero(both)))
+                pairs.append((pair, np.flatnonzero(both)))
     return pairs
 
 
@@ -283,13 +276,13 @@ def _ceiling_row(parts: Floats) -> Floats:
     return np.column_stack([ceiling, judge, judge - ceiling])
 
 
-# --- the jackknife over a design --------------------------------------------------------------------------------
+# --- the jackknife over a design --------------------------------------------------------------------------------------
 
 
-def design_of_items(keep: NDArray[np.bool_], groups: Labels | None, systems: Labels | None, **rules: str) -> Design:
+def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> Design:
     """The design of the items in use, without scores."""
     blank = np.where(keep, 0.0, np.nan)
-    return design_of(blank, blank, groups=groups, systems=systems, constant="skip", **rules)[0]
+    return design_of(blank, blank, constant="skip", **rules)[0]
 
 
 def jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bounds: Sequence[float]) -> list[Spread]:

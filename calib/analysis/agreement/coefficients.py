@@ -190,19 +190,15 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
     """Pearson, kappa and the shares, along the axis before the last, of values and weights that broadcast."""
     n = w.sum(axis=-2)
     if coefficient == "kappa_nominal":
-        return _unweighted_kappa(x, y, w, n)
+        # Cohen's: the share of equal labels, less that of two raters who label blindly, over one less it
+        chance, weighted = np.zeros_like(n), "...ib,...ib->...b"
+        for label in np.intersect1d(x, y):
+            chance = chance + np.einsum(weighted, w, x == label) * np.einsum(weighted, w, y == label)
+        return ratio(n * np.einsum(weighted, w, x == y) - chance, n**2 - chance)
     if coefficient in AGREED_WITHIN:
         return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
     return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
-
-
-def _unweighted_kappa(x: Floats, y: Floats, w: Floats, n: Floats) -> Floats:
-    """Cohen's: the share of equal labels, less that of two raters who give their labels blindly, over one less it."""
-    chance, weighted = np.zeros_like(n), "...ib,...ib->...b"
-    for label in np.intersect1d(x, y):
-        chance = chance + np.einsum(weighted, w, x == label) * np.einsum(weighted, w, y == label)
-    return ratio(n * np.einsum(weighted, w, x == y) - chance, n**2 - chance)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
@@ -293,11 +289,15 @@ def _balance(first: Codes, second: Codes, w: Any) -> Floats:
     size = n if n <= _DIRECT else 2 * math.isqrt(n)
     bins_x, bins_y = _bins(first, size), _bins(second, size)
     total = _between_bins(bins_x, bins_y, w)
-    for members in _mixed_bins(bins_x, first):
-        total += _quadratic(w[members], pair_signs(first[members], w.dtype) * pair_signs(second[members], w.dtype))
-    for members in _mixed_bins(bins_y, second):
-        apart = pair_signs(first[members], w.dtype) * (bins_x[members][:, None] != bins_x[members])
-        total += _quadratic(w[members], apart * pair_signs(second[members], w.dtype))
+    for bins, codes in ((bins_x, first), (bins_y, second)):
+        for members in members_of(bins):
+            if (codes[members] == codes[members[0]]).all():  # a level of its own
+                continue
+            signs = pair_signs(first[members], w.dtype)
+            if bins is bins_y:
+                signs = signs * (bins_x[members][:, None] != bins_x[members])
+            pairs, weights = signs * pair_signs(second[members], w.dtype), w[members]
+            total += np.einsum("ib,ib->b", weights, matrix_product(pairs, weights))
     return total
 
 
@@ -313,11 +313,6 @@ def _bins(codes: Codes, size: int) -> Codes:
     place = np.cumsum(np.where(large, 0, count)) // size
     new = (np.diff(place) > 0) | large[1:] | large[:-1]
     return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
-
-
-def _mixed_bins(bins: Codes, codes: Codes) -> list[Codes]:
-    """The members of each bin that holds several levels."""
-    return [members for members in members_of(bins) if (codes[members] != codes[members[0]]).any()]
 
 
 def _between_bins(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
@@ -340,10 +335,6 @@ def pair_signs(values: Any, dtype: Any) -> Any:
     return np.sign(values[:, None] - values[None, :]).astype(dtype)
 
 
-def _quadratic(w: Any, pairs: Any) -> Floats:
-    return np.asarray(np.einsum("ib,ib->b", w, matrix_product(pairs, w)))
-
-
 # --- what each item adds ----------------------------------------------------------------------------------------
 
 
@@ -354,14 +345,24 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
     if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
-        return _rows_of_few_levels(first, second)
+        shape = int(first.max()) + 1, int(second.max()) + 1
+        same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+        same_x, same_y = same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
+        lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
+        level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
+        below = level_x.cumsum(axis=0) - level_x
+        table = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
+        return {name: np.broadcast_to(row, shape)[first, second] for name, row in table.items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
     below = _dominated(first, second)
-    # items with equal x and lower y, and the other way round
-    level_x, level_y = (_place_within(a, b) for a, b in ((first, second), (second, first)))
-    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
+    level = []  # items with equal x and lower y, and the other way round
+    for outer, inner in ((first, second), (second, first)):
+        start = outer * (int(inner.max()) + 1)
+        ordered = np.sort(start + inner)
+        level.append(np.searchsorted(ordered, start + inner) - np.searchsorted(ordered, start))
+    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, level)
 
 
 def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: Any, level: Sequence[Any]) -> Sums:
@@ -370,25 +371,6 @@ def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: An
     left_up, right_down = lower[0] - below - level[1], lower[1] - below - level[0]
     both = below + above + left_up + right_down
     return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
-
-
-def _rows_of_few_levels(first: Codes, second: Codes) -> Sums:
-    """The same by counts of each pair of levels."""
-    shape = int(first.max()) + 1, int(second.max()) + 1
-    same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-    n, same_x, same_y = same.sum(), same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
-    lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
-    level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
-    below = level_x.cumsum(axis=0) - level_x
-    rows = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
-    return {name: np.broadcast_to(row, shape)[first, second] for name, row in rows.items()}
-
-
-def _place_within(outer: Codes, inner: Codes) -> Codes:
-    """How many items of the same outer level have a lower inner level."""
-    first = outer * (int(inner.max()) + 1)
-    ordered = np.sort(first + inner)
-    return np.asarray(np.searchsorted(ordered, first + inner) - np.searchsorted(ordered, first), dtype=np.intp)
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:

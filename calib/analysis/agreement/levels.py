@@ -458,11 +458,9 @@ def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats
     Both designs hold the same pairs with the same labels. The opposite masks give the
     second rater with the first's scores.
     """
-    parts = [_exchanged(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))]
-    return np.concatenate(parts)
-
-
-def _exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    pieces = cuts(len(masks), len(first.x))
+    if len(pieces) != 1:
+        return np.concatenate([exchanged(first, second, masks[cut]) for cut in pieces])
     if first.level == "system":
         means, member = _SystemMeans.of(first), np.zeros((len(first.x), first.n_systems))
         count = means.count.sum(axis=1)

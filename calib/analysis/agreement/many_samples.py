@@ -6,7 +6,6 @@ Soft pairwise accuracy, which compares whole samples of systems, is at the end.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,16 +248,13 @@ def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: st
     used = {name: rows[name] for name in PAIR_SUMS[coefficient]}
     sums = {name: row.sum() - 2.0 * np.bincount(units, row, k) + inside[name] for name, row in used.items()}
     n = len(x) - np.bincount(units, minlength=k).astype(float)
-    distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
+    distinct = np.full(k, np.inf)  # levels that remain without each unit: those not wholly inside it
+    for codes in (first, second):
+        low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
+        np.minimum.at(low, codes, units)
+        np.maximum.at(high, codes, units)
+        distinct = np.minimum(distinct, len(low) - np.bincount(low[low == high], minlength=k))
     return from_pairs(coefficient, sums, n, distinct)
-
-
-def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
-    """Levels that remain without each unit: those not wholly inside it."""
-    low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
-    np.minimum.at(low, codes, units)
-    np.maximum.at(high, codes, units)
-    return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
 
 
 def _without_each_rank(x: Floats, y: Floats) -> Floats:
@@ -267,12 +263,15 @@ def _without_each_rank(x: Floats, y: Floats) -> Floats:
     rows = kernels.pair_rows(first, second)
     a, b = (kernels.midranks(v, np.ones((len(x), 1)))[:, 0] for v in (x, y))
 
-    def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
+    left = []
+    for codes, u, v, other, signs in (
+        (first, a, b, second, rows["balance"]),
+        (first, a, a, first, rows["x"]),
+        (second, b, b, second, rows["y"]),
+    ):
         moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
-        return np.asarray(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
-
-    cross = left(first, a, b, second, rows["balance"])
-    square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
+        left.append(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
+    cross, square_a, square_b = left
     return ratio(cross, np.sqrt(square_a * square_b))
 
 

@@ -62,13 +62,8 @@ class ICC(OfRaters, Result):
         return {"icc": True, **self._counted("F")}
 
     @property
-    def of_the_mean(self) -> str:
-        """The reliability of the mean of an item's ratings, in words: ICC(C,k), or ICC(1,k) where raters differ."""
-        name = "ICC(1,k)" if self._raters_differ else "ICC(C,k)"
-        return f"{name} {short(self.estimates[name])}"
-
-    @property
-    def _raters_differ(self) -> bool:
+    def raters_differ(self) -> bool:
+        """Whether raters differ from item to item, so that only ICC(1) is there."""
         return bool(np.isnan(self.estimates["ICC(C,1)"]) and np.isfinite(self.estimates["ICC(1)"]))
 
     def __str__(self) -> str:
@@ -76,7 +71,7 @@ class ICC(OfRaters, Result):
             name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
             for name, rho in self.estimates.items()
         }
-        if self._raters_differ:
+        if self.raters_differ:
             mean = f"ICC(1,{short(self.per_item)}) = {words['ICC(1,k)']}"
             return f"ICC(1) = {words['ICC(1)']}; {mean} (n = {self.n_one_way} items, whoever rated them)"
         mean = f"ICC(C,{self.n_raters}) = {short(self.estimates['ICC(C,k)'])}"
@@ -339,7 +334,7 @@ def disattenuated(
     least = check.probability(min_reliability, "min_reliability")
     confidence = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).any(axis=1) & np.isfinite(scores)
-    design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
+    design = design_of_items(keep, groups=groups, systems=systems, level="item", coefficient="pearson")
     used, x = table[keep], scores[keep]
     m = np.isfinite(used).sum(axis=1)
     most, offsets, lost, moved = int(m.max(initial=0)), np.zeros(table.shape[1]), 0, 0.0
@@ -450,7 +445,9 @@ class Reliability(Result):
             parts[0] += " (nominal)"
             parts += [f"{name} of one person with another {short(of_people.ceiling)}"]
         else:
-            parts += [self.icc.of_the_mean, f"one person against the others {short(of_people.ceiling)}"]
+            mean = "ICC(1,k)" if self.icc.raters_differ else "ICC(C,k)"
+            parts += [f"{mean} {short(self.icc.estimates[mean])}"]
+            parts += [f"one person against the others {short(of_people.ceiling)}"]
         parts += [f"judge against the same {short(of_people.judge)}"] * judged
         if self.disattenuated is not None:
             value = self.disattenuated

@@ -50,7 +50,9 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
-        if coefficient not in NEEDS_NO_ORDER and any(_is_name(v) for v in _objects(columns[error.argument]).flat):
+        if coefficient not in NEEDS_NO_ORDER and any(
+            isinstance(v, str) for v in _objects(columns[error.argument]).flat
+        ):
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
             raise ArgumentError(error.argument, rule, error.given) from None
@@ -79,7 +81,7 @@ def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     ({'x': array([ 0., nan]), 'y': array([1., 0.])}, ['no', 'yes'])
     """
     objects = {what: _objects(values) for what, values in columns.items()}
-    names = sorted({str(label) for values in objects.values() for label in values.flat if _is_name(label)})
+    names = sorted({str(label) for values in objects.values() for label in values.flat if isinstance(label, str)})
     if not names:
         return dict(columns), names
     place, out = {name: float(code) for code, name in enumerate(names)}, {}
@@ -88,7 +90,7 @@ def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
         number = next((v for v in labels.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
             raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
-        codes = [place[label] if _is_name(label) else np.nan for label in labels.flat]
+        codes = [place[label] if isinstance(label, str) else np.nan for label in labels.flat]
         out[what] = np.array(codes, dtype=float).reshape(labels.shape)
     return out, names
 
@@ -97,10 +99,6 @@ def _objects(values: ArrayLike) -> Any:
     """What may be names; nothing where all are numbers."""
     kind = getattr(getattr(values, "dtype", None), "kind", None) or np.asarray(values).dtype.kind
     return np.empty(0, dtype=object) if kind in "biuf" else np.asarray(values, dtype=object)
-
-
-def _is_name(label: Any) -> bool:
-    return isinstance(label, str)
 
 
 def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequence[str]) -> None:
@@ -212,10 +210,3 @@ def interchangeable(table: Floats) -> bool:
     shared = matrix_product(rated.T, rated)
     np.fill_diagonal(shared, 0)
     return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
-
-
-def in_slots(table: Floats) -> Floats:
-    """Each item's ratings in the first columns, whoever gave them."""
-    rated = np.isfinite(table)
-    order = np.argsort(~rated, axis=1, kind="stable")
-    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]

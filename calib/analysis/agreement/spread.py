@@ -294,24 +294,25 @@ def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
     if interval in BOOTSTRAPS:
         several = has_several_units(design, interval)
         return "no resample has a coefficient" if several else "one alone says nothing about others"
-    return _jackknife_lacks(design)
-
-
-def _jackknife_lacks(design: Design) -> str:
     group = design.units[0]
-    if design.level == "group" and group is None:
-        return "one group alone says nothing about others"
-    if design.level != "item" and design.n_systems == 2:
-        alone = "2 systems agree in full or not at all"
-        return alone if design.fixed else "without one of 2 systems nothing is left to correlate; take them as fixed"
-    if design.jumps and design.n_systems < FEW_SYSTEMS:
-        return f"over {design.n_systems} systems that are fixed no interval was found to hold"
-    if design.jumps:
-        return "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"
-    if not design.repeats and design.n < 4:
-        return f"{design.n} items are too few"
     unit = "item" if not design.repeats else "group" if group is not None else "system"
-    return f"it is the same without any of the {unit}s"
+    alone = "2 systems agree in full or not at all"
+    reasons = [
+        (design.level == "group" and group is None, "one group alone says nothing about others"),
+        (design.level != "item" and design.n_systems == 2 and design.fixed, alone),
+        (
+            design.level != "item" and design.n_systems == 2,
+            "without one of 2 systems nothing is left to correlate; take them as fixed",
+        ),
+        (
+            design.jumps and design.n_systems < FEW_SYSTEMS,
+            f"over {design.n_systems} systems that are fixed no interval was found to hold",
+        ),
+        (design.jumps, "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"),
+        (not design.repeats and design.n < 4, f"{design.n} items are too few"),
+        (True, f"it is the same without any of the {unit}s"),
+    ]
+    return next(reason for holds, reason in reasons if holds)
 
 
 def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
