@@ -154,8 +154,8 @@ class Agreement(AgreementResult):
     estimate_other_missing : float
         The estimate under the other rule for a judge's missing scores.
     ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the
-        system means, as the level is.
+        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the system means, as the level
+        is.
     levels_x, levels_y : int
         Distinct scores.
     sample : Sample
@@ -204,65 +204,57 @@ def agreement(
 ) -> Agreement:
     r"""Agreement of a judge with people's labels (or of any two raters) at one of three levels.
 
-    ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for
-    itself and averages, the "summary level" of the summarisation literature; ``"system"``
-    takes the means of the systems.
+    ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for itself and averages, the "summary
+    level" of the summarisation literature; ``"system"`` takes the means of the systems.
 
-    The interval follows from the design. With `groups` and `systems` it is the
-    two-way jackknife, which generalises to new documents *and* new systems,
+    The interval follows from the design. With `groups` and `systems` it is the two-way jackknife, which generalises to
+    new documents *and* new systems,
 
     .. math:: V = \frac{m-1}{m} \sum_i (\theta_{(-i)} - \bar\theta)^2
                 + \frac{n-1}{n} \sum_j (\theta_{(-j)} - \bar\theta)^2
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
-    over m systems, n groups and the C observed cells, with t quantiles of
-    min(m, n) - 1 degrees of freedom. V is at least the smaller of its first two terms:
-    each of them holds the cell noise once, so that a smaller V is noise of the third; at
-    level "system" it is at least the first, because system means are exchangeable given
-    the groups. Spearman, Pearson and kappa, which are skewed where systems are few, have
-    their interval made on Fisher's z scale, with the half-width over 1 - r^2.
-    With one of the two factors it is the one-way jackknife over its units; with neither, the
-    jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
-    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
-    fewer than twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten
-    items it is at least Fisher's, too. A share has
-    Wilson's interval: of n answers where items are independent, else of as many as the jackknife's
-    variance leaves of them; it holds at 100 %, too.
+    over m systems, n groups and the C observed cells, with t quantiles of min(m, n) - 1 degrees of freedom. V is at
+    least the smaller of its first two terms: each of them holds the cell noise once, so that a smaller V is noise of
+    the third; at level "system" it is at least the first, because system means are exchangeable given the groups.
+    Spearman, Pearson and kappa, which are skewed where systems are few, have their interval made on Fisher's z scale,
+    with the half-width over 1 - r^2. With one of the two factors it is the one-way jackknife over its units; with
+    neither, the jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
+    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and fewer than
+    twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten items it is at
+    least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
+    jackknife's variance leaves of them; it holds at 100 %, too.
 
-    Systems may be all that there are, or a sample of others. With fewer than six the interval
-    takes them as they are: it speaks about new groups and these systems. `systems_are` says so
-    for any number, or says that they stand for others.
+    Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
+    it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
+    others.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
-        Scores of the two raters; a pair with a NaN is left out and counted. Names, as
-        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
+        Scores of the two raters; a pair with a NaN is left out and counted. Names, as strings, for the coefficients
+        that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
-        Which document and which system an item belongs to. They are part of the
-        design whatever the level: repeated groups make items dependent.
+        Which document and which system an item belongs to. They are part of the design whatever the level: repeated
+        groups make items dependent.
     systems_are : {"auto", "fixed", "random"}, default "auto"
-        ``"fixed"``: the question is about these systems, and only groups (or items) are a
-        sample; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
+        ``"fixed"``: the question is about these systems, and only groups (or items) are a sample; ``"random"``: they
+        stand for other systems, too; ``"auto"``: fixed below six.
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str, default "spearman"
-        ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
-        ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
-        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights),
-        ``"kappa_nominal"`` (Cohen's, without weights, also for names), and
-        ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
-        most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
-        level "system" with `groups`. `coefficient` is the same under its own name, and wins.
+        ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``, ``"kendall_c"``, ``"gamma"`` (Goodman and
+        Kruskal); ``"pairs"``, the share of pairs that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic
+        weights), ``"kappa_nominal"`` (Cohen's, without weights, also for names), and ``"exact"`` and ``"adjacent"``,
+        the shares of scores that are equal and that are at most 1 apart, for two raters on one scale; ``"spa"``, soft
+        pairwise accuracy, at level "system" with `groups`. `coefficient` is the same under its own name, and wins.
     interval : str, default "auto"
-        ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws
-        groups and systems and speaks about new ones of both (it is too wide where cell
-        noise rules), ``"boot-groups"`` ("boot-inputs") about new groups and these systems,
-        ``"boot-systems"`` about new systems and these groups, ``"boot-items"`` takes items
-        as independent, and warns where groups or systems repeat.
+        ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws groups and systems and speaks
+        about new ones of both (it is too wide where cell noise rules), ``"boot-groups"`` ("boot-inputs") about new
+        groups and these systems, ``"boot-systems"`` about new systems and these groups, ``"boot-items"`` takes items as
+        independent, and warns where groups or systems repeat.
     constant : {"skip", "zero"}, default "skip"
-        A group in which one rater gives a single value has no correlation: leave it
-        out, as the published tables do, or count it as 0. The count and the
-        estimate under the other rule are part of the result.
+        A group in which one rater gives a single value has no correlation: leave it out, as the published tables do, or
+        count it as 0. The count and the estimate under the other rule are part of the result.
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
     confidence_level : float, default 0.95
@@ -275,17 +267,16 @@ def agreement(
     Raises
     ------
     ValueError
-        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact,
-        adjacent) cannot be on one scale.
+        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact, adjacent)
+        cannot be on one scale.
 
     References
     ----------
-    Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both
-    factors. Cameron, Gelbach and Miller (2011), JBES 29:238-249, for the sum of two
-    one-way variances less the cell variance; its jackknife form is used here. Deutsch,
-    Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
-    Correlation Methods, for the three taus. How far the intervals hold:
-    paper_repro/agreement_coverage in the repository.
+    Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and
+    Miller (2011), JBES 29:238-249, for the sum of two one-way variances less the cell variance; its jackknife form is
+    used here. Deutsch, Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
+    Correlation Methods, for the three taus. How far the intervals hold: paper_repro/agreement_coverage in the
+    repository.
 
     Examples
     --------

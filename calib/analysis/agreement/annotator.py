@@ -29,8 +29,8 @@ _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be truste
 class ExcludedAnnotator(NamedTuple):
     """The judge against one annotator, both measured by the remaining ones.
 
-    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that
-    they may add up to more than 1.
+    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that they may add up to more than
+    1.
     """
 
     annotator: int
@@ -53,18 +53,17 @@ class AltTest(Result):
     passes : bool
         Whether that is at least one half.
     advantage : float
-        How often the judge is as close to the others as the excluded annotator, or closer;
-        the mean over annotators.
+        How often the judge is as close to the others as the excluded annotator, or closer; the mean over annotators.
     constant : float or str
         The one label that, given to all items, has the largest advantage.
     constant_winning_rate, constant_advantage : float
         Of a judge that gives this label to all items.
     rank_agreement : float
-        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and
-        under "accuracy", where labels are names, which have no order.
+        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and under "accuracy", where
+        labels are names, which have no order.
     kappa : float
-        In its place under "accuracy": Cohen's kappa without weights of the judge with an
-        annotator, the mean over annotators; 0 is what labels given blindly have.
+        In its place under "accuracy": Cohen's kappa without weights of the judge with an annotator, the mean over
+        annotators; 0 is what labels given blindly have.
     verdict : str
         All of it in words.
     warnings : tuple of str
@@ -125,20 +124,16 @@ def alternative_annotator_test(
 ) -> AltTest:
     r"""Whether a judge may stand in for an annotator (Calderon, Reichart and Dror, 2025).
 
-    Each annotator j is left out in turn. On every item the judge f and j are compared with
-    the remaining annotators by S, the share of equal labels (accuracy) or minus the root
-    mean squared difference (rmse): :math:`W^f = 1\{S_f \ge S_j\}`, :math:`W^j = 1\{S_j \ge S_f\}`.
-    A one-sided t test over items asks whether :math:`E(W^j - W^f) < \varepsilon`;
-    Benjamini-Yekutieli at level q goes over the annotators. The winning rate is the share
-    of rejections; one half passes. The advantage is the mean of :math:`W^f` over items, then
-    over annotators.
+    Each annotator j is left out in turn. On every item the judge f and j are compared with the remaining annotators by
+    S, the share of equal labels (accuracy) or minus the root mean squared difference (rmse):
+    :math:`W^f = 1\{S_f \ge S_j\}`, :math:`W^j = 1\{S_j \ge S_f\}`. A one-sided t test over items asks whether
+    :math:`E(W^j - W^f) < \varepsilon`; Benjamini-Yekutieli at level q goes over the annotators. The winning rate is the
+    share of rejections; one half passes. The advantage is the mean of :math:`W^f` over items, then over annotators.
 
-    **Never read it alone.** Where most labels are the same, a judge that gives this one
-    label to everything is as close to people as people are. So the best constant judge is
-    tested along, and the rank agreement (for names an unweighted kappa) shows whether the judge
-    tells items apart at all.
-    Both want one criterion at a time: pooled criteria with other scales or levels (as in some
-    tables of the paper) make every constant bad and every rank agreement good.
+    **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
+    to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
+    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
 
     Parameters
     ----------
@@ -147,27 +142,27 @@ def alternative_annotator_test(
     ratings : array_like, shape (n_items, n_annotators)
         Of the same kind; NaN or None where an annotator did not rate.
     epsilon : float, default 0.2
-        What the judge saves, as a handicap for people: .2 against experts, .15 against
-        skilled annotators, .1 against a crowd.
+        What the judge saves, as a handicap for people: .2 against experts, .15 against skilled annotators, .1 against a
+        crowd.
     score : {"auto", "accuracy", "rmse"}, default "auto"
-        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for
-        names need ``"accuracy"``, under which nothing is said of an order.
+        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``, under
+        which nothing is said of an order.
     groups : sequence, shape (n_items,), optional
-        Which items belong together. The paper's test takes items as independent; where
-        they share a document or a system the p-values are too small. With `groups` the
-        standard error is that of clusters, with (number of groups) - 1 degrees of freedom.
+        Which items belong together. The paper's test takes items as independent; where they share a document or a
+        system the p-values are too small. With `groups` the standard error is that of clusters, with (number of groups)
+        - 1 degrees of freedom.
     q : float, default 0.05
 
     Raises
     ------
     ValueError
-        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people
-        cannot be on one scale or have no name in common.
+        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
+        one scale or have no name in common.
 
     References
     ----------
-    Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge,
-    ACL, section 3. Benjamini and Yekutieli (2001), Annals of Statistics 29:1165-1188.
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge, ACL, section 3. Benjamini and
+    Yekutieli (2001), Annals of Statistics 29:1165-1188.
 
     Examples
     --------

@@ -42,11 +42,10 @@ class Ceiling(WithCoefficient, OfRaters, Result):
         Means over raters; the difference is judge - ceiling. NaN without a judge.
     ceiling_interval, judge_interval, difference_interval : Interval
     by_rater, judge_by_rater : tuple of float
-        The parts of these means, one for each rater; NaN for a rater without a correlation,
-        who is in none of the means.
+        The parts of these means, one for each rater; NaN for a rater without a correlation, who is in none of the
+        means.
     raters_differ : bool
-        Whether raters differ from item to item, so that the first, second, ... rating of an item stands
-        for a rater.
+        Whether raters differ from item to item, so that the first, second, ... rating of an item stands for a rater.
     level, coefficient, interval_method : str
     df : float
         Degrees of freedom of the t quantile.
@@ -111,27 +110,25 @@ def label_ceiling(
 ) -> Ceiling:
     """What agreement one person reaches with the others: the bar for a judge.
 
-    Each rater in turn is set against the mean of the other raters, never against a mean
-    that contains him, which would flatter him; the mean of k - 1 people is a noisier
-    yardstick than that of all k, so the numbers are lower. A judge is set against exactly the same
-    means over the same items, so that the two numbers differ only in who is compared. All
-    are averaged over raters.
+    Each rater in turn is set against the mean of the other raters, never against a mean that contains him, which would
+    flatter him; the mean of k - 1 people is a noisier yardstick than that of all k, so the numbers are lower. A judge
+    is set against exactly the same means over the same items, so that the two numbers differ only in who is compared.
+    All are averaged over raters.
 
-    For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each
-    rater against each other rater, and the judge against the same one on the same items. Where raters
-    differ from item to item (two who rated one together share fewer than three, on average) nobody has
-    a row of his own: the ratings of an item are taken as those of a first, a second, ... rater.
+    For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each rater against
+    each other rater, and the judge against the same one on the same items. Where raters differ from item to item (two
+    who rated one together share fewer than three, on average) nobody has a row of his own: the ratings of an item are
+    taken as those of a first, a second, ... rater.
 
-    The intervals are made by the jackknife over the units of the design, as in `agreement`,
-    on the plain scale. All three numbers are recomputed without each unit, so that the
-    interval of the difference knows that judge and people were compared on the same items.
-    Raters are taken as fixed: three people say little about other people.
+    The intervals are made by the jackknife over the units of the design, as in `agreement`, on the plain scale. All
+    three numbers are recomputed without each unit, so that the interval of the difference knows that judge and people
+    were compared on the same items. Raters are taken as fixed: three people say little about other people.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate; the mean is over the others who did. Names, as strings, for
-        "kappa_nominal" and "exact".
+        NaN where a rater did not rate; the mean is over the others who did. Names, as strings, for "kappa_nominal" and
+        "exact".
     judge : array_like, shape (n_items,), optional
         Items without its score are left out for people as well.
     groups, systems : sequence, shape (n_items,), optional
@@ -139,7 +136,6 @@ def label_ceiling(
     method, coefficient : str
         As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
-
 
     Examples
     --------

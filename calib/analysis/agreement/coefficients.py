@@ -1,9 +1,8 @@
 """Coefficients of many weighted copies of one sample: the kernels under jackknife, bootstrap and permutation.
 
-A resample is a vector of multiplicities `w` (0 = left out); a duplicate is a tie with
-itself. Two families cover every coefficient here. Pair statistics are sums over ordered
-pairs, quadratic forms in w. Moment statistics are weighted sums of deviations, for ranks
-of midranks, which are cumulative sums of w.
+A resample is a vector of multiplicities `w` (0 = left out); a duplicate is a tie with itself. Two families cover every
+coefficient here. Pair statistics are sums over ordered pairs, quadratic forms in w. Moment statistics are weighted sums
+of deviations, for ranks of midranks, which are cumulative sums of w.
 """
 
 from __future__ import annotations
@@ -126,14 +125,8 @@ def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
 def weighted_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of (x, y), shape (n,), under each row of multiplicities, shape (B, n).
 
-    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it
-    is not defined, above all where x or y is constant under the weights.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
-    >>> weighted_correlation(x, y, np.array([[1.0, 1, 1, 1], [1, 1, 1, 0]]), "spearman")
-    array([0.8, 0.5])
+    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it is not
+    defined, above all where x or y is constant under the weights.
     """
     parts = [_weighted_statistic(x, y, weights[cut], coefficient) for cut in cuts(len(weights), len(x))]
     return np.concatenate(parts) if parts else np.empty(0)
@@ -171,13 +164,7 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
 
 
 def levels_of(values: Floats) -> Codes:
-    """The place of each value among the distinct ones in ascending order; few whole numbers need no sorting.
-
-    Examples
-    --------
-    >>> levels_of(np.array([0.5, 2.0, 0.5])), levels_of(np.array([3.0, 5.0, 3.0]))
-    (array([0, 1, 0]), array([0, 1, 0]))
-    """
+    """The place of each value among the distinct ones in ascending order; few whole numbers need no sorting."""
     if len(values) > _DIRECT and np.ptp(values) < len(values):
         whole = values.astype(np.intp)
         if (whole == values).all():
@@ -204,8 +191,8 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
     """Correlation along the axis before the last, from deviations that are exactly 0 where the sample is constant.
 
-    With `shift`, the weighted mean of x - y: quadratic weighted kappa, one less the mean
-    squared difference over what it would be were x and y independent.
+    With `shift`, the weighted mean of x - y: quadratic weighted kappa, one less the mean squared difference over what
+    it would be were x and y independent.
     """
     weighted = w * a
     cross, square_a = ((weighted * u).sum(axis=-2, dtype=float) for u in (b, a))
@@ -281,14 +268,22 @@ def cells_of(first: Codes, second: Codes) -> Codes:
 def _balance(first: Codes, second: Codes, w: Any) -> Floats:
     """Concordant less discordant ordered pairs under each column of weights.
 
-    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different
-    bins on both sides are counted from the table of bins; the rest, in one bin of x or in
-    one of y, are quadratic forms over the members of the bin.
+    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different bins on both sides are
+    counted from the table of bins; the rest, in one bin of x or in one of y, are quadratic forms over the members of
+    the bin.
     """
     n = len(first)
     size = n if n <= _DIRECT else 2 * math.isqrt(n)
     bins_x, bins_y = _bins(first, size), _bins(second, size)
-    total = _between_bins(bins_x, bins_y, w)
+    total, shape = np.zeros(w.shape[1]), (int(bins_x.max()) + 1, int(bins_y.max()) + 1)
+    if min(shape) > 1:
+        cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
+        table = weight_by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
+        before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
+        for row in table:
+            under = np.cumsum(before, axis=0)
+            total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
+            before += row
     for bins, codes in ((bins_x, first), (bins_y, second)):
         for members in members_of(bins):
             if (codes[members] == codes[members[0]]).all():  # a level of its own
@@ -313,22 +308,6 @@ def _bins(codes: Codes, size: int) -> Codes:
     place = np.cumsum(np.where(large, 0, count)) // size
     new = (np.diff(place) > 0) | large[1:] | large[:-1]
     return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
-
-
-def _between_bins(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
-    """The balance of pairs that are in different bins of both sides."""
-    shape = int(bins_x.max()) + 1, int(bins_y.max()) + 1
-    if min(shape) == 1:
-        return np.zeros(w.shape[1])
-    cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
-    table = weight_by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
-    before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
-    total = np.zeros(w.shape[1])
-    for row in table:
-        under = np.cumsum(before, axis=0)
-        total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
-        before += row
-    return total
 
 
 def pair_signs(values: Any, dtype: Any) -> Any:
@@ -392,9 +371,8 @@ def _dominated(first: Codes, second: Codes) -> Codes:
 def _smaller_before(rank: Codes) -> Codes:
     """For each element of a permutation, how many before it are smaller.
 
-    Ranks are told apart from the highest bit down. Elements with equal higher bits stand
-    together in their first order; one with the bit set comes after all those of its block
-    before it that have it not.
+    Ranks are told apart from the highest bit down. Elements with equal higher bits stand together in their first order;
+    one with the bit set comes after all those of its block before it that have it not.
     """
     n = len(rank)
     count, where, now = np.zeros(n, dtype=np.intp), np.arange(n), rank

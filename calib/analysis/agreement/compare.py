@@ -128,8 +128,8 @@ def compare(
 ) -> Comparison:
     r"""Difference of two judges' agreement with the same labels, paired.
 
-    Both are taken on what they have in common: the items that all three scored and, at
-    level "group", the groups in which both have a coefficient.
+    Both are taken on what they have in common: the items that all three scored and, at level "group", the groups in
+    which both have a coefficient.
 
     Parameters
     ----------
@@ -141,30 +141,25 @@ def compare(
         ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
         ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
 
-        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the
-        difference itself; it speaks about new groups and new systems where both are given and
-        the systems are a sample.
-        For Pearson, Spearman and kappa, which are skewed where systems are few, the interval
-        is made on Fisher's z scale of both: the least and the largest difference of all pairs
-        of values within t standard errors, given how the two estimates vary together; the
-        p-value inverts it.
-        ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``,
-        ``"boot-items"``: percentile interval, and the p-value that inverts it.
-        ``"perm-cells"``: the judges' standardised scores of each item change places or not
-        (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it). ``"perm-axes"``: whole
-        systems and whole groups change places (PERM-BOTH of nlpstats). Both have
-        p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for
-        itself". That is more than "both agree equally well with people": where judges favour
-        some systems or documents each in its own way, they call a difference in 7 to 32 % of
-        the cases at .05 (8 systems, 40 groups). ``"williams"``: for item-level Pearson of
-        independent items only (where items share groups it finds a difference between equal
+        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the difference itself; it speaks
+        about new groups and new systems where both are given and the systems are a sample. For Pearson, Spearman and
+        kappa, which are skewed where systems are few, the interval is made on Fisher's z scale of both: the least and
+        the largest difference of all pairs of values within t standard errors, given how the two estimates vary
+        together; the p-value inverts it. ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap),
+        ``"boot-systems"``, ``"boot-items"``: percentile interval, and the p-value that inverts it. ``"perm-cells"``:
+        the judges' standardised scores of each item change places or not (PERM-BOTH as Deutsch et al. and
+        mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole groups change places (PERM-BOTH of nlpstats).
+        Both have p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for itself". That is
+        more than "both agree equally well with people": where judges favour some systems or documents each in its own
+        way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40 groups). ``"williams"``: for
+        item-level Pearson of independent items only (where items share groups it finds a difference between equal
         judges in a third of the cases, so that it is refused),
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
 
-        with n - 3 degrees of freedom and signed correlations. Permutation tests and
-        Williams's have the jackknife's interval beside them.
+        with n - 3 degrees of freedom and signed correlations. Permutation tests and Williams's have the jackknife's
+        interval beside them.
     names : tuple of str
         What the judges are called in the result.
     confidence_level : float, default 0.95
@@ -177,21 +172,20 @@ def compare(
     Raises
     ------
     ValueError
-        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but
-        item-level Pearson of independent items.
+        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but item-level Pearson of
+        independent items.
 
     Warns
     -----
     CalibWarning
-        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b
-        leaves tied pairs out of its denominator and favours the one that ties more. If a
-        bootstrap of items meets repeated groups or systems. If a judge left more than one item
-        in twenty without a score.
+        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b leaves tied pairs out of its
+        denominator and favours the one that ties more. If a bootstrap of items meets repeated groups or systems. If a
+        judge left more than one item in twenty without a score.
 
     References
     ----------
-    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is
-    that of a profile likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
+    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is that of a profile
+    likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
 
     Examples
     --------
@@ -331,8 +325,8 @@ class Ranking(WithCoefficient, Result):
     distinct : ndarray of bool, shape (judges, judges)
         Pairs that can be told apart: adjusted p at most 1 - confidence_level.
     clusters : tuple of int
-        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it;
-        0 where a judge has no coefficient.
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it; 0 where
+        a judge has no coefficient.
     n_missing : int
         Labelled items without a score of some judge.
     n_missing_alone : tuple of int
@@ -425,8 +419,7 @@ def rank_judges(
 ) -> Ranking:
     """Judges in the order of their agreement with people's labels, every pair tested.
 
-    All of them are taken on the items that all have scored: agreement on other items is
-    another quantity.
+    All of them are taken on the items that all have scored: agreement on other items is another quantity.
 
     Parameters
     ----------
@@ -439,14 +432,12 @@ def rank_judges(
     confidence_level, n_resamples, rng
         As for `compare`.
     correction : {"holm", "bh", "none"}, default "holm"
-        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
-        Benjamini and Hochberg hold the expected share of wrong ones among them.
-
+        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level; Benjamini and Hochberg hold the
+        expected share of wrong ones among them.
 
     References
     ----------
-    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995),
-    JRSS B 57:289-300.
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995), JRSS B 57:289-300.
 
     Examples
     --------

@@ -206,8 +206,8 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests:
-    intervals that overlap do not show that two judges are alike.
+    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    show that two judges are alike.
 
     Examples
     --------
@@ -409,8 +409,8 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
 def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
 
-    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
-    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as pairwise accuracy, have no
+    frames: 0 is not "no agreement" there.
 
     Examples
     --------

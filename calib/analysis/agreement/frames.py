@@ -62,28 +62,25 @@ def agreement(
     Parameters
     ----------
     scores, labels : table, path or frame
-        Tables of scores (or of ratings) of judges or of people on either side: a rater is not
-        compared with itself. Or files of your own, of which the first may hold both; several
-        annotators are pooled.
+        Tables of scores (or of ratings) of judges or of people on either side: a rater is not compared with itself. Or
+        files of your own, of which the first may hold both; several annotators are pooled.
     level : {"item", "group", "system"}
     systems : {"auto", "fixed", "random"}
-        ``"fixed"``: the question is about these systems, and the interval speaks about new
-        groups; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
+        ``"fixed"``: the question is about these systems, and the interval speaks about new groups; ``"random"``: they
+        stand for other systems, too; ``"auto"``: fixed below six.
     method, coefficient, interval, constant : str
     confidence_level : float
     n_resamples : int
     rng : Generator or int, optional
         As for `calib.stats.agreement`, which has the formulas; `coefficient` may name several.
     missing : {"drop", "zero"}
-        Under ``"zero"`` each reply of a judge that could not be read counts as a score of
-        0, also within the mean of several draws, as in some published scripts; an item
-        that the judge was never asked about stays out.
+        Under ``"zero"`` each reply of a judge that could not be read counts as a score of 0, also within the mean of
+        several draws, as in some published scripts; an item that the judge was never asked about stays out.
     convention : {"geval", "unieval", "bartscore", "summeval", "chiang-lee"}, optional
-        All coefficients of a published convention at its level, with its rules for
-        constants and missing scores, in place of the four options above: G-Eval (mean
-        within documents, unread draws as 0), UniEval's dialogue and fact tables (over
-        items), BARTScore (within documents), SummEval (Kendall over systems), and
-        Chiang and Lee (Pearson over items, Kendall within documents).
+        All coefficients of a published convention at its level, with its rules for constants and missing scores, in
+        place of the four options above: G-Eval (mean within documents, unread draws as 0), UniEval's dialogue and fact
+        tables (over items), BARTScore (within documents), SummEval (Kendall over systems), and Chiang and Lee (Pearson
+        over items, Kendall within documents).
     {columns}
 
     Returns
@@ -204,8 +201,8 @@ def compare(
     Parameters
     ----------
     scores_a, scores_b : table, path or frame
-        Scores (or ratings) of the two judges; each may hold several, which are then
-        compared one with one. Or one file of your own that holds two judges.
+        Scores (or ratings) of the two judges; each may hold several, which are then compared one with one. Or one file
+        of your own that holds two judges.
     labels : table, path or frame
         People's labels of the same items; a file of your own may hold them beside the judges'.
     {columns}

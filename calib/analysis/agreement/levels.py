@@ -36,8 +36,8 @@ _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 class Design:
     """Pairs of scores, the factors that they repeat over, and what is estimated from them.
 
-    `count` is how often each pair occurs, where equal pairs were put together; `fixed` says
-    that the systems are the ones in question, not a sample of others.
+    `count` is how often each pair occurs, where equal pairs were put together; `fixed` says that the systems are the
+    ones in question, not a sample of others.
     """
 
     x: Floats
@@ -177,36 +177,25 @@ def average(correlations: Floats, constant: str) -> float:
 
 def within(design: Design, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
-    table = _systems_by_groups(design)
-    rows = max(design.n_systems, 1) if table is None else len(table[0])
-    w = np.ones((1, rows)) if weights is None else weights
-    if table is not None:
-        correlations = many_samples.column_correlation(*table, w, design.coefficient)
+    assert design.group is not None
+    row = design.system
+    if row is None:  # the items of a group in their order
+        row = np.empty(len(design.group), dtype=np.intp)
+        for members in members_of(design.group):
+            row[members] = np.arange(len(members))
+    shape = int(row.max(initial=-1)) + 1, design.n_groups
+    single = shape[0] <= _MANY_SYSTEMS and len(np.unique(row * shape[1] + design.group)) == len(row)
+    w = np.ones((1, shape[0] if single else max(design.n_systems, 1))) if weights is None else weights
+    if single:  # one item in each cell at most: a table of systems x groups
+        tables = np.full((2, *shape), np.nan)
+        tables[:, row, design.group] = design.x, design.y
+        correlations = many_samples.column_correlation(*tables, w, design.coefficient)
     else:
         system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
         correlations = np.full((len(w), design.n_groups), np.nan)
         for g, members in enumerate(members_of(design.group)):
             correlations[:, g] = design.weighted(w[:, system[members]], members)
     return correlations[0] if weights is None else correlations
-
-
-def _systems_by_groups(design: Design) -> tuple[Floats, Floats] | None:
-    """The scores as systems x groups, NaN where there is none; None where a cell holds several items.
-
-    Without systems the items of a group take the rows in their order.
-    """
-    assert design.group is not None
-    row = design.system
-    if row is None:
-        row = np.empty(len(design.group), dtype=np.intp)
-        for members in members_of(design.group):
-            row[members] = np.arange(len(members))
-    shape = int(row.max(initial=-1)) + 1, design.n_groups
-    if shape[0] > _MANY_SYSTEMS or len(np.unique(row * shape[1] + design.group)) < len(row):
-        return None
-    tables = np.full((2, *shape), np.nan)
-    tables[:, row, design.group] = design.x, design.y
-    return tables[0], tables[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,8 +444,8 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
 def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 
-    Both designs hold the same pairs with the same labels. The opposite masks give the
-    second rater with the first's scores.
+    Both designs hold the same pairs with the same labels. The opposite masks give the second rater with the first's
+    scores.
     """
     pieces = cuts(len(masks), len(first.x))
     if len(pieces) != 1:

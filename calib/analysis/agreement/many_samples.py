@@ -24,11 +24,6 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
     """Coefficient of each row of x with the same row of y, shape (B, m), and under multiplicities of the same shape.
 
     NaN where a row is constant; x and y may be NaN only where the weight is 0.
-
-    Examples
-    --------
-    >>> row_correlation(np.array([[1.0, 2, 3], [1, 1, 1]]), np.array([[1.0, 3, 2], [1, 2, 3]]), "kendall")
-    array([0.33333333,        nan])
     """
     if not x.shape[1]:
         return np.full(len(x), np.nan)
@@ -56,14 +51,7 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
 def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
     """The coefficient of (x, y) with one pair replaced at a time, shape (B,).
 
-    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is
-    left out.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
-    >>> replaced_correlation(x, y, np.array([1, 1]), (np.array([2.0, np.nan]), np.array([1.5, np.nan])), "kendall")
-    array([1., 1.])
+    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is left out.
     """
     pieces = cuts(len(place), len(x))
     if len(pieces) != 1:
@@ -100,15 +88,8 @@ def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, 
 def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
 
-    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all
-    columns. The coefficients have shape (B, g).
-
-    Examples
-    --------
-    >>> x, y = np.array([[1.0, 1], [2, 2], [3, 3]]), np.array([[1.0, 3], [3, 2], [2, 1]])
-    >>> column_correlation(x, y, np.array([[1.0, 1, 1], [0, 1, 1]]), "kendall")
-    array([[ 0.33333333, -1.        ],
-           [-1.        , -1.        ]])
+    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all columns. The coefficients
+    have shape (B, g).
     """
     cost = len(x) * (len(x) if coefficient in PAIR_SUMS or coefficient == "spearman" else 1)
     pieces = cuts(x.shape[1], cost)
@@ -171,8 +152,8 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
 def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
     """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
 
-    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form
-    in z, made of the four ways in which two items can take theirs.
+    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
+    in which two items can take theirs.
     """
     n = len(y)
     dtype = kernels.exact_type(4.0 * n * n)
@@ -193,16 +174,9 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
 def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Floats | None = None) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
-    Pair sums are additive over pairs: without the unit D they are the whole less twice the
-    sums of its members' rows, plus the pairs inside D. Items one by one are the case where
-    there are no pairs inside. For midranks one item less moves each rank by half a sign.
-    `count` says how often each pair occurs, if not once.
-
-    Examples
-    --------
-    >>> x, y, units = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2])
-    >>> leave_out(x, y, units, "spearman"), leave_out(x, y, units, "spearman", count=np.ones(4))
-    (array([1. , 1. , 0.5]), array([1. , 1. , 0.5]))
+    Pair sums are additive over pairs: without the unit D they are the whole less twice the sums of its members' rows,
+    plus the pairs inside D. Items one by one are the case where there are no pairs inside. For midranks one item less
+    moves each rank by half a sign. `count` says how often each pair occurs, if not once.
     """
     k = int(units.max()) + 1
     if count is None and coefficient in PAIR_SUMS:
@@ -311,12 +285,6 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
 
     `groups` and `systems` are multiplicities; NaN with fewer than two systems.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 2, 3, 4], [2, 3, 3, 5], [0, 1, 2, 2]])
-    >>> soft_accuracy(x, x), round(soft_accuracy(x, x[::-1]), 3)
-    (1.0, 0.667)
     """
     if groups is not None:
         columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))

@@ -32,16 +32,16 @@ class ICC(OfRaters, Result):
     Attributes
     ----------
     estimates : dict of str to float
-        By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`,
-        and `per_item` in ICC(1,k).
+        By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`, and `per_item`
+        in ICC(1,k).
     intervals : dict of str to Interval
     confidence_level : float
     n, n_dropped : int
         Items that every rater rated, items with a rating missing.
     n_raters : int
     n_one_way, per_item : int, float
-        Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or
-        more, and how many these have (harmonic mean).
+        Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or more, and how many
+        these have (harmonic mean).
     """
 
     estimates: dict[str, float]
@@ -87,18 +87,18 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
               ICC(C,1) = \frac{R - E}{R + (k-1) E}, \quad
               ICC(A,1) = \frac{R - E}{R + (k-1) E + \frac{k}{n}(C - E)}.
 
-    C is consistency (a rater may be strict throughout), A absolute agreement. The forms
-    with k are the reliability of the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
+    C is consistency (a rater may be strict throughout), A absolute agreement. The forms with k are the reliability of
+    the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
 
-    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item
-    has counts, not whose. They take all items with two ratings or more; where the number differs, R is
-    that of the unweighted item means and k their harmonic mean number.
+    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item has counts, not
+    whose. They take all items with two ratings or more; where the number differs, R is that of the unweighted item
+    means and k their harmonic mean number.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who
-        differ from item to item may have a column each, or an item's ratings stand in any order.
+        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who differ from item
+        to item may have a column each, or an item's ratings stand in any order.
     confidence_level : float, default 0.95
 
     Notes
@@ -109,9 +109,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
 
     References
     ----------
-    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the
-    correction on page 390; Shrout and Fleiss (1979), Psychological Bulletin 86:420-428. Thomas and
-    Hultquist (1978), Annals of Statistics 6:582-587, for unequal numbers of ratings.
+    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the correction on page 390; Shrout and
+    Fleiss (1979), Psychological Bulletin 86:420-428. Thomas and Hultquist (1978), Annals of Statistics 6:582-587, for
+    unequal numbers of ratings.
 
     Examples
     --------
@@ -223,8 +223,8 @@ class Disattenuated(OfRaters, Estimate):
     reason : str
         Why the estimate is refused, in words; empty where it is not.
     correlation, reliability : float
-        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k)
-        where raters differ from item to item. Estimates for a full panel where ratings are missing.
+        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k) where raters
+        differ from item to item. Estimates for a full panel where ratings are missing.
     correlation_interval, reliability_interval : Interval
         By the same jackknife.
     min_reliability : float
@@ -283,40 +283,38 @@ def disattenuated(
 
     .. math:: \hat\rho = \frac{r(\text{judge}, \text{mean of raters})}{\sqrt{ICC(C,k)}}
 
-    Both are made of sums over items. Raters are first put on one mean (by least squares, so that an item's
-    ratings stand for it whoever gave them); then :math:`\sigma_T^2`, the variance that items have in common to
-    their raters, is that of the item means less what :math:`\sigma_E^2`, the mean square within items, adds to it:
+    Both are made of sums over items. Raters are first put on one mean (by least squares, so that an item's ratings
+    stand for it whoever gave them); then :math:`\sigma_T^2`, the variance that items have in common to their raters, is
+    that of the item means less what :math:`\sigma_E^2`, the mean square within items, adds to it:
 
     .. math:: \hat\rho = \frac{cov(\text{judge}, \bar x)}{\sqrt{var(\text{judge})\, \hat\sigma_T^2}}, \quad
               \hat\sigma_T^2 = var(\bar x_i) - \hat\sigma_E^2\, \overline{1 / m_i}
 
-    over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
-    above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
-    their means are part of the noise, and ICC(1,k) is meant.
-    The interval is the jackknife of the whole over groups, systems, both or items, as in `label_ceiling`; it holds
-    the uncertainty of the reliability.
+    over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio above.
+    Where raters differ from item to item (two who rated one together share fewer than three, on average) their means
+    are part of the noise, and ICC(1,k) is meant. The interval is the jackknife of the whole over groups, systems, both
+    or items, as in `label_ceiling`; it holds the uncertainty of the reliability.
 
     Parameters
     ----------
     judge : array_like, shape (n_items,)
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate; the ratings that there are count. Items without a rating or
-        without the judge are left out.
+        NaN where a rater did not rate; the ratings that there are count. Items without a rating or without the judge
+        are left out.
     groups, systems : sequence, shape (n_items,), optional
     min_reliability : float, default 0.7
-        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up
-        every error, and no clipping mends that.
+        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error, and no clipping
+        mends that.
     confidence_level : float, default 0.95
-
 
     Notes
     -----
-    It assumes that errors of raters are independent of each other, of the judge and of the item's true score,
-    and that which ratings are missing has nothing to do with what they would be. Ratings that crowd at an end
-    of the scale break the second of these, raters who share a bias the first. The result is the agreement with
-    what *these* raters have in common. With two thirds of the items rated by one or two of three raters and 8 %
-    by all, a nominal 95 % covered 92 to 97 % (60 to 300 items; least over 20 groups), where the complete items
-    alone covered 89 to 94 % with intervals three times as long.
+    It assumes that errors of raters are independent of each other, of the judge and of the item's true score, and that
+    which ratings are missing has nothing to do with what they would be. Ratings that crowd at an end of the scale break
+    the second of these, raters who share a bias the first. The result is the agreement with what *these* raters have in
+    common. With two thirds of the items rated by one or two of three raters and 8 % by all, a nominal 95 % covered 92
+    to 97 % (60 to 300 items; least over 20 groups), where the complete items alone covered 89 to 94 % with intervals
+    three times as long.
 
     References
     ----------
@@ -471,12 +469,11 @@ def reliability(
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
-    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has
-    one row per quantity; the items differ where ratings are missing, so each row has its
-    own `n`, and says how its interval was made.
+    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has one row per quantity; the
+    items differ where ratings are missing, so each row has its own `n`, and says how its interval was made.
 
-    Under the nominal metric nothing that needs an order is computed: no intraclass correlation and no
-    disattenuated one, and the ceiling is the unweighted kappa (or the "exact" agreement) of one person with another.
+    Under the nominal metric nothing that needs an order is computed: no intraclass correlation and no disattenuated
+    one, and the ceiling is the unweighted kappa (or the "exact" agreement) of one person with another.
 
     Parameters
     ----------
@@ -489,7 +486,6 @@ def reliability(
         As for `calib.stats.agreement`; under the nominal metric "kappa_nominal" (the default there) or "exact".
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
-
 
     Examples
     --------

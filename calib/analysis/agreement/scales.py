@@ -73,13 +73,7 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
 
 
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
-    """The same with names as numbers, and the names that these stand for, if any.
-
-    Examples
-    --------
-    >>> coded({"x": ["no", None], "y": ["yes", "no"]})
-    ({'x': array([ 0., nan]), 'y': array([1., 0.])}, ['no', 'yes'])
-    """
+    """The same with names as numbers, and the names that these stand for, if any."""
     objects = {what: _objects(values) for what, values in columns.items()}
     names = sorted({str(label) for values in objects.values() for label in values.flat if isinstance(label, str)})
     if not names:
@@ -115,9 +109,9 @@ def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequen
 def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str) -> None:
     """Refuse scores that cannot be on one scale by their values.
 
-    Scales end at 1, 10, 100, ... at the latest: where one side stays within such a mark, and half of the other's
-    scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses
-    a part of the scale, halves, means and standardised scores go through.
+    Scales end at 1, 10, 100, ... at the latest: where one side stays within such a mark, and half of the other's scores
+    lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses a part of
+    the scale, halves, means and standardised scores go through.
     """
     if not _scales_stated.get() and _on_two_scales(x, y):
         rule, ranges = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
@@ -198,14 +192,7 @@ def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> F
 
 
 def interchangeable(table: Floats) -> bool:
-    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
-    True
-    """
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average."""
     rated = np.isfinite(table).astype(float)
     shared = matrix_product(rated.T, rated)
     np.fill_diagonal(shared, 0)

@@ -60,13 +60,7 @@ class Answers(NamedTuple):
 
 
 def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
-    """The answers of units 0..k-1, whose split ones are those that the rarer answer is in.
-
-    Examples
-    --------
-    >>> answers_of(np.array([True, True, False, True]), np.array([0, 0, 1, 1]))
-    Answers(n=4, units=2, split=1)
-    """
+    """The answers of units 0..k-1, whose split ones are those that the rarer answer is in."""
     size, agreed = np.bincount(unit), np.bincount(unit, yes)
     return Answers(len(yes), len(size), int(min((agreed > 0).sum(), (agreed < size).sum())))
 
@@ -74,14 +68,9 @@ def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
 def share_interval(share: float, variance: float, answers: Answers, df: float, level: float) -> Interval:
     r"""Wilson's interval with an effective number of answers, which stays within 0 and 1 and holds at 100 %.
 
-    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little
-    of it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
+    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little of
+    it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
     :math:`d^* = (s d + n / k) / (s + 1)` with s split units of k. The share is worth n / d* answers.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in share_interval(1.0, 0.0, Answers(40, 40, 0), np.inf, 0.95)]
-    [0.912, 1.0]
     """
     if not np.isfinite(share * variance):
         return NO_INTERVAL
@@ -396,10 +385,9 @@ def _test_on_z(
 ) -> tuple[Spread, Interval, float]:
     """The interval of a difference of skewed estimates, from both on Fisher's z scale.
 
-    There the two are taken as normal, with their jackknife variances and the covariance
-    that the variance of the difference implies. All pairs within t standard errors form an
-    ellipse; the interval has the least and the largest difference on it, as a profile
-    likelihood has.
+    There the two are taken as normal, with their jackknife variances and the covariance that the variance of the
+    difference implies. All pairs within t standard errors form an ellipse; the interval has the least and the largest
+    difference on it, as a profile likelihood has.
     """
     if not whole.std_error >= _ROUNDING or not whole.df >= 1:
         return _NO_TEST
