@@ -30,7 +30,7 @@ from calib.analysis.agreement.spread import (
     no_difference_test,
     no_interval_reason,
     refuse_new_systems,
-    warnings_of_bootstrap,
+    test_cautions,
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -213,7 +213,12 @@ def compare(
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
     warnings = unread_cautions(judges, scores[2]) if missing == "drop" else ()
-    warnings += _test_warnings(one, test, (ties[0]["ties_x"], ties[1]["ties_x"]), names)
+    (low, fewer), (high, more) = sorted(zip((tie["ties_x"] for tie in ties), (0, 1), strict=True))
+    if named == "kendall" and high > 2 * low and high >= _FEW_TIES:
+        unequal = f"unequal_ties: {names[more]} ties {100 * high:.0f} % of the pairs, {names[fewer]} {100 * low:.0f} %"
+        favours = "tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it"
+        warnings = (*warnings, f"{unequal}; {favours}")
+    warnings += test_cautions(one, test)
     draws = n_resamples, np.random.default_rng(rng)
     spread, interval, p_value, undefined = no_difference_test(one, two, (first, second), test, confidence, *draws)
     warnings += undefined
@@ -266,33 +271,6 @@ def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argume
     return one.only(keep), two.only(keep), int((~defined).sum())
 
 
-def _test_warnings(design: Design, test: str, ties: tuple[float, float], names: tuple[str, str]) -> tuple[str, ...]:
-    """What to know of ties and of the test; refuses a test that does not go with the design."""
-    warnings: tuple[str, ...] = ()
-    low, high = sorted(ties)
-    if design.coefficient == "kendall" and high > 2 * low and high >= _FEW_TIES:
-        more, fewer = names if ties[0] > ties[1] else names[::-1]
-        warnings = (
-            f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
-            f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
-        )
-    if test in BOOTSTRAPS:
-        return warnings + warnings_of_bootstrap(design, test, "test")
-    for name, codes in (("groups", design.group), ("systems", design.system)):
-        if test == "perm-axes" and codes is None:
-            raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
-    if test != "williams":
-        return warnings
-    if (design.level, design.coefficient) != ("item", "pearson"):
-        got = f"got {design.level!r} and {design.coefficient!r}"
-        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
-    for name, codes in zip(("groups", "systems"), design.units, strict=True):
-        if codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
-            rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
-            raise ArgumentError("test", rule, mentions=(name,))
-    return warnings
-
-
 def _why_none(design: Design, names: Sequence[str], values: tuple[float, float], test: str) -> str:
     """Why there is no interval of the difference, in words."""
     undefined = [name for name, value in zip(names, values, strict=True) if not np.isfinite(value)]
@@ -327,10 +305,8 @@ class Ranking(WithCoefficient, Result):
     clusters : tuple of int
         1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it; 0 where
         a judge has no coefficient.
-    n_missing : int
-        Labelled items without a score of some judge.
-    n_missing_alone : tuple of int
-        Labelled items without a score of this judge.
+    n_missing, n_missing_alone : int, tuple of int
+        Labelled items without a score of some judge, and of each judge.
     correction : str
     level, coefficient, test : str
     confidence_level : float
@@ -457,7 +433,7 @@ def rank_judges(
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
     rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
-    rules |= {"confidence_level": confidence_level}
+    rules["confidence_level"] = confidence_level
     labels, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(labels) & ~all_scored).sum())

@@ -36,9 +36,8 @@ class ICC(OfRaters, Result):
         in ICC(1,k).
     intervals : dict of str to Interval
     confidence_level : float
-    n, n_dropped : int
-        Items that every rater rated, items with a rating missing.
-    n_raters : int
+    n, n_dropped, n_raters : int
+        Items that every rater rated, items with a rating missing, raters.
     n_one_way, per_item : int, float
         Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or more, and how many
         these have (harmonic mean).
@@ -67,10 +66,8 @@ class ICC(OfRaters, Result):
         return bool(np.isnan(self.estimates["ICC(C,1)"]) and np.isfinite(self.estimates["ICC(1)"]))
 
     def __str__(self) -> str:
-        words = {
-            name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
-            for name, rho in self.estimates.items()
-        }
+        words = {name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
+                 for name, rho in self.estimates.items()}  # fmt: skip
         if self.raters_differ:
             mean = f"ICC(1,{short(self.per_item)}) = {words['ICC(1,k)']}"
             return f"ICC(1) = {words['ICC(1)']}; {mean} (n = {self.n_one_way} items, whoever rated them)"
@@ -124,7 +121,17 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
     r, c, e, _ = mean_squares(complete)
-    rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
+    m = np.isfinite(table).sum(axis=1)
+    rated, m = table[m > 1], m[m > 1]
+    rho_1, limits_1, per_item, n_one_way = float("nan"), NO_INTERVAL, float("nan"), len(rated)
+    if n_one_way > 1:
+        rated = rated - np.nanmean(rated)
+        means, per_item, df = row_means(rated), n_one_way / float(np.sum(1 / m)), int(m.sum()) - n_one_way
+        inside = float(np.nansum((rated - means[:, None]) ** 2))
+        within = inside / df if inside > 1e-12 * np.nansum(rated**2) else 0.0
+        items = per_item * float(np.var(means, ddof=1))
+        rho_1 = _divided(items - within, items + (per_item - 1) * within)
+        limits_1 = _f_limits(items, within, n_one_way - 1, df, per_item, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_c = _divided(r - e, r + (k - 1) * e)
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
@@ -149,22 +156,6 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     )
 
 
-def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, int]:
-    """ICC(1), its interval, ratings per item and number of the items with two ratings or more."""
-    m = np.isfinite(table).sum(axis=1)
-    table, m = table[m > 1], m[m > 1]
-    n = len(table)
-    if n < 2:
-        return float("nan"), NO_INTERVAL, float("nan"), n
-    table = table - np.nanmean(table)
-    means, per_item, df = row_means(table), n / float(np.sum(1 / m)), int(m.sum()) - n
-    inside = float(np.nansum((table - means[:, None]) ** 2))
-    within = inside / df if inside > 1e-12 * np.nansum(table**2) else 0.0
-    items = per_item * float(np.var(means, ddof=1))
-    rho = _divided(items - within, items + (per_item - 1) * within)
-    return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
-
-
 def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
     """Mean squares of items, raters, error, within items, of ratings without gaps."""
     n, k = complete.shape
@@ -176,9 +167,8 @@ def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
         items, raters = k * of_means - correction, (of_rater**2).sum() / np.float64(n) - correction
         within = of_all - k * of_means if of_all - k * of_means > 1e-12 * of_all else 0.0
         error = within - raters if within - raters > 1e-12 * of_all else 0.0
-        squares = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
-    r, c, e, w = squares.tolist()
-    return r, c, e, w
+        r, c, e, w = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
+    return float(r), float(c), float(e), float(w)
 
 
 def _divided(numerator: float, denominator: float) -> float:
@@ -345,17 +335,15 @@ def disattenuated(
     sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
     total, panel = sums.sum(axis=0), (lost, moved, most)
     estimates = _disattenuate(total[None, :], *panel)[0]
-    left = jackknife_spreads(
-        lambda units: _disattenuate(total - unit_sums(sums, units), *panel), design, (np.inf, 1, 1)
-    )
-    reason = ""
+    bounds, reason = (np.inf, 1, 1), ""
+    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), *panel), design, bounds)
     if design.n < 3:
         reason = f"only {design.n} items have the judge and a rating"
     elif not np.isfinite(estimates[1]):
         reason = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
     elif not estimates[2] >= least:
-        of_mean = f"the mean of {most} raters has a reliability of {short(float(estimates[2]))}"
-        reason = f"{of_mean}, below {short(least)}"
+        reached = short(float(estimates[2]))
+        reason = f"the mean of {most} raters has a reliability of {reached}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
         estimate=float("nan") if reason else float(estimates[0]),
@@ -447,8 +435,7 @@ class Reliability(Result):
             parts += [f"{mean} {short(self.icc.estimates[mean])}"]
             parts += [f"one person against the others {short(of_people.ceiling)}"]
         parts += [f"judge against the same {short(of_people.judge)}"] * judged
-        if self.disattenuated is not None:
-            value = self.disattenuated
+        if (value := self.disattenuated) is not None:
             above = " (above 1)" if value.warnings else ""
             parts += ["disattenuated " + ("refused" if value.reason else short(value.estimate)) + above]
         return f"{self.alpha.n_raters} raters, {self.alpha.n} items: {', '.join(parts)}"

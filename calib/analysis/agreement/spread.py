@@ -209,6 +209,23 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
     return (f"repeated_groups: {text}",)
 
 
+def test_cautions(design: Design, test: str) -> tuple[str, ...]:
+    """Refuses a test of two judges that does not go with the design; what to know of one that does."""
+    if test in BOOTSTRAPS:
+        return warnings_of_bootstrap(design, test, "test")
+    for name, codes in (("groups", design.group), ("systems", design.system)):
+        if test == "perm-axes" and codes is None:
+            raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
+    if test == "williams" and (design.level, design.coefficient) != ("item", "pearson"):
+        got = f"got {design.level!r} and {design.coefficient!r}"
+        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
+    for name, codes in zip(("groups", "systems"), design.units, strict=True):
+        if test == "williams" and codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
+            rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
+            raise ArgumentError("test", rule, mentions=(name,))
+    return ()
+
+
 def jackknife_spread(design: Design, left: LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
     variance, df, name = design_variance(design, left)
