@@ -324,7 +324,7 @@ def agreement(
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
         reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
-        systems_are=systems_as_taken(design, interval),
+        systems_are=systems_role(design, interval),
         n_missing=int(np.isnan(scores + labels).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
@@ -345,7 +345,7 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def systems_as_taken(design: Design, interval: str) -> str:
+def systems_role(design: Design, interval: str) -> str:
     """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
     if design.system is None:
         return ""

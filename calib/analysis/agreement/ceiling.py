@@ -237,11 +237,11 @@ def _systems_without(design: Design, own: Codes, k: int) -> Floats:
     )
     there, out = np.round(count) > 0, np.full(k, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = [settled(np.where(there, v / count, np.nan)) for v in (x, y)]
+        mean_x, mean_y = (settled(np.where(there, v / count, np.nan)) for v in (x, y))
     for pattern in np.unique(there, axis=0):  # few: all systems, or all but one
         rows = (there == pattern).all(axis=1)
         if pattern.sum() > 1:
-            out[rows] = row_correlation(*(v[rows][:, pattern] for v in means), design.coefficient)
+            out[rows] = row_correlation(mean_x[rows][:, pattern], mean_y[rows][:, pattern], design.coefficient)
     return out
 
 

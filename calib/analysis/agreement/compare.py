@@ -19,7 +19,7 @@ from calib.analysis.agreement.agreement import (
     agreement,
     checked_options,
     reversed_cautions,
-    systems_as_taken,
+    systems_role,
     unread_cautions,
 )
 from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
@@ -240,7 +240,7 @@ def compare(
         test=test,
         generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
         reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
-        systems_are=systems_as_taken(one, test),
+        systems_are=systems_role(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=n_missing[0],
         n_missing_second=n_missing[1],

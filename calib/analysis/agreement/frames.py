@@ -20,9 +20,9 @@ from calib.table import TableArgumentError, TableError
 from calib.table.driver import Slice, each_result, verb
 from calib.table.pairs import (
     Pair,
-    all_known,
     factors_of,
     identity,
+    joined_items,
     labels_in,
     names_of_judges,
     one_scale,
@@ -230,7 +230,7 @@ def compare(
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     names = ("scores_a", "scores_b", "labels")
     sides = zip(two_judges(scores_a, scores_b, labels, columns), names, strict=True)
-    tables = [scores_in(side, name) for side, name in sides]
+    one, two, labelled = (scores_in(side, name) for side, name in sides)
 
     def comparison_of(part: tuple[tuple[str, str], pd.DataFrame, bool]) -> stats.Comparison:
         judges, frame, stated = part
@@ -238,8 +238,8 @@ def compare(
         with on_stated_scales(stated):
             return stats.compare(frame["a"], frame["b"], frame["y"], names=judges, **design, **options)
 
-    slices_of_two = _pairs_of_judges(*tables, coefficient or method)
-    return each_result(slices_of_two, comparison_of, names=_NAMES | {"x1": "scores_a", "x2": "scores_b"})
+    parts = _pairs_of_judges(one, two, labelled, coefficient or method)
+    return each_result(parts, comparison_of, names=_NAMES | {"x1": "scores_a", "x2": "scores_b"})
 
 
 @verb
@@ -296,7 +296,7 @@ def rank_judges(
     def ranking_of(pairs: list[Pair]) -> stats.Ranking:
         names = short_names([pair.label for pair in pairs])
         columns_of = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
-        frame = all_known([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
+        frame = joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         stated = [_one_scale(pair, coefficient or method) for pair in pairs]  # each of them, for what it refuses
         with on_stated_scales(all(stated)):
@@ -322,7 +322,7 @@ def _pairs_of_judges(
             continue
         matched = True
         one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-        frame = all_known([a.frame, b.frame]).join(one).join(two)
+        frame = joined_items([a.frame, b.frame]).join(one).join(two)
         judged = [frame.index.isin(pair.scored["item"]) for pair in (a, b)]  # what it was asked about, read or not
         both = frame[frame["y"].notna() & judged[0] & judged[1]]
         judges = names[identity(a.label)], names[identity(b.label)]

@@ -189,7 +189,7 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     if single:  # one item in each cell at most: a table of systems x groups
         tables = np.full((2, *shape), np.nan)
         tables[:, row, design.group] = design.x, design.y
-        correlations = many_samples.column_correlation(*tables, w, design.coefficient)
+        correlations = many_samples.column_correlation(tables[0], tables[1], w, design.coefficient)
     else:
         system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
         correlations = np.full((len(w), design.n_groups), np.nan)
