@@ -132,24 +132,18 @@ def test_two_way_jackknife_of_the_difference(level, method):
 
 @no_warnings_of_use
 @pytest.mark.parametrize(
-    ("level", "factor"), [("item", "groups"), ("group", "groups"), ("item", "systems"), ("system", "systems")]
+    ("level", "factor"),
+    [("item", "groups"), ("group", "groups"), ("item", "systems"), ("system", "systems"), ("item", None)],
 )
 @each_method
 def test_one_way_jackknife_of_the_difference(level, factor, method):
     data = common(nasty(), level)
-    labels = {factor: getattr(nasty(), factor)}
-    variance, k = jackknife(data, getattr(data, factor), level, method)
+    labels = {factor: getattr(nasty(), factor)} if factor else {}
+    units = getattr(data, factor) if factor else np.arange(len(data.y))
+    variance, k = jackknife(data, units, level, method)
     found = compare(*nasty().scores(), **labels, level=level, method=method)
     close([found.std_error, found.df], [math.sqrt(variance), k - 1])
-    assert found.interval_method == f"{factor[:-1]} jackknife"
-
-
-@each_method
-def test_jackknife_over_items_of_the_difference(method):
-    data = common(nasty(), "item")
-    variance, k = jackknife(data, np.arange(len(data.y)), "item", method)
-    found = compare(*nasty().scores(), method=method)
-    close([found.std_error, found.df], [math.sqrt(variance), k - 1])
+    assert found.interval_method == f"{factor[:-1] if factor else 'item'} jackknife"
 
 
 @no_warnings_of_use
@@ -246,56 +240,39 @@ def options_of(test, level):
 
 
 @each_test
-def test_the_judges_change_places(test, level):
+def test_order_of_judges_scale_and_order_of_rows(test, level):
+    options = options_of(test, level)
     x1, x2, y = nasty().scores()
-    there, back = compare(x1, x2, y, **options_of(test, level)), compare(x2, x1, y, **options_of(test, level))
+    there, back = compare(x1, x2, y, **options), compare(x2, x1, y, **options)
     close([there.estimate, there.std_error], [-back.estimate, back.std_error])
     close([*there.interval, there.p_value], [-back.interval.high, -back.interval.low, back.p_value], 1e-5)
     assert (there.first, there.ties_first, there.n) == (back.second, back.ties_second, back.n)
-    assert there.conclusion == compare(x2, x1, y, names=("second", "first"), **options_of(test, level)).conclusion
-
-
-@each_test
-def test_the_scale_of_a_judge_does_not_matter(test, level):
-    x1, x2, y = nasty().scores()
-    found = compare(1e6 + 1e-3 * x1, 1e-4 * x2, 50 * y - 1e5, **options_of(test, level))
-    wanted = compare(x1, x2, y, **options_of(test, level))
-    close(
-        [found.estimate, found.std_error, *found.interval], [wanted.estimate, wanted.std_error, *wanted.interval], 1e-6
-    )
-    close(found.p_value, wanted.p_value, 1e-6)
-
-
-@each_test
-def test_the_order_of_rows_does_not_matter(test, level):
-    order = np.random.default_rng(0).permutation(len(nasty().y))
-    data = nasty().only(order)
-    options = options_of(test, level) | (data.labels() if test not in ("williams", "boot-items") else {})
-    found, wanted = compare(*data.scores(), **options), compare(*nasty().scores(), **options_of(test, level))
-    close(found.estimate, wanted.estimate)
+    assert there.conclusion == compare(x2, x1, y, names=("second", "first"), **options).conclusion
+    scaled = compare(1e6 + 1e-3 * x1, 1e-4 * x2, 50 * y - 1e5, **options)
+    numbers = [[one.estimate, one.std_error, *one.interval, one.p_value] for one in (scaled, there)]
+    close(*numbers, 1e-6)
+    data = nasty().only(np.random.default_rng(0).permutation(len(y)))
+    labels = data.labels() if test not in ("williams", "boot-items") else {}
+    shuffled = compare(*data.scores(), **options | labels)
+    close(shuffled.estimate, there.estimate)
     if test in ("jackknife", "williams"):
-        close([found.p_value, *found.interval], [wanted.p_value, *wanted.interval])
+        close([shuffled.p_value, *shuffled.interval], [there.p_value, *there.interval])
     else:  # other draws of the same resamples
-        assert abs(found.p_value - wanted.p_value) < 0.15
+        assert abs(shuffled.p_value - there.p_value) < 0.15
 
 
 @each_test
-def test_one_seed_one_answer(test, level):
+def test_one_seed_one_answer_and_no_judge_differs_from_itself(test, level):
     first, again = (compare(*nasty().scores(), **options_of(test, level)) for _ in range(2))
     assert first == again
     other = compare(*nasty().scores(), **options_of(test, level) | {"rng": 6})
     drawn = test.startswith(("boot", "perm"))
     assert (first != other) == drawn
     assert first.n_resamples == (499 if drawn else 0)
-
-
-@each_test
-def test_no_judge_is_told_apart_from_itself(test, level):
     x, _, y = nasty().scores()
-    found = compare(x, x, y, **options_of(test, level))
-    assert found.estimate == 0
-    assert found.p_value == 1
-    assert found.conclusion == "There is no difference between first and second in these data."
+    same = compare(x, x, y, **options_of(test, level))
+    assert (same.estimate, same.p_value) == (0, 1)
+    assert same.conclusion == "There is no difference between first and second in these data."
 
 
 @each_test
@@ -425,28 +402,19 @@ def test_williams(r1, r2, r12, n, p):
     assert found.interval_method == "item jackknife"
 
 
-def test_williams_keeps_the_signs():
-    """With |r| these two would be equal, and p 1."""
+def test_williams_of_signs_of_independent_items_of_two_scales_and_of_three_items():
+    """With |r| the first two would be equal, and p 1."""
     assert compare(*with_correlations(-0.5, 0.5, 0.0, 30), method="pearson", test="williams").p_value < 0.01
-
-
-def test_williams_and_the_jackknife_agree_on_independent_items():
     rng = np.random.default_rng(7)
-    for _ in range(5):
+    for _ in range(5):  # of independent items it is nearly the jackknife
         y = rng.normal(size=600)
         x1, x2 = y + rng.normal(size=600), y + 1.2 * rng.normal(size=600)
         one, other = (compare(x1, x2, y, method="pearson", test=t).p_value for t in ("williams", "jackknife"))
         assert one == pytest.approx(other, rel=0.35, abs=0.02)
-
-
-def test_williams_of_one_judge_on_two_scales():
-    for seed in (2, 4, 22):
+    for seed in (2, 4, 22):  # one judge on two scales
         y, noise = np.random.default_rng(seed).normal(size=(2, 8))
         found = compare(y + noise, 3 * (y + noise) + 0.1, y, method="pearson", test="williams")
         assert not found.p_value < 0.5
-
-
-def test_fewer_than_four_items_have_no_williams():
     assert math.isnan(compare([1, 2, 3], [2, 1, 3], [1, 2, 4], method="pearson", test="williams").p_value)
 
 
@@ -515,15 +483,11 @@ def test_two_systems_are_compared_on_new_groups(level, method):
         assert random.conclusion.endswith("without one of 2 systems nothing is left to correlate; take them as fixed.")
 
 
-def test_order_of_few_systems_is_not_compared_by_a_jackknife():
+def test_few_fixed_systems_have_no_jackknife_of_their_order_and_are_not_drawn():
     scores, labels = two_systems()
     found = compare(*scores, **labels, level="system")
     assert math.isnan(found.interval.low)
     assert found.reason
-
-
-def test_fixed_systems_are_not_drawn():
-    scores, labels = two_systems()
     said = message(compare, *scores, **labels, test="boot-both", systems_are="fixed")
     assert said == "`test` 'boot-both' draws systems, so `systems_are` must not be 'fixed'."
 
@@ -557,10 +521,8 @@ def test_what_each_judge_left_unread_is_said(unread, said, place):
 
 
 def test_gaps_of_people_are_no_gaps_of_a_judge():
-    rng = np.random.default_rng(3)
-    x1, x2, y = rng.normal(size=(3, 60))
-    y[:30] = NAN
-    x1[:20] = NAN
+    x1, x2, y = np.random.default_rng(3).normal(size=(3, 60))
+    y[:30], x1[:20] = NAN, NAN
     found = compare(x1, x2, y)
     assert (found.n_missing, found.n_missing_first, found.n_missing_second) == (30, 0, 0)
     assert not found.warnings
@@ -677,9 +639,10 @@ def test_messages_name_the_argument(place, name):
 
 
 def test_the_default_is_the_jackknife():
-    found = compare(*nasty().scores(), **nasty().labels())
-    assert found == compare(*nasty().scores(), **nasty().labels(), test="auto")
-    assert found == compare(*nasty().scores(), **nasty().labels(), test="jackknife")
+    found, auto, named = (
+        compare(*nasty().scores(), **nasty().labels(), **test) for test in ({}, {"test": "auto"}, {"test": "jackknife"})
+    )
+    assert found == auto == named
 
 
 def test_every_option_changes_the_answer():
@@ -748,11 +711,7 @@ def test_the_input_is_left_as_it_was():
     data = nasty()
     compare(*data.scores(), **data.labels(), missing="zero", test="perm-axes", n_resamples=9)
     for after, before in zip(data.columns(), nasty().columns(), strict=True):
-        assert_array_same(after, before)
-
-
-def assert_array_same(one, other):
-    assert list(map(str, one)) == list(map(str, other))
+        assert list(map(str, after)) == list(map(str, before))
 
 
 # --- soft pairwise accuracy -------------------------------------------------------------------------------------
@@ -1049,13 +1008,6 @@ def test_a_constant_judge_changes_nothing_for_the_others(flat, level):
     assert more.conclusion == f"{alone.conclusion[:-1]}; {', '.join(flat)} {verb} no coefficient."
 
 
-def test_a_judge_without_any_score_is_refused():
-    judges, y = panel(2)
-    said = message(rank_judges, judges | {"empty": np.full_like(y, NAN)}, y)
-    assert said == "`judges['empty']` must have a score, but all are missing."
-    assert "names that differ as text" in message(rank_judges, {1: y, "1": y}, y)
-
-
 def test_no_judge_has_a_coefficient():
     found = rank_judges({"a": np.ones(5), "b": np.zeros(5)}, np.arange(5.0))
     assert found.names == ("a", "b")
@@ -1106,18 +1058,13 @@ def test_options_of_a_ranking_are_handed_on():
     judges = {"a": data.x1, "b": data.x2}
     options = {**data.labels(), "level": "group", "method": "pearson", "constant": "zero", "missing": "zero"}
     options |= {"confidence_level": 0.8}
-    found = rank_judges(judges, data.y, **options, test="boot-groups", n_resamples=99, rng=4)
-    wanted = compare(
-        *(judges[name] for name in found.names),
-        data.y,
-        **options,
-        names=found.names,
-        test="boot-groups",
-        n_resamples=99,
-        rng=np.random.default_rng(4),
-    )
+    options |= {"test": "boot-groups", "n_resamples": 99}
+    found = rank_judges(judges, data.y, **options, rng=4)
+    pair = [judges[name] for name in found.names]
+    wanted = compare(*pair, data.y, **options, names=found.names, rng=np.random.default_rng(4))
     assert found.comparisons == (wanted,)
-    assert found.agreements[0].to_frame().equals(agreement(judges[found.names[0]], data.y, **options).to_frame())
+    alone = {name: value for name, value in options.items() if name not in ("test", "n_resamples")}
+    assert found.agreements[0].to_frame().equals(agreement(pair[0], data.y, **alone).to_frame())
     assert (found.level, found.method, found.test, found.confidence_level) == ("group", "pearson", "boot-groups", 0.8)
 
 
@@ -1130,18 +1077,19 @@ def test_warnings_of_a_ranking_are_kept_once():
     assert len(found.warnings) == 1
 
 
+TWO = {"a": [1, 2, 3], "b": [1, 2, 3]}
+
+
 @pytest.mark.parametrize(
     ("judges", "options", "says"),
     [
         ({}, {}, "`judges` must hold two judges or more, but got 0."),
         ({"a": [1, 2, 3]}, {}, "but got 1."),
-        (
-            {"a": [1, 2, 3], "b": [1, 2, 3]},
-            {"correction": "bonferroni"},
-            "`correction` must be one of 'holm', 'bh', 'none'",
-        ),
+        (TWO, {"correction": "bonferroni"}, "`correction` must be one of 'holm', 'bh', 'none'"),
         ({"a": [1, 2, 3], "b": [1, 2]}, {}, "length"),
-        ({"a": [1, 2, 3], "b": [1, 2, 3]}, {"level": "group"}, "`groups` must be given"),
+        (TWO, {"level": "group"}, "`groups` must be given"),
+        (TWO | {"empty": [NAN] * 3}, {}, "`judges['empty']` must have a score, but all are missing."),
+        ({1: [1, 2, 3], "1": [1, 2, 3]}, {}, "names that differ as text"),
     ],
 )
 def test_refusals_of_a_ranking(judges, options, says):
