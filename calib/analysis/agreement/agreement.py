@@ -37,7 +37,7 @@ from calib.core.result import Estimate, short
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
 _REVERSED = -0.3  # from here down an agreement looks like one of scales that run in opposite directions
-MANY_LACK = 0.05  # share of the items that a judge left without a score, from which it is said
+MANY_LACK = 0.05  # share of the items that a judge left without a score from which there is a warning
 
 
 # whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
@@ -92,7 +92,7 @@ class AgreementResult(WithCoefficient, Estimate):
     missing : str
         What was done with a judge's missing score: "drop" or "zero".
     n_groups, n_systems : int
-        Used; 0 where none were given.
+        In use; 0 without any.
     systems_are : str
         "fixed" where the systems are the ones in question, "random" where they stand for others; empty without any.
     n_skipped : int

@@ -9,15 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from calib.analysis.agreement import scales
 from calib.analysis.agreement.agreement import agreement
 from calib.analysis.agreement.coefficients import sample_correlation
-from calib.analysis.agreement.scales import (
-    coded,
-    refuse_other_names,
-    refuse_other_scale,
-    refuse_scales_of_raters,
-    unlike_ranges,
-)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import row_means
@@ -55,7 +49,7 @@ class AltTest(Result):
     advantage : float
         How often the judge is as close to the others as the excluded annotator, or closer; the mean over annotators.
     constant : float or str
-        The one label that, given to all items, has the largest advantage.
+        The label that has the largest advantage where all items get it.
     constant_winning_rate, constant_advantage : float
         Of a judge that gives this label to all items.
     rank_agreement : float
@@ -63,7 +57,7 @@ class AltTest(Result):
         labels are names, which have no order.
     kappa : float
         In its place under "accuracy": Cohen's kappa without weights of the judge with an annotator, the mean over
-        annotators; 0 is what labels given blindly have.
+        annotators; 0 is that of blind labels.
     verdict : str
         All of it in words.
     warnings : tuple of str
@@ -173,13 +167,13 @@ def alternative_annotator_test(
     >>> print(result.verdict.partition(": ")[2])
     the test says nothing for this judge.
     """
-    labels, names = coded({"judge": judge, "ratings": ratings})
+    labels, names = scales.coded({"judge": judge, "ratings": ratings})
     scores, table = check.array(labels["judge"], "judge", ndim=1), check.array(labels["ratings"], "ratings", ndim=2)
     if names:
-        refuse_other_names("judge", scores, "ratings", table, names)
+        scales.refuse_other_names("judge", scores, "ratings", table, names)
     else:
-        refuse_scales_of_raters(table)
-        refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
+        scales.refuse_scales_of_raters(table)
+        scales.refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
     check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
         raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
@@ -204,7 +198,7 @@ def alternative_annotator_test(
     else:
         pairs = [(judged[rated], column[rated]) for rated, column in zip(np.isfinite(table.T), table.T, strict=True)]
         kappa = float(row_means(np.array([sample_correlation(*pair, "kappa_nominal") for pair in pairs])))
-    doubt = () if names else unlike_ranges("the test", scores, table)
+    doubt = () if names else scales.unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
     here, there = (

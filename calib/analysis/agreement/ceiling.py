@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.agreement import coefficients as kernels, scales
 from calib.analysis.agreement.alpha import OfRaters
-from calib.analysis.agreement.coefficients import (
-    COEFFICIENTS,
-    NEEDS_NO_ORDER,
-    ON_ONE_SCALE,
-    SHARES,
-    WithCoefficient,
-    cells_of,
-    members_of,
-    named_coefficient,
-    settled,
-)
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import coded, interchangeable, rating_table, refuse_other_scale, scale_caution
 from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -33,7 +22,7 @@ from calib.core.result import Interval, Result, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling(WithCoefficient, OfRaters, Result):
+class Ceiling(kernels.WithCoefficient, OfRaters, Result):
     """How well one person agrees with the others, and a judge with the same.
 
     Attributes
@@ -93,8 +82,8 @@ class Ceiling(WithCoefficient, OfRaters, Result):
 
     def __str__(self) -> str:
         parts = [f"{words} {short(v)}, {bracket(ends, self.confidence_level)}" for _, words, v, ends in self._measures]
-        whoever = ", whoever rated them" if self.raters_differ else ""
-        return f"{COEFFICIENTS[self.coefficient]} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
+        name, whoever = kernels.COEFFICIENTS[self.coefficient], ", whoever rated them" if self.raters_differ else ""
+        return f"{name} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
 
 
 def label_ceiling(
@@ -144,15 +133,15 @@ def label_ceiling(
     >>> round(result.ceiling, 3), round(result.judge, 3), round(result.difference, 3)
     (0.923, 0.956, 0.034)
     """
-    named = named_coefficient(method, coefficient)
+    named = kernels.named_coefficient(method, coefficient)
     columns: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
-    if named in NEEDS_NO_ORDER:
-        columns, _ = coded(columns)
-    table = rating_table(columns["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
+    if named in kernels.NEEDS_NO_ORDER:
+        columns, _ = scales.coded(columns)
+    table = scales.rating_table(columns["ratings"], for_names=" and ".join(map(repr, kernels.NEEDS_NO_ORDER)))
     scores = None if judge is None else check.array(columns["judge"], "judge", ndim=1)
-    if scores is not None and named in ON_ONE_SCALE:
-        refuse_other_scale("judge", scores, "ratings", table, f"for {named!r}")
-        scale_caution(named, scores, table)
+    if scores is not None and named in kernels.ON_ONE_SCALE:
+        scales.refuse_other_scale("judge", scores, "ratings", table, f"for {named!r}")
+        scales.scale_caution(named, scores, table)
     check.same_length(ratings=table, judge=scores, groups=groups, systems=systems)
     confidence = check.probability(confidence_level, "confidence_level")
     argument = "method" if coefficient is None else "coefficient"
@@ -164,7 +153,7 @@ def label_ceiling(
     design = design_of_items(keep, groups=groups, systems=systems, **rules)
     check_level(design, argument)
     table, rated = table[keep], np.isfinite(table[keep])
-    differ = interchangeable(table) and not rated.all()
+    differ = scales.interchangeable(table) and not rated.all()
     if differ:  # each item's ratings in the first columns, whoever gave them
         first = np.take_along_axis(table, np.argsort(~rated, axis=1, kind="stable"), axis=1)
         table = first[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
@@ -183,7 +172,7 @@ def label_ceiling(
         return _ceiling_row(np.moveaxis(parts, 2, 0))
 
     spreads = jackknife_spreads(without, design, (1, 1, 2))
-    for place, spread in enumerate(spreads[:2] if named in SHARES else ()):
+    for place, spread in enumerate(spreads[:2] if named in kernels.SHARES else ()):
         if spread.df >= 1:  # Wilson's interval
             units = int(spread.df) + 1
             n = units * (units - 1) // 2 if named == "pairs" else design.n
@@ -216,7 +205,7 @@ def _without(design: Design, own: Codes, k: int) -> Floats:
         out[np.unique(own)] = design.without(recoded(own))
         return out
     table = np.full((k, design.n_groups), np.nan)
-    for g, members in enumerate(members_of(design.group)):  # a unit changes only the groups that it touches
+    for g, members in enumerate(kernels.members_of(design.group)):  # a unit changes only the groups that it touches
         inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
         weights = (own[members] != inside[:, None]).astype(float)
         *changed, table[:, g] = design.weighted(weights, members)
@@ -237,7 +226,7 @@ def _systems_without(design: Design, own: Codes, k: int) -> Floats:
     )
     there, out = np.round(count) > 0, np.full(k, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_x, mean_y = (settled(np.where(there, v / count, np.nan)) for v in (x, y))
+        mean_x, mean_y = (kernels.settled(np.where(there, v / count, np.nan)) for v in (x, y))
     for pattern in np.unique(there, axis=0):  # few: all systems, or all but one
         rows = (there == pattern).all(axis=1)
         if pattern.sum() > 1:
@@ -255,7 +244,7 @@ def _against_others(table: Floats, scores: Floats | None, design: Design) -> lis
         for j in range(table.shape[1]):
             rest = np.delete(table, j, axis=1)
             # sorted, so that the same ratings given by other people have the same mean to the last digit
-            each = list(rest.T) if design.coefficient in NEEDS_NO_ORDER else [row_means(np.sort(rest, axis=1))]
+            each = list(rest.T) if design.coefficient in kernels.NEEDS_NO_ORDER else [row_means(np.sort(rest, axis=1))]
             for others in each:
                 both = np.isfinite(table[:, j]) & np.isfinite(others)
                 pair = replace(design.only(both), x=first[both, j], y=others[both])
@@ -285,7 +274,7 @@ def jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bounds
     """The jackknife of several estimates at once; `without(units)` gives them without each unit, shape (k, q)."""
     group, system = design.units
     if group is not None and system is not None:
-        units = (system, group, cells_of(group, system))
+        units = (system, group, kernels.cells_of(group, system))
         rows, columns, cells = (jackknife_variance(without(unit))[0] for unit in units)
         variance = np.maximum(rows + columns - cells, np.minimum(rows, columns))
         name, df = "two-way jackknife", min(design.n_groups, design.n_systems) - 1

@@ -49,7 +49,7 @@ ON_ONE_SCALE = ("kappa", *SINGLE_SCORES)  # the same value, not only the same or
 NEEDS_NO_ORDER = ("kappa_nominal", "exact")  # of names, too
 OF_ONE_SAMPLE = (*PRODUCT_MOMENTS, *PAIR_SUMS, *AGREED_WITHIN)  # the others compare whole samples of systems
 
-_DIRECT = 128  # up to this many items all pairs are taken one by one
+_DIRECT = 128  # up to so many items all pairs are computed one by one
 CHUNK = 4_000_000  # numbers that a temporary array may hold
 Sums = dict[str, Floats]
 PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -76,7 +76,7 @@ OTHER_NAMES = {
 
 
 def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
-    """The coefficient under its own name or, where that is not given, under pandas' `method`.
+    """The coefficient under its own name or, without one, under pandas' `method`.
 
     Examples
     --------

@@ -162,7 +162,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
 
 
 def _one_scale(pair: Pair, coefficient: str) -> bool:
-    """Whether it is known that both sides have one scale, which they must where the same value is asked for."""
+    """Whether both sides state one scale, for a coefficient that compares values; two scales are refused."""
     return coefficient in ON_ONE_SCALE and pair.on_one_scale(repr(coefficient))
 
 

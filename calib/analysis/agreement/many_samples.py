@@ -304,17 +304,17 @@ def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
         signs = np.array(list(product((1.0, -1.0), repeat=n_groups)))
     else:  # always the same thousand, so that the statistic is one number
         signs = np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
-    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    flipped, observed, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     if not without_groups:
-        return _share_above(flipped, seen, size)
+        return _share_above(flipped, observed, size)
     columns = zip(signs.T, apart.T, strict=True)
-    return np.array([_share_above(flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in columns])
+    return np.array([_share_above(flipped - np.outer(sign, d), observed - d, size - np.abs(d)) for sign, d in columns])
 
 
-def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
-    """Share of the flipped sums above the one seen, equal ones by half; last digits do not count."""
+def _share_above(flipped: Floats, observed: Floats, size: Floats) -> Floats:
+    """Share of the flipped sums above the observed one, equal ones by half; last digits do not count."""
     dust = 1e-9 * size
-    return np.asarray((flipped > seen + dust).mean(axis=0) + (flipped >= seen - dust).mean(axis=0)) / 2
+    return np.asarray((flipped > observed + dust).mean(axis=0) + (flipped >= observed - dust).mean(axis=0)) / 2
 
 
 def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

@@ -18,7 +18,7 @@ from calib.core.numeric import matrix_product
 _HALF = 0.5  # of the scores
 _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
-_TOGETHER = 3  # items that raters must share for one to be told from another
+_TOGETHER = 3  # items that raters must share for one to differ from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
 _scales_stated: ContextVar[bool] = ContextVar("scales_stated", default=False)
 
@@ -129,12 +129,12 @@ def refuse_scales_of_raters(table: Floats) -> None:
 
 
 def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
-    """A word where the values leave open whether a coefficient of equal values may be had of them."""
+    """A warning where the values leave open whether a coefficient of equal values may be had of them."""
     return unlike_ranges(repr(coefficient), x, y) if coefficient in ON_ONE_SCALE else ()
 
 
 def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
-    """A word, said as a warning too, where one side goes beyond the other by as much as that is wide."""
+    """A warning where one side goes beyond the other by as much as that is wide."""
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
     if _scales_stated.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()

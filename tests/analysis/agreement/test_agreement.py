@@ -426,17 +426,11 @@ def test_jackknife_over_items(method):
     ("seed", "larger", "taken"),
     [
         # the sum of the three terms is negative, or positive and less than both of the first two
-        (0, "groups", "smaller"),
-        (38, "systems", "smaller"),
-        (22, "groups", "smaller"),
-        (28, "systems", "smaller"),
+        (0, "groups", "smaller"), (38, "systems", "smaller"), (22, "groups", "smaller"), (28, "systems", "smaller"),
         # it lies between the first two, or above them
-        (5, "groups", "sum"),
-        (4, "systems", "sum"),
-        (1, "groups", "sum"),
-        (3, "systems", "sum"),
+        (5, "groups", "sum"), (4, "systems", "sum"), (1, "groups", "sum"), (3, "systems", "sum"),
     ],
-)
+)  # fmt: skip
 def test_the_variance_is_at_least_the_smaller_of_its_first_two_terms(seed, larger, taken):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(1, 4, (2, 12)).astype(float)
@@ -987,12 +981,10 @@ TAU = 2 / np.pi * np.arcsin((0.08 + 0.3) / (0.1 + 1))
     ("n_systems", "n_groups", "n_sets", "nominal", "width"),
     [
         # measured elsewhere with this rule on this population: coverage, mean width
-        (16, 100, 60, 0.960, 0.093),
-        (6, 30, 250, 0.965, 0.344),
-        (6, 60, 120, 0.968, 0.255),
+        (16, 100, 60, 0.960, 0.093), (6, 30, 250, 0.965, 0.344), (6, 60, 120, 0.968, 0.255),
         (8, 40, 150, 0.956, None),
     ],
-)
+)  # fmt: skip
 def test_coverage_of_the_two_way_jackknife(n_systems, n_groups, n_sets, nominal, width):
     rng = np.random.default_rng(2021)
     groups, systems = np.repeat(np.arange(n_groups), n_systems), np.tile(np.arange(n_systems), n_groups)

@@ -841,13 +841,10 @@ def simulated(seed, shape, noises, sets=400, **options):
 @pytest.mark.parametrize(
     ("level", "method", "power"),
     [
-        ("group", "spearman", 0.5),
-        ("group", "kendall", 0.5),
-        ("item", "pearson", 0.5),
-        ("item", "spearman", 0.5),
+        ("group", "spearman", 0.5), ("group", "kendall", 0.5), ("item", "pearson", 0.5), ("item", "spearman", 0.5),
         ("system", "pearson", 0.07),
     ],
-)
+)  # fmt: skip
 def test_the_interval_of_a_difference_holds_its_level(level, method, power):
     estimate, low, high, _ = simulated(0, (16, 30), (1.0, 2.0), level=level, method=method).T
     held = int(((low <= estimate.mean()) & (estimate.mean() <= high)).sum())

@@ -28,15 +28,11 @@ def cells(twenty_draws):
     ("method", "mean", "mode", "wins"),
     [
         # an independent computation from the same replies
-        ("pearson", 0.517, 0.459, 0),
-        ("spearman", 0.525, 0.458, 0),
-        ("kendall_a", 0.348, 0.263, 0),
-        ("kendall", 0.408, 0.398, 11),
-        ("kendall_c", 0.419, 0.345, 0),
-        ("gamma", 0.472, 0.584, 28),
+        ("pearson", 0.517, 0.459, 0), ("spearman", 0.525, 0.458, 0), ("kendall_a", 0.348, 0.263, 0),
+        ("kendall", 0.408, 0.398, 11), ("kendall_c", 0.419, 0.345, 0), ("gamma", 0.472, 0.584, 28),
         ("pairs", 0.576, 0.473, 3),
     ],
-)
+)  # fmt: skip
 def test_whether_the_mode_beats_the_mean_depends_on_the_coefficient(cells, method, mean, mode, wins):
     pairs = np.array([[agreement(v, y, method=method, interval="none").estimate for v in two] for *two, y in cells])
     assert len(pairs) == 28

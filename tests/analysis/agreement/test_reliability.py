@@ -455,16 +455,11 @@ def variance_by_hand(by_hand, used, groups, systems):
 @pytest.mark.parametrize(
     ("level", "used"),
     [
-        ("item", ("groups", "systems")),
-        ("item", ("groups",)),
-        ("item", ("systems",)),
-        ("item", ()),
-        ("group", ("groups", "systems")),
-        ("group", ("groups",)),
-        ("system", ("groups", "systems")),
+        ("item", ("groups", "systems")), ("item", ("groups",)), ("item", ("systems",)), ("item", ()),
+        ("group", ("groups", "systems")), ("group", ("groups",)), ("system", ("groups", "systems")),
         ("system", ("systems",)),
     ],
-)
+)  # fmt: skip
 def test_ceiling_equals_its_definition(level, used, method, missing):
     ratings, judge, groups, systems = crossed(missing=missing)
     given = {name: value for name, value in {"groups": groups, "systems": systems}.items() if name in used}
@@ -987,12 +982,10 @@ def experts(criterion):
     ("criterion", "interval", "ordinal"),
     # computed once with other code on the three experts of SummEval
     [
-        ("coherence", 0.5591, 0.5537),
-        ("consistency", 0.8993, 0.7964),
-        ("fluency", 0.7262, 0.5878),
+        ("coherence", 0.5591, 0.5537), ("consistency", 0.8993, 0.7964), ("fluency", 0.7262, 0.5878),
         ("relevance", 0.4526, 0.3967),
     ],
-)
+)  # fmt: skip
 def test_alpha_of_the_experts_of_summeval(criterion, interval, ordinal):
     ratings, *_ = experts(criterion)
     found = {m: krippendorff_alpha(ratings, metric=m, n_resamples=9, rng=1).estimate for m in ("interval", "ordinal")}
@@ -1004,12 +997,10 @@ def test_alpha_of_the_experts_of_summeval(criterion, interval, ordinal):
     ("criterion", "one", "three", "corrected"),
     # computed once with other code on the three experts of SummEval, and GPT-4o
     [
-        ("coherence", 0.631, 0.837, 0.602),
-        ("consistency", 0.902, 0.965, 0.655),
-        ("fluency", 0.734, 0.892, 0.504),
+        ("coherence", 0.631, 0.837, 0.602), ("consistency", 0.902, 0.965, 0.655), ("fluency", 0.734, 0.892, 0.504),
         ("relevance", 0.512, 0.759, 0.534),
     ],
-)
+)  # fmt: skip
 def test_reliability_of_the_experts_of_summeval(criterion, one, three, corrected):
     ratings, judge, groups, systems = experts(criterion)
     estimates = icc(ratings).estimates
@@ -1025,11 +1016,10 @@ def test_reliability_of_the_experts_of_summeval(criterion, one, three, corrected
     # computed once with other code: each expert, then GPT-4o, against the mean of the two others, Pearson r
     [
         ("coherence", (0.75, 0.75, 0.66), (0.51, 0.50, 0.58)),
-        ("consistency", (0.91, 0.94, 0.95), (0.63, 0.63, 0.65)),
-        ("fluency", (0.79, 0.79, 0.80), (0.46, 0.45, 0.48)),
+        ("consistency", (0.91, 0.94, 0.95), (0.63, 0.63, 0.65)), ("fluency", (0.79, 0.79, 0.80), (0.46, 0.45, 0.48)),
         ("relevance", (0.62, 0.63, 0.54), (0.46, 0.36, 0.49)),
     ],
-)
+)  # fmt: skip
 def test_ceiling_of_the_experts_of_summeval(criterion, people, judge):
     ratings, scores, *_ = experts(criterion)
     result = label_ceiling(ratings, scores, method="pearson")
