@@ -128,23 +128,10 @@ def weighted_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str
     Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it is not
     defined, above all where x or y is constant under the weights.
     """
-    parts = [_weighted_statistic(x, y, weights[cut], coefficient) for cut in cuts(len(weights), len(x))]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def sample_correlation(x: Floats, y: Floats, coefficient: str) -> float:
-    """The coefficient of one sample; NaN where it is not defined."""
-    if not len(x):
-        return float("nan")
-    if coefficient not in PAIR_SUMS:
-        return float(_weighted_statistic(x, y, np.ones((1, len(x))), coefficient)[0])
-    first, second = levels_of(x), levels_of(y)
-    sums = {name: np.array(rows.sum()) for name, rows in pair_rows(first, second).items()}
-    distinct = min(int(codes.max()) + 1 for codes in (first, second))
-    return float(from_pairs(coefficient, sums, float(len(x)), distinct))
-
-
-def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    pieces = cuts(len(weights), len(x))
+    if len(pieces) != 1:
+        parts = (weighted_correlation(x, y, weights[cut], coefficient) for cut in pieces)
+        return np.concatenate([np.empty(0), *parts])
     w = np.ascontiguousarray(weights.T)  # one column per resample: items are picked as whole rows
     if coefficient == "spearman":
         return product_moment(midranks(x, w), midranks(y, w), w)
@@ -161,6 +148,18 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
             tied = np.square(weight_by_level(exact, codes)).sum(axis=0).astype(float)
             sums[name] = sums["x"] + sums["y"] - square + tied if name == "both" else square - tied
     return from_pairs(coefficient, sums, w.sum(axis=0), distinct)
+
+
+def sample_correlation(x: Floats, y: Floats, coefficient: str) -> float:
+    """The coefficient of one sample; NaN where it is not defined."""
+    if not len(x):
+        return float("nan")
+    if coefficient not in PAIR_SUMS:
+        return float(weighted_correlation(x, y, np.ones((1, len(x))), coefficient)[0])
+    first, second = levels_of(x), levels_of(y)
+    sums = {name: np.array(rows.sum()) for name, rows in pair_rows(first, second).items()}
+    distinct = min(int(codes.max()) + 1 for codes in (first, second))
+    return float(from_pairs(coefficient, sums, float(len(x)), distinct))
 
 
 def levels_of(values: Floats) -> Codes:
@@ -274,7 +273,14 @@ def _balance(first: Codes, second: Codes, w: Any) -> Floats:
     """
     n = len(first)
     size = n if n <= _DIRECT else 2 * math.isqrt(n)
-    bins_x, bins_y = _bins(first, size), _bins(second, size)
+    sides = []  # bins of neighbouring levels with about `size` items; a level that fills one has it for itself
+    for codes in (first, second):
+        count = np.bincount(codes)
+        large = count >= size
+        place = np.cumsum(np.where(large, 0, count)) // size
+        new = (np.diff(place) > 0) | large[1:] | large[:-1]
+        sides.append(np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp))
+    bins_x, bins_y = sides
     total, shape = np.zeros(w.shape[1]), (int(bins_x.max()) + 1, int(bins_y.max()) + 1)
     if min(shape) > 1:
         cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
@@ -299,15 +305,6 @@ def _balance(first: Codes, second: Codes, w: Any) -> Floats:
 def exact_type(largest: float) -> Any:
     """The smaller type that holds whole numbers up to `largest` without rounding."""
     return np.float32 if largest < 2**24 else np.float64
-
-
-def _bins(codes: Codes, size: int) -> Codes:
-    """Bins of neighbouring levels with about `size` items; a level that fills one has it for itself."""
-    count = np.bincount(codes)
-    large = count >= size
-    place = np.cumsum(np.where(large, 0, count)) // size
-    new = (np.diff(place) > 0) | large[1:] | large[:-1]
-    return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
 
 
 def pair_signs(values: Any, dtype: Any) -> Any:

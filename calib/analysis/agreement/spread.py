@@ -400,15 +400,14 @@ def _test_on_z(
         differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
         return Interval(float(differences.min()), float(differences.max()))
 
-    def facing(t: float) -> float:
-        return ends(t).low if difference > 0 else -ends(t).high
-
     interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
     difference = values[0] - values[1]
     if abs(difference) < _ROUNDING:
         return whole, interval, 1.0
     # the p-value is the level at which the interval's end just meets 0
-    t = _FAR if facing(_FAR) > 0 else optimize.brentq(facing, 0.0, _FAR)
+    facing = 0 if difference > 0 else 1
+    beyond = (ends(_FAR)[facing] > 0) == (difference > 0)
+    t = _FAR if beyond else optimize.brentq(lambda t: ends(t)[facing], 0.0, _FAR)
     return whole, interval, float(2 * stats.t.sf(t, whole.df))
 
 
