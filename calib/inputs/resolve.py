@@ -34,7 +34,7 @@ _WANTED = {
     "label": "people's labels, in the file or in a second one",
 }
 _SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second"), "judge"),
     **dict.fromkeys(("labels", "gold", "human", "people"), "label"),
 }
 

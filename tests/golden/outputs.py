@@ -63,7 +63,7 @@ def answer(verb, file):
         "agreement": lambda: calib.agreement(path, **columns),
         "difference": lambda: calib.difference(path, None, a, b, **columns),
         "calibrate": lambda: calib.calibrate(path, **columns),
-        "gate": lambda: calib.gate(path, system="b", above=line, **columns),
+        "gate": lambda: calib.gate(path, system="b", threshold=line, **columns),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -142,8 +142,9 @@ COMMANDS = {
     "rater-effects": "rater-effects scores.csv people.csv",
     "drift": "drift one.csv now.csv --n-permutations 99",
     "choose": "choose scores.csv 10 --rng 0 --out made/chosen.csv",
+    "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
-    "gate": "gate scores.csv gold.csv --system clean --above 3 --min-labels 4",
+    "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",
     "data": "data",

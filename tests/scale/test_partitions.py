@@ -147,10 +147,10 @@ OTHERS = {
     "compare": (lambda parts, table: calib.compare(parts, table, table), f"`scores_a` {WHOLE}"),
     "compare with another": (lambda parts, table: calib.compare(table, parts, table), f"`scores_b` {WHOLE}"),
     "forecast_quality": (calib.forecast_quality, f"`scores` {WHOLE}"),
-    "interval's labels": (lambda parts, table: calib.interval(parts, iter(parts)), f"`gold` {WHOLE}"),
+    "interval's labels": (lambda parts, table: calib.interval(parts, iter(parts)), f"`labels` {WHOLE}"),
     "labels_needed": (lambda parts, table: calib.labels_needed(parts, table, half_width=0.1), f"`scores` {WHOLE}"),
-    "sensitivity": (lambda parts, _: calib.sensitivity(parts), "`ratings` must be a pandas DataFrame, but got"),
-    "prompt_mean": (lambda parts, _: calib.prompt_mean(parts), "`scores` must be a pandas DataFrame, but got"),
+    "sensitivity": (lambda parts, _: calib.sensitivity(parts), f"`ratings` {WHOLE}"),
+    "prompt_mean": (lambda parts, _: calib.prompt_mean(parts), f"`scores` {WHOLE}"),
 }
 
 

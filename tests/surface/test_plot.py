@@ -844,7 +844,7 @@ def test_width_against_labels_marks_where_the_target_is_reached(ax):
     assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_labels, needed.n_labels_alone]
     # where the target is just reached
     assert all(0.19 < float(dot.get_ydata()[0]) <= 0.201 for dot in dots)
-    assert ax.get_xlabel() == "gold labels"
+    assert ax.get_xlabel() == "labels"
     assert "95 % interval" in ax.get_ylabel()
 
 

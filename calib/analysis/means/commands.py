@@ -24,7 +24,7 @@ def interval(file: Scores, files: Files, labels: LabelsFile = None, out: Out = N
     show_results(calib.interval(*files.taken(file, labels), **options), out, conclude=True)
 
 
-@options_from("difference", called={"scores": "FILE", "gold": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
+@options_from("difference", called={"scores": "FILE", "labels": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
 def difference(
     arguments: Annotated[list[str], typer.Argument(metavar="FILE [LABELS] SYSTEM", help=_FILES)],
     files: Files,

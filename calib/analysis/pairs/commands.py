@@ -25,7 +25,7 @@ def position_bias(
     show_results(calib.position_bias(first, other, **options), out, conclude=True)
 
 
-@options_from("pairwise_agreement", called={"gold": "LABELS"})
+@options_from("pairwise_agreement")
 def pairwise_agreement(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """How often a judge of pairs prefers what people prefer: with ties and without, kappa, consistency."""
     show_results(calib.pairwise_agreement(*files.taken(file, labels), **options), out, conclude=True)

@@ -62,7 +62,7 @@ def plan(
     file: Scores,
     files: Files,
     labels: LabelsFile = None,
-    price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
+    price_label: Annotated[float | None, typer.Option(help="Price of a label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
     price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
     price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,

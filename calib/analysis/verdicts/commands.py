@@ -24,7 +24,7 @@ def pass_fail(
     out: Out = None,
     **options: Any,
 ) -> None:
-    """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
+    """A judge that says pass or fail (or passes a threshold): its errors, kappa, AC1, and the pass rate to report."""
     sides = files.taken(file, labels)
     elsewhere = None if production is None else files.taken(production)[0]
     show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)

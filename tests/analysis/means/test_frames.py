@@ -560,7 +560,7 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
             TableError,
-            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
+            "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
             "(people's have the method 'human', and are pooled).",
         ),
         (
@@ -573,7 +573,7 @@ def test_a_stray_column_is_no_part_of_the_result():
             TableError,
             "`by` must be a column without gaps, but 'system' has 28.",
         ),
-        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `gold` must have labels in"),
+        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `labels` must have labels in"),
         (
             lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
             ValueError,
@@ -669,7 +669,7 @@ def test_without_groups_nothing_is_paired():
 
 
 def test_too_few_labels_of_a_system_are_counted():
-    message = "`gold` must have 12 labels at least of each system (`min_labels` lowers that), but has 10 of 's0' and 11"
+    message = "`labels` must have 12 labels at least of each system (`min_labels` lowers that), but has 10 of 's0' and"
     with pytest.raises(ValueError, match=re.escape(message)):
         calib.difference(JUDGE, SINGLE, "s0", "s1", min_labels=12)
 
@@ -797,7 +797,7 @@ def test_a_judge_on_a_scale_of_its_own_is_read_on_that_of_people():
 
 
 def test_gold_of_no_item_of_the_judge_is_refused():
-    with pytest.raises(TableError, match="scores and gold must share items, but no gold item was scored by the judge"):
+    with pytest.raises(TableError, match="scores and labels must share items, but no labelled item was scored"):
         calib.interval(judged(), labelled(["x", "y"]))
 
 
@@ -808,7 +808,7 @@ def test_all_systems_that_lack_labels_are_named_at_once():
         calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
     with pytest.raises(
         ValueError,
-        match=r"`gold` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
+        match=r"`labels` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
     ):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 
