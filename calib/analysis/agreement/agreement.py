@@ -23,12 +23,11 @@ from calib.analysis.agreement.levels import (
 from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import (
     BOOTSTRAPS,
+    few_unlike,
     no_correlation_test,
     no_interval_reason,
     refuse_new_systems,
-    rests_on_few,
     spread_of_estimate,
-    unlike_commonest,
 )
 from calib.core import check
 from calib.core.check import Floats, Labels
@@ -386,7 +385,7 @@ def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed:
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
-    if rests_on_few(design):
-        text = f"few_that_differ: all but {unlike_commonest(design)} items have the commonest score"
+    if few := few_unlike(design):
+        text = f"few_that_differ: all but {few} items have the commonest score"
         return (*cautions, f"{text}; the interval rests on these and is often too short")
     return cautions

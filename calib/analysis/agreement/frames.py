@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from calib import stats
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_stated_scales
 from calib.core.check import ArgumentError, choice
+from calib.core.result import Result
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
 from calib.table import TableArgumentError, TableError
@@ -34,6 +36,8 @@ from calib.table.results import Results
 from calib.table.validate import SliceKey, ValidatedTable, scores_in, slices
 
 Rng = np.random.Generator | int | None
+R = TypeVar("R", bound=Result)
+_Part = tuple[dict[str, Any], bool]  # the arguments of a statistic, and whether all its scores state their scale
 _SIDES = ("scores", "labels")
 _NAMES = {"x": "scores", "y": "labels", "groups": "group", "systems": "system", "systems_are": "systems"}
 _DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
@@ -228,18 +232,11 @@ def compare(
     options: dict[str, Any] = {"level": level, "method": method, "coefficient": coefficient, "test": test}
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
-    names = ("scores_a", "scores_b", "labels")
-    sides = zip(two_judges(scores_a, scores_b, labels, columns), names, strict=True)
+    sides = zip(two_judges(scores_a, scores_b, labels, columns), ("scores_a", "scores_b", "labels"), strict=True)
     one, two, labelled = (scores_in(side, name) for side, name in sides)
-
-    def comparison_of(part: tuple[tuple[str, str], pd.DataFrame, bool]) -> stats.Comparison:
-        judges, frame, stated = part
-        design = _factors_at(frame, level)
-        with on_stated_scales(stated):
-            return stats.compare(frame["a"], frame["b"], frame["y"], names=judges, **design, **options)
-
-    parts = _pairs_of_judges(one, two, labelled, coefficient or method)
-    return each_result(parts, comparison_of, names=_NAMES | {"x1": "scores_a", "x2": "scores_b"})
+    parts = _pairs_of_judges(one, two, labelled, level, coefficient or method)
+    names = _NAMES | {"x1": "scores_a", "x2": "scores_b"}
+    return each_result(parts, partial(_computed, stats.compare, options), names=names)
 
 
 @verb
@@ -293,26 +290,29 @@ def rank_judges(
     for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
         matched.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
 
-    def ranking_of(pairs: list[Pair]) -> stats.Ranking:
-        names = short_names([pair.label for pair in pairs])
-        columns_of = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
+    parts = []
+    for (criterion, against), pairs in matched.items():
+        judges = short_names([pair.label for pair in pairs])
+        columns_of = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, judges, strict=True)]
         frame = joined_items([pair.both for pair in pairs]).join(pd.concat(columns_of, axis=1))
-        judges = {name: frame[name].to_numpy() for name in names}
-        stated = [_one_scale(pair, coefficient or method) for pair in pairs]  # each of them, for what it refuses
-        with on_stated_scales(all(stated)):
-            return stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
+        arguments = {"judges": {name: frame[name].to_numpy() for name in judges}, "y": frame["y"]}
+        stated = [_one_scale(pair, coefficient or method) for pair in pairs]
+        doubts = [text for pair in pairs for text in pair.fold_doubts][:1]
+        part = arguments | _factors_at(frame, level), all(stated)
+        parts.append(Slice({"criterion": criterion, "against": against}, part, {}, doubts))
+    return each_result(parts, partial(_computed, stats.rank_judges, options), names=_NAMES | {"judges": "scores"})
 
-    parts = (
-        Slice({"criterion": criterion, "against": against}, pairs, {}, [*sum((p.fold_doubts for p in pairs), ())][:1])
-        for (criterion, against), pairs in matched.items()
-    )
-    return each_result(parts, ranking_of, names=_NAMES | {"judges": "scores"})
+
+def _computed(statistic: Callable[..., R], options: dict[str, Any], part: _Part) -> R:
+    arguments, stated = part
+    with on_stated_scales(stated):
+        return statistic(**arguments, **options)
 
 
 def _pairs_of_judges(
-    scores_a: ValidatedTable, scores_b: ValidatedTable, labels: ValidatedTable, coefficient: str
-) -> Iterator[Slice[tuple[tuple[str, str], pd.DataFrame, bool]]]:
-    """Each judge of the one table with each of the other, on one person's items: names, scores, stated scales."""
+    scores_a: ValidatedTable, scores_b: ValidatedTable, labels: ValidatedTable, level: str, coefficient: str
+) -> Iterator[Slice[_Part]]:
+    """Each judge of the one table with each of the other, on one person's items."""
     first, second = list(pairs_of(scores_a, labels)), list(pairs_of(scores_b, labels))
     names = names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
@@ -329,8 +329,9 @@ def _pairs_of_judges(
         label = {key: value for key, value in a.label.items() if key != "against"}
         label |= {"versus": judges[1], "against": a.label["against"]}
         stated = [_one_scale(pair, coefficient) for pair in (a, b)]
+        arguments = {"x1": both["a"], "x2": both["b"], "y": both["y"], "names": judges, **_factors_at(both, level)}
         unmatched = {"n_unmatched": len(frame) - len(both)}
-        yield Slice(label, (judges, both, all(stated)), unmatched, a.fold_doubts or b.fold_doubts)
+        yield Slice(label, (arguments, all(stated)), unmatched, a.fold_doubts or b.fold_doubts)
     if not matched:
         rule, have = "and {0} must hold two judges of one criterion", f"have {scores_a.holds} and {scores_b.holds}"
         raise TableArgumentError("scores_a", rule, have, mentions=("scores_b",))
@@ -384,12 +385,8 @@ def reliability(
         purpose = repr(coefficient or method)
     files = resolve_inputs(labels, scores, columns, names=("labels", "scores"), needs=("label",))
 
-    def reliability_of(panel: _Panel) -> stats.Reliability:
-        ratings, judge, design, stated = panel
-        with on_stated_scales(stated):
-            return stats.reliability(ratings, judge, **design, **options)
-
-    return each_result(_panels(files.people, files.scores, level, purpose, least=2), reliability_of, names=_NAMES)
+    panels = _panels(files.people, files.scores, level, purpose, least=2)
+    return each_result(panels, partial(_computed, stats.reliability, options), names=_NAMES)
 
 
 @verb
@@ -434,24 +431,16 @@ def alternative_annotator_test(
     """
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
-    judges, level = scores_in(files.scores, "scores"), "group" if clustered else "item"
-
-    def test_of(panel: _Panel) -> stats.AltTest:
-        ratings, judge, design, stated = panel
-        assert judge is not None
-        groups = design["groups"] if clustered else None
-        with on_stated_scales(stated):
-            return stats.alternative_annotator_test(judge, ratings, groups=groups, **options)
-
-    return each_result(_panels(files.people, judges, level, "the annotator test", least=3), test_of, names=_NAMES)
+    judges = scores_in(files.scores, "scores")
+    level, factors = ("group", ("groups",)) if clustered else ("item", ())
+    panels = _panels(files.people, judges, level, "the annotator test", least=3, factors=factors)
+    return each_result(panels, partial(_computed, stats.alternative_annotator_test, options), names=_NAMES)
 
 
-# people's scores (items x raters), a judge's, the design, and whether all state their scale
-_Panel = tuple[np.ndarray, np.ndarray | None, dict[str, Any], bool]
-
-
-def _panels(labels: Any, scores: Any, level: str, purpose: str, *, least: int) -> Iterator[Slice[_Panel]]:
-    """A panel of people for each criterion, with each judge of it in turn.
+def _panels(
+    labels: Any, scores: Any, level: str, purpose: str, *, least: int, factors: Sequence[str] = ("groups", "systems")
+) -> Iterator[Slice[_Part]]:
+    """The ratings of people (items x raters) for each criterion, with each judge of it in turn.
 
     People must be on one scale, for a `purpose` the judge as well.
     """
@@ -468,7 +457,7 @@ def _panels(labels: Any, scores: Any, level: str, purpose: str, *, least: int) -
         if judges is None:
             shared = True
             design = _factors_at(factors_of(rows, table.index), level)
-            yield Slice(label, (table.to_numpy(), None, design, stated), {"n_unmatched": 0})
+            yield Slice(label, ({"ratings": table.to_numpy()} | design, stated), {"n_unmatched": 0})
             continue
         for who, mine in slices(judges.frame[judges.frame["criterion"] == criterion]):
             shared = True
@@ -476,8 +465,9 @@ def _panels(labels: Any, scores: Any, level: str, purpose: str, *, least: int) -
             items = table.index[table.index.isin(judge.index)]
             all_stated = one_scale(who, purpose, scores=mine, labels=rows) if purpose else stated
             design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
-            panel = table.loc[items].to_numpy(), judge.reindex(items).to_numpy(), design, all_stated
-            yield Slice(who | label, panel, {"n_unmatched": len(table) - len(items)})
+            arguments = {"ratings": table.loc[items].to_numpy(), "judge": judge.reindex(items).to_numpy()}
+            arguments |= {name: design[name] for name in factors}
+            yield Slice(who | label, (arguments, all_stated), {"n_unmatched": len(table) - len(items)})
     if not shared:
         have = f"have {labelled.holds} and {'nothing' if judges is None else judges.holds}"
         raise TableArgumentError("labels", "and {0} must share a criterion", have, mentions=("scores",))

@@ -227,7 +227,7 @@ def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
         skewed = bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
     spread = replace(plain, fisher=skewed)
     fisher_error = float(1 / np.sqrt(design.n - 3)) if design.n > 3 else float("inf")  # of n independent normal pairs
-    if left.item is not None and rests_on_few(design):
+    if left.item is not None and few_unlike(design):
         return replace(spread, least=fisher_error, least_df=df)
     few = left.item is not None and design.n < _FEW_JACKKNIFED
     return replace(spread, least=fisher_error) if few else spread
@@ -246,18 +246,16 @@ def _spread_of_share(design: levels.Design, spread: Spread) -> Spread:
     return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
 
 
-def rests_on_few(design: levels.Design) -> bool:
-    """Whether most items have one score and few another: then a jackknife sees next to nothing of what may come."""
+def few_unlike(design: levels.Design) -> int:
+    """Items off the commonest score, of the rater who has fewer, where they are few and the others most; else 0.
+
+    Then a jackknife sees next to nothing of what may come.
+    """
     if design.level != "item" or design.coefficient in kernels.SHARES:
-        return False
-    few = unlike_commonest(design)
-    return 2 * few < design.n and few < _FEW_UNLIKE
-
-
-def unlike_commonest(design: levels.Design) -> int:
-    """Items that do not have the commonest score, of the rater who has fewer of them."""
+        return 0
     sizes = [np.bincount(kernels.levels_of(v), design.count) for v in (design.x, design.y)]
-    return int(min(size.sum() - size.max() for size in sizes))
+    few = int(min(size.sum() - size.max() for size in sizes))
+    return few if 2 * few < design.n and few < _FEW_UNLIKE else 0
 
 
 def design_variance(design: levels.Design, left: levels.LeftOut) -> tuple[float, float, str]:
