@@ -199,21 +199,16 @@ def jackknife_error(x, y):
     return math.sqrt((len(x) - 1) / len(x) * np.sum((deleted - deleted.mean()) ** 2))
 
 
-def test_counts():
-    found = compare(*nasty().scores(), **nasty().labels(), level="group")
-    data = common(nasty(), "group")
-    assert (found.n, found.n_missing) == (len(data.y), 3)
-    assert (found.n_groups, found.n_systems, found.n_skipped) == (6, 6, 3)  # two constant groups, one of one item
-    close([found.first, found.second], [one_agreement(x, data, "group", "spearman") for x in (data.x1, data.x2)])
-
-
-def test_constant_groups_as_zero():
-    data = common(nasty(), "item")
-    found = compare(*nasty().scores(), **nasty().labels(), level="group", constant="zero")
-    assert (found.n_groups, found.n_skipped, found.n) == (9, 0, len(data.y))
+@pytest.mark.parametrize("constant", ["skip", "zero"])
+def test_counts_of_groups_and_constant_groups_as_zero(constant):
+    found = compare(*nasty().scores(), **nasty().labels(), level="group", constant=constant)
+    data = common(nasty(), "group" if constant == "skip" else "item")
+    assert (found.n, found.n_missing, found.n_systems) == (len(data.y), 3, 6)
+    # two constant groups, one of one item
+    assert (found.n_groups, found.n_skipped) == ((6, 3) if constant == "skip" else (9, 0))
     for value, x in ((found.first, data.x1), (found.second, data.x2)):
         inside = [coefficient(x[data.groups == g], data.y[data.groups == g], "spearman") for g in set(data.groups)]
-        close(value, np.nan_to_num(inside).sum() / 9)
+        close(value, np.nan_to_num(inside).sum() / found.n_groups)
 
 
 @each_level
@@ -798,18 +793,14 @@ def test_a_comparison_shows_itself():
     assert "deux" not in found.signature
     assert found.signature.startswith("spearman|difference|level:group|test:jackknife|ci:two-way-jackknife|cl:0.95|")
     assert "|constant:skip|skipped:3|" in found.signature
+    assert "missing-as-zero" not in found.signature
+    assert "missing-as-zero" in compare(*nasty().scores(), missing="zero").signature
     row = found.to_frame().iloc[0]
     assert (row["first"], row["second"], row["estimate"]) == (*names, found.estimate)
     assert list(row.index) == list(dict.fromkeys(row.index))
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.estimate = 1.0
     assert pickle.loads(pickle.dumps(found)) == found
-
-
-def test_the_signature_tells_the_rules_apart():
-    one, two = (compare(*nasty().scores(), missing=m) for m in ("drop", "zero"))
-    assert "missing-as-zero" in two.signature
-    assert "missing-as-zero" not in one.signature
 
 
 # --- how often the interval holds the truth ---------------------------------------------------------------------

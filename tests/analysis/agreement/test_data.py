@@ -13,7 +13,6 @@ from calib.stats import CalibWarning, agreement, compare
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
-CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 
 
 @pytest.fixture(scope="module")
