@@ -31,7 +31,7 @@ from calib.analysis.agreement.spread import (
 )
 from calib.core import check
 from calib.core.check import Floats, Labels
-from calib.core.result import Estimate, short
+from calib.core.result import Estimate, bracket, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
@@ -39,20 +39,17 @@ _REVERSED = -0.3  # from here down an agreement looks like one of scales that ru
 MANY_LACK = 0.05  # share of the items that a judge left without a score from which there is a warning
 
 
+def _convention(level: str, missing: str, *coefficients: str) -> tuple[dict[str, str], ...]:
+    return tuple({"level": level, "coefficient": c, "constant": "skip", "missing": missing} for c in coefficients)
+
+
 # whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
-CONVENTIONS: dict[str, tuple[dict[str, str], ...]] = {
-    name: tuple(
-        {"level": level, "coefficient": one, "constant": "skip", "missing": missing}
-        for level, missing, coefficients in parts
-        for one in coefficients.split()
-    )
-    for name, parts in {
-        "geval": [("group", "zero", "pearson spearman kendall")],
-        "unieval": [("item", "drop", "pearson spearman kendall")],
-        "bartscore": [("group", "drop", "spearman kendall")],
-        "summeval": [("system", "drop", "kendall")],
-        "chiang-lee": [("item", "drop", "pearson"), ("group", "drop", "kendall")],
-    }.items()
+CONVENTIONS = {
+    "geval": _convention("group", "zero", "pearson", "spearman", "kendall"),
+    "unieval": _convention("item", "drop", "pearson", "spearman", "kendall"),
+    "bartscore": _convention("group", "drop", "spearman", "kendall"),
+    "summeval": _convention("system", "drop", "kendall"),
+    "chiang-lee": (*_convention("item", "drop", "pearson"), *_convention("group", "drop", "kendall")),
 }
 
 
@@ -120,7 +117,7 @@ class AgreementResult(WithCoefficient, Estimate):
     @property
     def bracket(self) -> str:
         """The interval in words, or why there is none."""
-        words = Estimate.bracket.__get__(self)
+        words = bracket(self.interval, self.confidence_level)
         return f"{words}: {self.reason}" if self.reason else words
 
     @property

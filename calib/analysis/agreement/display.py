@@ -1,4 +1,4 @@
-"""Agreement in words: what may be concluded from a coefficient, a comparison of judges, a test."""
+"""Words and pictures of agreement: conclusions, headlines, and the plots of `calib.plot`."""
 
 from __future__ import annotations
 
