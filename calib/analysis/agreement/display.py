@@ -1,4 +1,4 @@
-"""Agreement in words: what may be concluded from a coefficient, a comparison of judges, a test."""
+"""Words and pictures of agreement: conclusions, headlines, and the plots of `calib.plot`."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def agreement_fact(results: Results[Agreement]) -> str:
 def comparison_fact(results: Results[Comparison]) -> str:
     """Which judge is ahead, or how many differences are told apart from none."""
     if len(results) == 1:
-        where, says = told_apart_from_zero({}, results[0])
-        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
-    ahead = sum(told_apart_from_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
+        where, sentence = side_of_zero({}, results[0])
+        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else sentence
+    ahead = sum(side_of_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
     return f"{ahead} of {len(results)} differences are told apart from 0"
 
 
@@ -126,7 +126,7 @@ def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> lis
     return each_once(labels, results, lambda result: [result.verdict])
 
 
-def told_apart_from_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
+def side_of_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
     """Whether the test tells the two judges apart, and which agrees more; of several, by Bonferroni's rule."""
     if not result.p_value * label.get("n_beside", 1) <= 1 - result.confidence_level:
         return "open", "not decided"
@@ -140,7 +140,7 @@ def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[
     return (where, sentence) if result.ceiling.judge_by_rater else None
 
 
-def told_once(frame: pd.DataFrame) -> pd.DataFrame:
+def without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame that names no judge both by label and by name, and has another rule only where it changes something."""
     pairs = (("rater", "first"), ("versus", "second"))
     twice = [a for a, b in pairs if {a, b} <= set(frame.columns) and (frame[a].astype(str) == frame[b]).all()]
@@ -206,8 +206,8 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests:
-    intervals that overlap do not show that two judges are alike.
+    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    show that two judges are alike.
 
     Examples
     --------
@@ -409,8 +409,8 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
 def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
 
-    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
-    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as pairwise accuracy, have no
+    frames: 0 is not "no agreement" there.
 
     Examples
     --------
