@@ -82,7 +82,10 @@ def is_uneven(one: Instrumented) -> bool:
 def _of_bracket(claims: _Claims) -> list[str]:
     """With one annotator only what holds at each reliability may be claimed."""
     sure = [(name, one) for name, one in claims if _is_sure(one.interval)]
-    named = [f"{name} ({short(one.bracket.low)} to {short(one.bracket.high)})" for name, one in sure[:_MOST]]
+    named = [
+        f"{name} ({short(one.bracket_interval.low)} to {short(one.bracket_interval.high)})"
+        for name, one in sure[:_MOST]
+    ]
     (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
     favoured = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
     return [
@@ -207,7 +210,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     for label, one in zip(results.labels, results, strict=True):
         fact = label | {"level": label["level"] or label["feature"]} if "level" in label else label
         # with one annotator the middle of the bracket
-        estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
+        estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
         effects = {FAVOUR: favour, SHOWN: one.difference, CENTRED: one.centred}
         entries += [(fact, name, effect) for name, effect in effects.items()]

@@ -148,7 +148,7 @@ def test_a_judge_without_spread_is_left_out_and_the_others_stay(study):
     with pytest.warns(CalibWarning, match="left_out: .*must vary"):
         found = calib.bias(both, people, ["length"], items=items)
     assert [label["rater"] for label in found.labels] == ["gpt"]
-    with pytest.warns(CalibWarning), pytest.raises(ArgumentError, match="nothing is left"):
+    with pytest.raises(ArgumentError, match="`scores` must vary"):
         calib.bias(judge.assign(score=3.0), people, ["length"], items=items)
 
 
