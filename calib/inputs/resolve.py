@@ -133,7 +133,7 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
     if not either_side and names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
-        _warn_of_swapped(*things, names[-1])
+        _warn_of_swapped(things[0], things[-1], names[-1])
     people = gold = order.get("label")
     if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
         gold = mean_of_annotators(scores_in(people, next(name for name in names if _SIDE[name] == "label"))).frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -334,8 +335,8 @@ def _by_instrument(judge: Floats, e: Floats, mean: Floats, x: Floats, group: Cod
     # less the means of each annotator's rows, which is an intercept for each
     rows_of = np.maximum(np.bincount(who), 1)
     centred = [column - (np.bincount(who, column) / rows_of)[who] for column in columns]
-    effect, slope, f, reason = _two_stages(*columns, group[item], confidence)
-    without_leniency, _, _, no_centred = _two_stages(*centred, group[item], confidence)
+    effect, slope, f, reason = _two_stages(columns, group[item], confidence)
+    without_leniency, _, _, no_centred = _two_stages(centred, group[item], confidence)
     warnings = [reason] if reason else []
     # whether leniency moves the estimate, or is why there is none
     moved = abs(effect.estimate - without_leniency.estimate) / without_leniency.std_error
@@ -346,10 +347,9 @@ def _by_instrument(judge: Floats, e: Floats, mean: Floats, x: Floats, group: Cod
     return effect._asdict() | {"slope": slope, "first_stage_f": f, "centred": without_leniency}, warnings
 
 
-def _two_stages(
-    judge: Floats, own: Floats, others: Floats, x: Floats, group: Codes, confidence: float
-) -> tuple[Effect, float, float, str]:
+def _two_stages(columns: Sequence[Floats], group: Codes, confidence: float) -> tuple[Effect, float, float, str]:
     """The effect by the instrument, the slope on quality, the first stage's F, and why there is no effect."""
+    judge, own, others, x = columns
     one = np.ones(len(x))
     before = np.c_[one, x, others]
     theta, covariance, _ = _solved(own, before, before, group)

@@ -1,4 +1,4 @@
-"""How many labels a target needs, with the judge and without it, and what a number of labels finds."""
+"""How many labels an interval of a width, or a difference to be found, takes with the judge and without it."""
 
 from __future__ import annotations
 
@@ -123,12 +123,6 @@ def labels_needed(
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
-    Raises
-    ------
-    ValueError
-        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`), are given; if the labels
-        of the pilot are fewer than four or do not vary; if even labels for all items do not reach the target.
-
     References
     ----------
     Mani et al. (2025), arXiv:2505.20178, for the price of the slope; Cochran (1977), Sampling
@@ -250,7 +244,7 @@ class _Pilot(NamedTuple):
 
 def _pilot(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Pilot:
     if y is not None and f is not None and rho is None and sd is None:
-        labels, _, r = labelled_pairs(y, f)
+        labels, _, r = labels_beside_scores(y, f)
         scores = np.asarray(f, dtype=float)
         read, spread = scores[np.isfinite(scores)], float(np.std(labels, ddof=1))
         return _Pilot(r, spread, float(np.mean(labels)), len(labels), len(scores), read)
@@ -272,7 +266,7 @@ def labels_and_scores(
     return labels, scores, labelled
 
 
-def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
+def labels_beside_scores(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
     """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
     labels, scores, labelled = labels_and_scores(y, f)
     labels, scores = labels[labelled], scores[labelled]

@@ -870,7 +870,7 @@ def test_what_gold_a_plan_for_ratings_needs():
         TableError, calib.plan, frame, other, **money
     )
     for gold in (labels_of(y[:3]), labels_of(np.full(40, 3.0))):
-        assert "`labels` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
+        assert "`labels` must be of four items" in said(ValueError, calib.plan, frame, gold, **money)
     with pytest.warns(stats.CalibWarning, match="no_correlation"):
         assert calib.plan(frame.assign(score=3.0), labels_of(y), **money).one().plan.prompts == 0
     text = said(ValueError, calib.plan, frame.assign(score=NAN), labels_of(y), **money)
