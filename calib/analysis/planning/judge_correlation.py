@@ -1,4 +1,4 @@
-"""Correlation of a judge with labels, how far labels go with it, whether it helps, and whether it errs alike elsewhere."""
+"""Correlation of a judge with labels, how far labels go with it, whether it helps, and whether it transports."""
 
 from __future__ import annotations
 
