@@ -198,15 +198,10 @@ def rater_effects(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     group = files.named(groups)
-    by_judge: dict[SliceKey, list[Judged]] = {}
+    by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
     for judged in judged_items(judges, people, None):
         one_scale(judged.label, "rater effects", scores=judged.frame, labels=people.under(judged.label, "criterion"))
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
-
-    def slices_of_judges() -> Iterator[Slice[list[Judged]]]:
-        for who, criteria in by_judge.items():
-            label = {name: value for name, value in who.label.items() if name != "criterion"}
-            yield Slice(label, criteria, {"n_unmatched": max(one.n_unmatched for one in criteria)})
 
     def effects_of(criteria: list[Judged]) -> stats.RaterEffects:
         """Of scores, labels and groups of all criteria, by item."""
@@ -226,7 +221,11 @@ def rater_effects(
             confidence_level=confidence_level,
         )
 
-    return each_result(slices_of_judges(), effects_of, names={"judge": "scores"})
+    of_judges = []
+    for who, criteria in by_judge.items():
+        label = {name: value for name, value in who.label.items() if name != "criterion"}
+        of_judges.append(Slice(label, criteria, {"n_unmatched": max(one.n_unmatched for one in criteria)}))
+    return each_result(of_judges, effects_of, names={"judge": "scores"})
 
 
 # --- what may move a judge --------------------------------------------------------------------------------------------
@@ -310,20 +309,6 @@ FLAGS: dict[str, re.Pattern[str]] = {
 }
 
 
-def log_length(texts: pd.Series, unit: str = "words") -> Floats:
-    """The logarithm of one more than the words or characters of each text where one is empty; NaN without a text.
-
-    Examples
-    --------
-    >>> log_length(pd.Series(["a b c", None])).round(3)
-    array([1.099,   nan])
-    """
-    lengths = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
-    sizes = np.array(lengths, dtype=float)
-    empty = (sizes == 0).any()
-    return np.asarray(np.log(sizes + empty), dtype=float)
-
-
 def flag(texts: pd.Series, name: str) -> Floats:
     r"""1 where a text has lists, headings, code or hedges, else 0; NaN without a text.
 
@@ -377,7 +362,9 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
     texts = frame["output"].astype(object)
     if feature in FLAGS:
         return [Claim(feature, "", f"1 = has {feature}", flag(texts, feature))]
-    x = log_length(texts, unit)
+    # the logarithm of one more than the words or characters of each text where one is empty; NaN without a text
+    sizes = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
+    x = np.log(np.array(sizes, dtype=float) + (0.0 in sizes))
     return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
 
 

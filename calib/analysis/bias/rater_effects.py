@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
 from calib.core.result import Interval, Result, short
 
@@ -143,7 +143,6 @@ def rater_effects(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-
     References
     ----------
     Saal, Downey and Lahey (1980), Psychological Bulletin 88:413-428; Murphy and Cleveland (1995), Understanding
@@ -160,7 +159,17 @@ def rater_effects(
     (0.77, False)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    s, h, group = _arrays(judge, labels, groups)
+    s, h = check.array(judge, "judge"), check.array(labels, "labels")
+    s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
+    if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
+        rule = "must have shape (n, R, C) for {0} of shape (n, C)"
+        raise ArgumentError("labels", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
+    check.same_length(judge=s, groups=groups)
+    # items that have both on some criterion
+    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
+    if kept.sum() < _LEAST:
+        raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
+    s, h, group = s[kept], h[kept], units_of(groups, kept)
     names = [str(k) for k in range(s.shape[1])] if criteria is None else [str(name) for name in criteria]
     if len(names) != s.shape[1]:
         raise ArgumentError("criteria", f"must name {s.shape[1]}", f"got {len(names)}")
@@ -192,21 +201,6 @@ def rater_effects(
     )
 
 
-def _arrays(judge: ArrayLike, labels: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
-    """Scores (n, C), labels (n, R, C) and groups of the items that have both on some criterion."""
-    s, h = check.array(judge, "judge"), check.array(labels, "labels")
-    s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
-    if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
-        rule = "must have shape (n, R, C) for {0} of shape (n, C)"
-        raise ArgumentError("labels", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
-    check.same_length(judge=s, groups=groups)
-    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
-    group = units_of(groups, kept)
-    if kept.sum() < _LEAST:
-        raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
-    return s[kept], h[kept], group
-
-
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:
     """Effects (rows) of the judge and of each person (columns)."""
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
@@ -226,7 +220,12 @@ def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only:
             for r in range(raters.shape[1]):  # beside the means of people, for a person those of the others
                 people = h if r == 0 else np.delete(h, r - 1, axis=1)
                 means = np.stack([row_means(people[:, :, c]) for c in range(h.shape[2])], axis=1)
-                residual.append(_residual(raters[:, r], means))
+                x, whole = raters[:, r], ~np.isnan(raters[:, r]).any(axis=1) & ~np.isnan(means).any(axis=1)
+                if whole.sum() < means.shape[1] + 3:
+                    residual.append(math.nan)
+                    continue
+                design = np.c_[np.ones(int(whole.sum())), means[whole]]
+                residual.append(_mean_correlation(x[whole] - design @ np.linalg.lstsq(design, x[whole])[0]))
             rows.append(np.array(residual))
     return np.array(rows)
 
@@ -238,11 +237,3 @@ def _mean_correlation(x: Floats) -> float:
         return math.nan
     table = np.atleast_2d(np.corrcoef(whole.T))
     return float(np.nanmean(table[np.triu_indices(len(table), 1)]))
-
-
-def _residual(x: Floats, means: Floats) -> float:
-    whole = ~np.isnan(x).any(axis=1) & ~np.isnan(means).any(axis=1)
-    if whole.sum() < means.shape[1] + 3:
-        return math.nan
-    design = np.c_[np.ones(int(whole.sum())), means[whole]]
-    return _mean_correlation(x[whole] - design @ np.linalg.lstsq(design, x[whole])[0])

@@ -178,9 +178,15 @@ def bradley_terry(
     if ties == "davidson" and not in_thirds:
         raise ArgumentError("score", "must be 0, 0.5 and 1 for Davidson's ties", "has shares between")
     with_ties = ties != "half" and in_thirds and bool((battles.score == 0.5).any())
-    notes = _one_sided(battles)
-    for text in notes:
-        check.warn(text)
+    notes, (parts, part_of) = [], battles.parts()
+    if parts > 1:  # strengths exist where each part of the systems has won something from the rest (Ford)
+        apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
+        names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
+        notes = [
+            f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system "
+            "was given one battle more against an average opponent, half won."
+        ]
+        check.warn(notes[0])
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
     slopes = _likelihood(battles, prior)
     ends = newton(slopes, np.zeros(k + with_ties))
@@ -212,26 +218,17 @@ def board(
     low, high = theta - half, theta + half
     ranks = rank_sets(theta, covariance, confidence_level=confidence, rng=rng)
     met = np.bincount(battles.a, minlength=len(theta)) + np.bincount(battles.b, minlength=len(theta))
-    rate, worst, best = (_win_rates(at, theta, tie) for at in (theta, low, high))
+    # share of battles won against each of the other systems equally often, a tie as a half
+    apart, nu = np.stack([theta, low, high])[:, :, None] - theta, 0.0 if math.isnan(tie) else tie
+    win, lose = np.exp(apart / 2), np.exp(-apart / 2)
+    rates = (win + nu / 2) / (win + lose + nu) * ~np.eye(len(theta), dtype=bool)
+    rate, worst, best = rates.sum(axis=2) / (len(theta) - 1)
     return BradleyTerry(
         system=tuple(str(battles.names[k]) for k in order), strength=theta, std_error=error, low=low, high=high,
         win_rate=rate, win_low=worst, win_high=best, rank=ranks.rank, rank_low=ranks.low, rank_high=ranks.high,
         n_battles=met[order], covariance=covariance, tie=tie, estimator=estimator, lam=lam, width_ratio=width_ratio,
         confidence_level=confidence, n=len(battles.score), n_labels=n_labels, n_groups=g, warnings=tuple(notes),
     )  # fmt: skip
-
-
-def _win_rates(at: Floats, theta: Floats, tie: float) -> Floats:
-    """Share of battles won against each of the other systems equally often, a tie as a half."""
-    apart = at[:, None] - theta
-    nu = 0.0 if math.isnan(tie) else tie
-    win, lose = np.exp(apart / 2), np.exp(-apart / 2)
-    rate = (win + nu / 2) / (win + lose + nu)
-    others = ~np.eye(len(theta), dtype=bool)
-    return np.asarray((rate * others).sum(axis=1) / (len(theta) - 1))
-
-
-# --- what comes in ----------------------------------------------------------------------------------------------
 
 
 def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) -> Battles:
@@ -264,22 +261,6 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
         pair = f"{one!r} and {other!r} never did"
         raise ArgumentError("b", "must meet {0}, if only by way of others", pair, mentions=("a",))
     return battles
-
-
-def _one_sided(battles: Battles) -> list[str]:
-    """A warning where strengths do not exist: each part of the systems must have won something from the rest (Ford)."""
-    parts, part_of = battles.parts()
-    if parts == 1:
-        return []
-    apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
-    names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
-    return [
-        f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system was "
-        "given one battle more against an average opponent, half won."
-    ]
-
-
-# --- the fit ----------------------------------------------------------------------------------------------------
 
 
 def newton(slopes: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:

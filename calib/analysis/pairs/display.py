@@ -25,7 +25,7 @@ def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Po
         changed = f"of {result.n} pairs {result.n_first + result.n_second} change the verdict with the order"
         split = f"{result.n_first} towards what is shown first and {result.n_second} towards what is shown second"
         counts = f"{changed}, {split} (exact sign test, p = {result.p_value:.2g})"
-        net = f"being shown first moves the share won by {short(result.estimate)}, {_in_brackets(result)}"
+        net = f"being shown first moves the share won by {short(result.estimate)}, {result.bracket}"
         if result.p_value > 1 - result.confidence_level:
             return [f"No position bias is shown, which does not show that there is none: {counts}; {net}."]
         side = "first" if result.n_first > result.n_second else "second"
@@ -33,10 +33,6 @@ def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Po
         return [f"The judge favours what is shown {side}: {counts}; {net}; {end}."]
 
     return each_once(labels, results, sentence)
-
-
-def _in_brackets(result: Any) -> str:
-    return bracket(result.interval, result.confidence_level)
 
 
 def position_fact(results: Results[PositionBias]) -> str:
@@ -52,7 +48,7 @@ def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Pa
 
     def sentence(result: PairwiseAgreement) -> list[str]:
         level, decided, kappa = result.confidence_level, result.without_ties, result.kappa
-        same = f"{_percent([result.estimate])} of {result.n} pairs, {bracket(result.interval, level)}"
+        same = f"{_percent([result.estimate])} of {result.n} pairs, {result.bracket}"
         text = f"Judge and people say the same of A, B and tie on {same}"
         if decided.n:
             won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
@@ -79,7 +75,7 @@ def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Leng
     def sentence(result: LengthControlled) -> list[str]:
         low, high = result.slope_interval
         goes = "up with" if low > 0 else "down with" if high < 0 else "neither clearly up nor down with"
-        equal = f"{short(result.estimate)}, {_in_brackets(result)}, at equal length"
+        equal = f"{short(result.estimate)}, {result.bracket}, at equal length"
         side = min(result.n_longer, result.n_shorter)
         drawn = any(text.startswith("extrapolated") for text in result.warnings)
         doubt = f" (drawn out: {side} of {result.n} pairs lie on one side of equal length)" if drawn else ""

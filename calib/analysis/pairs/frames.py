@@ -77,20 +77,18 @@ def position_bias(
     table = _verdicts(first, "first", columns)
     if second is not None:
         table = _both_orders(table, _verdicts(second, "second", columns))
-    slices = [Slice(label, rows) for label, rows in table.slices() if _has_both_orders(rows)]
+    slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
         raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
 
-    def bias_of(rows: pd.DataFrame) -> stats.PositionBias:
-        a, b = (rows[name] for name in BY_ORDER)
-        return stats.position_bias(a, b, groups=_groups(rows, groups), confidence_level=confidence_level)
-
-    return each_result(slices, bias_of)
-
-
-def _has_both_orders(rows: pd.DataFrame) -> bool:
-    return bool(rows[BY_ORDER].notna().all(axis=1).any())
+    a, b = BY_ORDER
+    return each_result(
+        slices,
+        lambda rows: stats.position_bias(
+            rows[a], rows[b], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+    )
 
 
 def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable:
@@ -98,7 +96,7 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
     sides = []
     for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
         frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
-        if _has_both_orders(frame):
+        if frame[BY_ORDER].notna().all(axis=1).any():
             rule = "must hold one order of each pair, where there are two tables"
             raise TableArgumentError(each.argument, rule, "it holds both of some")
         # the order of a table is that of its argument
@@ -178,13 +176,14 @@ def pairwise_agreement(
     shared = [groups] if groups is not None and groups in judges.frame else []
     pairs = pairs_of(judges, mean_of_annotators(people), [*BY_ORDER, *shared])
 
-    def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
-        return stats.pairwise_agreement(
-            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
-        )
-
     slices = (Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings) for pair in pairs)
-    return each_result(slices, agreement_of, names={"judge": "scores"})
+    return each_result(
+        slices,
+        lambda rows: stats.pairwise_agreement(
+            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+        names={"judge": "scores"},
+    )
 
 
 @verb
@@ -226,17 +225,18 @@ def length_controlled(
     frame = table.frame.reset_index(drop=True)
     frame = frame.assign(length_difference=_length_differences(frame, items, unit))
 
-    def slice_of(label: dict[str, Any], rows: pd.DataFrame) -> Slice[pd.DataFrame]:
+    slices = []
+    for label, rows in replace(table, frame=frame).slices():
         systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
         system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
-        return Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ())
-
-    def result_of(rows: pd.DataFrame) -> stats.LengthControlled:
-        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level}
-        return stats.length_controlled(rows["score"], rows["length_difference"], **options)
-
-    slices = (slice_of(label, rows) for label, rows in replace(table, frame=frame).slices())
-    return each_result(slices, result_of, names={"preference": "scores"})
+        slices.append(Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ()))
+    return each_result(
+        slices,
+        lambda rows: stats.length_controlled(
+            rows["score"], rows["length_difference"], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+        names={"preference": "scores"},
+    )
 
 
 def _length_differences(scores: pd.DataFrame, items: Any, unit: str) -> pd.Series:

@@ -205,8 +205,9 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
     first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
-    names = [_quoted(a) + _BETWEEN + _quoted(b) for a, b in zip(first["item"], second["item"], strict=True)]
-    out = pd.DataFrame({"item": pd.Series(names, dtype=object)})
+    # an id that could be taken for two is quoted in that of a pair
+    ids = [[repr(name) if _BETWEEN in name else name for name in side["item"]] for side in (first, second)]
+    out = pd.DataFrame({"item": pd.Series([_BETWEEN.join(pair) for pair in zip(*ids, strict=True)], dtype=object)})
     for name in [name for name in plain if name not in _OF_ONE]:
         if ((first[name] == second[name]) | (first[name].isna() & second[name].isna())).all():
             out[name] = first[name]
@@ -215,11 +216,6 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     for name in ("output", "system", "item"):
         out[f"{name}_a"], out[f"{name}_b"] = first[name], second[name]
     return out
-
-
-def _quoted(name: str) -> str:
-    """An id as it stands in that of a pair; quoted where it could be taken for two."""
-    return repr(name) if _BETWEEN in name else name
 
 
 def preferences_in(

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from calib.analysis.pairs.pair_shares import few_groups, group_of_pairs, share_of, sums_by, win_shares
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Estimate, Interval, bracket, short
 
@@ -128,12 +128,26 @@ def length_controlled(
     spread = float(d.std())
     design = np.column_stack([np.ones(len(d)), np.tanh(d / spread)])
     beta = _fractional_logit(design, y)
-    errors = np.sqrt(np.diag(_sandwich(design, y, beta, unit)))
+    # robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor
+    p, (n, k) = special.expit(design @ beta), design.shape
+    bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
+    scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
+    m = len(scores)
+    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
+    errors = np.sqrt(np.diag(factor * bread @ (scores.T @ scores) @ bread))
     n_groups = 0 if unit is None else int(unit.max()) + 1
     df = n_groups - 1 if n_groups else np.inf
     t = two_sided(df, level)
     ends = [Interval(float(b - t * e), float(b + t * e)) for b, e in zip(beta, errors, strict=True)]
     plain, z = share_of(y, unit, level), abs(beta[1] / errors[1])
+    warnings = [*few_groups(unit)]
+    if n < _ENOUGH_PAIRS and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
+        less = f"intervals of {n} probabilities hold a little less often than they say; {_ENOUGH_PAIRS} would do"
+        warnings.append(f"few_pairs: {less}")
+    share, side = min((float(np.mean(d < 0)), "shorter"), (float(np.mean(d > 0)), "longer"), key=lambda each: each[0])
+    if share < _LEAST_SIDE:
+        there = f"A is the {side} one in {100 * share:.1f} % of the pairs"
+        warnings.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
     return LengthControlled(
         estimate=float(special.expit(beta[0])),
         interval=Interval(*(float(special.expit(end)) for end in ends[0])),
@@ -149,25 +163,13 @@ def length_controlled(
         spread=spread,
         spearman=float(stats.spearmanr(d, y).statistic),
         confidence_level=level,
-        n=len(y),
+        n=n,
         n_longer=int(np.sum(d > 0)),
         n_shorter=int(np.sum(d < 0)),
         n_missing=int(np.sum(~keep)),
         n_groups=n_groups,
-        warnings=(*few_groups(unit), *_length_warnings(y, d, n_groups)),
+        warnings=tuple(warnings),
     )
-
-
-def _length_warnings(y: Floats, d: Floats, n_groups: int) -> list[str]:
-    n, texts = len(y), []
-    if n < _ENOUGH_PAIRS and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
-        less = f"intervals of {n} probabilities hold a little less often than they say; {_ENOUGH_PAIRS} would do"
-        texts.append(f"few_pairs: {less}")
-    share, side = min((float(np.mean(d < 0)), "shorter"), (float(np.mean(d > 0)), "longer"), key=lambda each: each[0])
-    if share < _LEAST_SIDE:
-        there = f"A is the {side} one in {100 * share:.1f} % of the pairs"
-        texts.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
-    return texts
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:
@@ -190,13 +192,3 @@ def _fractional_logit(design: Floats, y: Floats) -> Floats:
         if np.abs(step).max() < 1e-10 or (gain <= 0 and np.abs(step).max() < 1e-7):
             return np.asarray(beta)
     raise ArgumentError("length_difference", "must not part wins from losses: no slope is the largest")
-
-
-def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Floats:
-    """Robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor."""
-    p, (n, k) = special.expit(design @ beta), design.shape
-    bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
-    scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
-    m = len(scores)
-    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
-    return np.asarray(factor * bread @ (scores.T @ scores) @ bread)

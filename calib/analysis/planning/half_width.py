@@ -31,9 +31,6 @@ class Spread(NamedTuple):
     scatter: Floats
     kurtosis: Floats
 
-    def at(self, rho: Floats, correlations: Floats) -> Spread:
-        return Spread(*(np.interp(rho, correlations, part) for part in self))
-
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
@@ -48,7 +45,9 @@ class Ideal:
     averaged: tuple[Floats, Spread]
 
     def errors(self, rho: Floats, *, single: ArrayLike) -> Spread:
-        alone, averaged = (spread.at(np.abs(rho), at) for at, spread in (self.single, self.averaged))
+        alone, averaged = (
+            [np.interp(np.abs(rho), at, part) for part in spread] for at, spread in (self.single, self.averaged)
+        )
         return Spread(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
 
 

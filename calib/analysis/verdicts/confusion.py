@@ -131,7 +131,12 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     steps = _STEP * np.eye(4)
     centre, gradient = float(measure(smoothed)), (measure(smoothed + steps) - measure(smoothed - steps)) / (2 * _STEP)
     variance = float(smoothed @ (gradient - smoothed @ gradient) ** 2) / (n + 2)
-    variance *= _design_effect(tables, gradient)
+    sizes = tables.sum(axis=1)
+    if g not in (1, n):  # the design effect: how much more the figure varies than if items were independent, 1 at least
+        mean = float(whole @ gradient) / n
+        alone = float(whole @ (gradient - mean) ** 2)
+        apart = g / (g - 1) * float(((tables @ gradient - mean * sizes) ** 2).sum())
+        variance *= max(apart / alone, 1.0) if alone > 0 else n / g
     quantile = float(special.stdtrit(max(g - 1, 1), (1 + confidence) / 2))
     if math.isnan(estimate) or g < 2:
         return Figure(estimate, Interval(math.nan, math.nan), int(n))
@@ -141,18 +146,6 @@ def _of_composite(tables: Floats, measure: Measure, least: float, confidence: fl
     middle = special.logit(share)
     low, high = (least + span * float(special.expit(middle + sign * half)) for sign in (-1, 1))
     return Figure(estimate, Interval(min(low, estimate), max(high, estimate)), int(n))
-
-
-def _design_effect(tables: Floats, gradient: Floats) -> float:
-    """How much more the figure varies than if items were independent; 1 at least."""
-    sizes, whole = tables.sum(axis=1), tables.sum(axis=0)
-    n, g = float(sizes.sum()), len(sizes)
-    if g in (1, n):
-        return 1.0
-    mean = float(whole @ gradient) / n
-    alone = float(whole @ (gradient - mean) ** 2)
-    apart = g / (g - 1) * float(((tables @ gradient - mean * sizes) ** 2).sum())
-    return max(apart / alone, 1.0) if alone > 0 else n / g
 
 
 # --- the ROC curve, and the threshold ---------------------------------------------------------------------------------

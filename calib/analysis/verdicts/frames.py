@@ -20,6 +20,11 @@ from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, 
 from calib.table.results import Results
 from calib.table.validate import ValidatedTable, scores_in
 
+_UNEQUAL_CHANCES = (
+    "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not those of "
+    "all items; `interval` takes the chances into account."
+)
+
 
 @verb
 def pass_fail(
@@ -113,7 +118,12 @@ def pass_fail(
             groups=None if groups is None else groups_of(part, groups),
             confidence_level=confidence_level,
         )
-        return _without_unequal(result, part)
+        chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
+        if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
+            return result
+        # without PPI's rate where the labelled items are no plain random part
+        none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+        return with_warnings(replace(result, ppi=none), [_UNEQUAL_CHANCES])
 
     return each_result(slices(), result_of, names={"judge": "scores"}, skip=("scores", "labels"))
 
@@ -151,16 +161,3 @@ def _production(elsewhere: ValidatedTable | None, label: dict[str, Any], judged:
     if shared and len(shared) == len(rows):
         raise TableError("`production` must hold other items than those with labels, but all of its items have one.")
     return _unit(rows["score"], judged, None)
-
-
-def _without_unequal(result: stats.PassFail, part: pd.DataFrame) -> stats.PassFail:
-    """Without PPI's rate where the labelled items are no plain random part."""
-    chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
-    if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
-        return result
-    text = (
-        "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not "
-        "those of all items; `interval` takes the chances into account."
-    )
-    none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
-    return with_warnings(replace(result, ppi=none), [text])

@@ -239,11 +239,11 @@ def pass_fail(
     if chosen:
         in_use = figures_of(_cell_of(yes, verdicts[labelled] == 1), of_labels, confidence)
         figures = {name: _wider(figure, in_use[name]) for name, figure in figures.items()}
-    rates, doubts = _rates(
+    rates, warnings = _rates(
         verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
     )
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
-    for text in doubts:
+    for text in warnings:
         check.warn(text)
     return PassFail(
         **counts | figures | rates,
@@ -256,7 +256,7 @@ def pass_fail(
         n_labelled=int(labelled.sum()),
         n_groups=int(of_labels.max()) + 1,
         n_production=0 if elsewhere is None else len(elsewhere),
-        warnings=tuple(doubts),
+        warnings=tuple(warnings),
     )
 
 
@@ -302,7 +302,7 @@ def _rates(
     codes = group[labelled]
     judged, of = (verdicts, group) if production is None else (production, np.arange(len(production)))
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
-    corrected, doubts = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
+    corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
     if (in_use != held_out).any():  # the judge's rate is that of the threshold in use
         other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
@@ -314,8 +314,9 @@ def _rates(
             options |= {"groups": codes, "groups_unlabeled": group[blank]}
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
-    shares = {"judge_rate": _share(judged, of, confidence), "label_rate": _share(yes.astype(float), codes, confidence)}
-    return shares | {"corrected": corrected, "ppi": ppi}, doubts
+    sides = {"judge_rate": (judged, of), "label_rate": (yes.astype(float), codes)}
+    shares = {name: Figure(*proportion(*_by_group(*side), confidence), len(side[0])) for name, side in sides.items()}
+    return shares | {"corrected": corrected, "ppi": ppi}, warnings
 
 
 def _rogan_gladen(
@@ -324,32 +325,29 @@ def _rogan_gladen(
     """With as many items as the groups leave of each kind; and what is doubtful about it."""
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
-    sizes = {name: _effective(hits.astype(float), codes) for name, (hits, codes) in sides.items()}
+    sizes = {name: effective_size(*_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
     rate = rogan_gladen_from_rates(
-        p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
+        p=judged.mean(),
+        **shares,
+        n=effective_size(*_by_group(judged, of)),
+        m0=sizes["q0"],
+        m1=sizes["q1"],
+        confidence=confidence,
     )
-    doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
+    warnings, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
     if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW_OF_ONE_OUTCOME:
         rough = f"the intervals are rough below {_FEW_OF_ONE_OUTCOME}"
-        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; {rough}.")
+        warnings.append(f"few_labels: only {fewest} labelled items of one outcome; {rough}.")
     if math.isnan(estimate) or math.isnan(low):
-        doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
-        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts
+        warnings.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
+        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), warnings
     estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
     if low >= 1 or high <= 0:
-        doubts.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
+        warnings.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
         ends = Interval(math.nan, math.nan)
-    return Figure(estimate, ends, len(judged)), doubts
+    return Figure(estimate, ends, len(judged)), warnings
 
 
 def _by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
     codes = np.unique(group, return_inverse=True)[1]
     return np.bincount(codes, values).astype(float), np.bincount(codes).astype(float)
-
-
-def _effective(values: Floats, group: Codes) -> float:
-    return effective_size(*_by_group(values, group))
-
-
-def _share(values: Floats, group: Codes, confidence: float) -> Figure:
-    return Figure(*proportion(*_by_group(values, group), confidence), len(values))
