@@ -1,9 +1,10 @@
-"""Bias in words: what may be claimed, and what may not."""
+"""Sentences and plots of bias: what may be claimed, and what may not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.bias.instrumented import Effect, Instrumented
@@ -139,24 +140,23 @@ def bias_fact(results: Results[Instrumented]) -> str:
     return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
 
 
-def rater_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[RaterEffects]) -> list[str]:
-    """For each judge which of its habits lie outside people's own, and which do not."""
+def rater_text(one: RaterEffects) -> list[str]:
+    """Which of a judge's habits lie outside people's own, and which do not."""
+    outside = [
+        f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
+        for e in one.effects
+        if not e.inside
+    ]
+    inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
+    alone = one.n_independent
+    halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
+    return [
+        f"Outside the range of {one.n_raters} people: {'; '.join(outside) or 'nothing'}. Inside it, so no finding: "
+        f"{inside}.{halo} The range of a few people is not that of all people."
+    ]
 
-    def sentence(one: RaterEffects) -> list[str]:
-        outside = [
-            f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
-            for e in one.effects
-            if not e.inside
-        ]
-        inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
-        alone = one.n_independent
-        halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
-        return [
-            f"Outside the range of {one.n_raters} people: {'; '.join(outside) or 'nothing'}. Inside it, so no finding: "
-            f"{inside}.{halo} The range of a few people is not that of all people."
-        ]
 
-    return each_once(labels, results, sentence)
+rater_sentences = partial(each_once, texts=rater_text)
 
 
 def _habit(effect: RaterEffect) -> str:

@@ -1,4 +1,4 @@
-"""Scores as they ideally are: normal, cut at the ends of the scale and, where they are whole, rounded to its steps."""
+"""Half-widths to expect of `ppi_mean` and `mean_interval`, for normal scores that are cut to the scale and rounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from calib.core.check import Floats
 _DEVIATES = np.linspace(-4.5, 4.5, 91)
 _CHANCE_OF_DEVIATE = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).sum()
 _CLOSENESS = np.append(np.sin(np.linspace(0, 1.52, 24)), 0.9999)  # correlations, dense where they are high
-_FITTINGS = 60
 
 
 class Spread(NamedTuple):
@@ -53,23 +52,23 @@ class Ideal:
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
     """Of labels with this mean and standard deviation; a judge on another scale is normal."""
-    whole, length = _Scale(*bounds, step or 0.0), bounds[1] - bounds[0]
+    whole, length = step or 0.0, bounds[1] - bounds[0]
     # mean and standard deviation of the normal that has these on the scale, as nearly as one can
     centre, width = mean, sd
-    for _ in range(_FITTINGS):
-        y = whole.cut(centre + width * _DEVIATES)
+    for _ in range(60):
+        y = _on_scale(centre + width * _DEVIATES, bounds, whole)
         got = float(_CHANCE_OF_DEVIATE @ y)
         centre = min(max(centre + mean - got, bounds[0] - 9 * length), bounds[1] + 9 * length)
         width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
-    y = whole.cut(centre + width * _DEVIATES)
+    y = _on_scale(centre + width * _DEVIATES, bounds, whole)
     dy, chance = y[:, None] - _CHANCE_OF_DEVIATE @ y, _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
 
-    def errors(scale: _Scale | None) -> tuple[Floats, Spread]:
+    def errors(judge_step: float | None) -> tuple[Floats, Spread]:
         """Correlations with the labels and the spread of errors, by the correlation of the normal scores behind."""
         correlations, spreads = [], []
         for rho in _CLOSENESS:
             judge = centre + width * (rho * _DEVIATES[:, None] + np.sqrt(1 - rho**2) * _DEVIATES)
-            f = judge if scale is None else scale.cut(judge)
+            f = judge if judge_step is None else _on_scale(judge, bounds, judge_step)
             df = f - np.sum(chance * f)
             square, cross = float(np.sum(chance * df**2)), float(np.sum(chance * dy * df))
             both = square * float(_CHANCE_OF_DEVIATE @ dy[:, 0] ** 2)
@@ -78,7 +77,7 @@ def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: floa
         return np.array(correlations), Spread(*map(np.array, zip(*spreads, strict=True)))
 
     two_valued = step is not None and step == length
-    averaged = errors(_Scale(*bounds, 0.0) if same_scale and not two_valued else None)
+    averaged = errors(0.0 if same_scale and not two_valued else None)
     single = errors(whole) if same_scale and step is not None and not two_valued else averaged
     return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), single, averaged)
 
@@ -87,18 +86,12 @@ def is_whole(scores: Floats, bounds: tuple[float, float] | None, step: float | N
     """Whether all scores are values of a scale that has steps."""
     if bounds is None or step is None:
         return False
-    return bool(np.allclose(_Scale(*bounds, step).cut(scores), scores, rtol=0, atol=1e-9 * step))
+    return bool(np.allclose(_on_scale(scores, bounds, step), scores, rtol=0, atol=1e-9 * step))
 
 
-class _Scale(NamedTuple):
-    low: float
-    high: float
-    step: float
-
-    def cut(self, values: Floats) -> Floats:
-        if self.step:
-            values = self.low + np.round((values - self.low) / self.step) * self.step
-        return np.clip(values, self.low, self.high)
+def _on_scale(values: Floats, bounds: tuple[float, float], step: float) -> Floats:
+    low, high = bounds
+    return np.clip(low + np.round((values - low) / step) * step if step else values, low, high)
 
 
 def _spread(values: Floats, chance: Floats) -> Spread:
@@ -116,7 +109,6 @@ def _spread(values: Floats, chance: Floats) -> Spread:
 
 _NODES, _WEIGHTS = ((side + shift) / 2 for side, shift in zip(np.polynomial.legendre.leggauss(20), (1, 0), strict=True))
 _TIMES, _CHANCES = np.polynomial.hermite_e.hermegauss(4)
-_STEPS, _CLOSE = 20, 1e-4
 _CORRELATIONS = np.linspace(0, 0.999, 1000)
 
 
@@ -155,7 +147,14 @@ class HalfWidth:
     ) -> Floats:
         """With n of the items labelled; `spread` is that of the judge's scores, `single` if each is one whole reply."""
         n, items, rho, spread = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (n, items, rho, spread)))
-        parts = self._parts(n, items, rho, spread)
+        rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
+        left, own = self.sd**2 * (1 - rho**2), rho * self.sd
+        off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
+        squares = (n - 2) * left + pull**2 * (off**2 * (n - 1) + left)
+        learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
+        moved = own + pull * off
+        judge = (moved**2 + learned * left) / items
+        parts = _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
             return self._student(n, items, parts, robust)
@@ -176,16 +175,6 @@ class HalfWidth:
         if self.ideal is None:
             return self._student(labels, labels + 1, parts, nothing)
         return self._gaffke(labels, labels + 1, parts, nothing, self.ideal.labels)
-
-    def _parts(self, n: Floats, items: Floats, rho: Floats, spread: Floats) -> _Parts:
-        rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
-        left, own = self.sd**2 * (1 - rho**2), rho * self.sd
-        off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
-        squares = (n - 2) * left + pull**2 * (off**2 * (n - 1) + left)
-        learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
-        moved = own + pull * off
-        judge = (moved**2 + learned * left) / items
-        return _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
 
     def _student(self, n: Floats, items: Floats, parts: _Parts, robust: Floats) -> Floats:
         residual = parts.squares / (n - parts.p) * (parts.slope + robust) / n
@@ -280,7 +269,7 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
     shift = share * far[..., None]
     low, high = np.zeros(shift.shape[:-1]), np.max(shift, axis=-1) + 5 * spread.max(axis=-1)
     end = np.sum(chance * shift, axis=-1) + z * np.sqrt(np.sum(chance * (spread**2 + shift**2), axis=-1))
-    for _ in range(_STEPS):
+    for _ in range(20):
         off = (end[..., None] - shift) / spread
         deviate = special.ndtri(np.sum(chance * special.ndtr(-off), axis=-1))
         slope = np.sum(chance * np.exp(-np.minimum(off**2, 1e3) / 2) / spread, axis=-1)
@@ -289,6 +278,6 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
             step = end + (deviate + z) * np.exp(-(deviate**2) / 2) / slope
         step = np.where((low < step) & (step < high), step, (low + high) / 2)
         moved, end = np.abs(step - end), step
-        if np.all(moved <= _CLOSE * end):
+        if np.all(moved <= 1e-4 * end):
             break
     return np.asarray(end)

@@ -210,25 +210,20 @@ def _half_widths(
     pilot: _Pilot, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
 ) -> tuple[Callable[[int], float], Callable[[int], float]]:
     """With the judge and without, by the number of labels."""
-    rho, sd = pilot.rho, pilot.sd
+    rho, sd, q = pilot.rho, pilot.sd, (1 + confidence) / 2
     if scale is None:
-
-        def t(df: int) -> float:
-            return float(stats.t.ppf((1 + confidence) / 2, df))
-
-        return lambda n: t(n - 2) * error_with_judge(n, items, rho, sd), lambda n: t(n - 1) * (sd / math.sqrt(n))
+        return (
+            lambda n: float(stats.t.ppf(q, n - 2)) * error_with_judge(n, items, rho, sd),
+            lambda n: float(stats.t.ppf(q, n - 1)) * (sd / math.sqrt(n)),
+        )
     f = pilot.scores
     same = f is None or bool(scale[0] <= f.min() and f.max() <= scale[1])
     width = half_width_on(scale, step, pilot.mean, sd, confidence, same_scale=same)
     spread, single = (sd, False) if f is None else (float(np.std(f)) or 1.0, is_whole(f, scale, step))
-
-    def alone(n: int) -> float:
-        return float(width.alone(n))
-
-    def judged(n: int) -> float:
-        return alone(n) if n == items else float(width.judged(n, items, rho, spread, single=single))
-
-    return judged, alone
+    return (
+        lambda n: float(width.alone(n) if n == items else width.judged(n, items, rho, spread, single=single)),
+        lambda n: float(width.alone(n)),
+    )
 
 
 class _Pilot(NamedTuple):
