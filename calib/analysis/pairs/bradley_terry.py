@@ -104,9 +104,12 @@ class Battles(NamedTuple):
     group: Codes
     names: list[Any]
 
-    @property
-    def pair(self) -> Codes:
-        return np.asarray(self.a * len(self.names) + self.b)
+    def by_pair(self, *values: Any) -> list[Any]:
+        """The two systems of each pair that met, and sums over its battles."""
+        k = len(self.names)
+        pair = np.asarray(self.a * k + self.b)
+        at = np.flatnonzero(np.bincount(pair, minlength=k * k))
+        return [at // k, at % k, *(np.asarray(np.bincount(pair, v, k * k)[at], dtype=float) for v in values)]
 
     def met(self, rows: Any) -> sparse.csr_matrix:
         """How often A met B in these rows, shape (K, K)."""
@@ -188,7 +191,8 @@ def bradley_terry(
         ]
         check.warn(notes[0])
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
-    slopes = _likelihood(battles, prior)
+    each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
+    slopes = likelihood(*battles.by_pair(*each), k, prior)
     ends = newton(slopes, np.zeros(k + with_ties))
     theta, eta = ends[:k] - ends[:k].mean(), ends[k:]
     margin, tied = _expected(theta[battles.a] - theta[battles.b], eta)[:2]
@@ -287,14 +291,13 @@ def _expected(apart: Floats, eta: Floats) -> tuple[Floats, Floats, Floats]:
     return margin, tied, (won + lost) / 4 - margin**2
 
 
-def _likelihood(battles: Battles, prior: float) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place."""
-    k = len(battles.names)
-    pair = np.flatnonzero(np.bincount(battles.pair, minlength=k * k))
-    a, b = pair // k, pair % k
-    # of each pair: how many battles, the sum of margins of A (score less a half), and ties
-    each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
-    n, margins, ties = (np.asarray(np.bincount(battles.pair, v, k * k)[pair], dtype=float) for v in each)
+def likelihood(
+    a: Codes, b: Codes, n: Floats, margins: Floats, ties: Floats, k: int, prior: float = 0.0
+) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place.
+
+    Of each pair: how many battles, the sum of margins of A (score less a half), and ties.
+    """
 
     def slopes(at: Floats) -> tuple[Floats, Floats]:
         theta, eta = at[:k], at[k:]
