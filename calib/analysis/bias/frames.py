@@ -355,8 +355,8 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
         return _claims_of_column(frame[feature], feature)
     if feature not in ("length", *FLAGS):
         columns = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
-        known = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
-        raise LackingError(f"{feature!r} is no column of scores or items (there are {columns}), nor one of {known}")
+        others = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
+        raise LackingError(f"{feature!r} is no column of scores or items (there are {columns}), nor one of {others}")
     if "output" not in frame or frame["output"].isna().all():
         raise LackingError(f"{feature!r} is of the texts: give the items, with a column `output` (items=, --items)")
     texts = frame["output"].astype(object)

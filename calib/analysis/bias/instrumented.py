@@ -244,17 +244,9 @@ def instrumented(
     for text in (texts := (*warnings, *more)):
         check.warn(text)
     return Instrumented(
-        **answer,
-        difference=difference,
-        control=control,
-        labels=of_labels,
-        judge=of_judge,
-        n=len(at),
-        n_groups=n_groups,
-        n_raters=e.shape[1],
-        confidence_level=confidence,
-        warnings=texts,
-    )
+        **answer, difference=difference, control=control, labels=of_labels, judge=of_judge, n=len(at),
+        n_groups=n_groups, n_raters=e.shape[1], confidence_level=confidence, warnings=texts,
+    )  # fmt: skip
 
 
 def _checked(

@@ -194,8 +194,8 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     Examples
     --------
     >>> import calib
-    >>> found = calib.stats.length_controlled([1, 0, 0, 1, 1] * 6, [9, -5, 4, 6, -3] * 6)
-    >>> [text.get_text() for text in length_controlled(found).get_legend().get_texts()]
+    >>> result = calib.stats.length_controlled([1, 0, 0, 1, 1] * 6, [9, -5, 4, 6, -3] * 6)
+    >>> [text.get_text() for text in length_controlled(result).get_legend().get_texts()]
     ['as it is', 'at equal length']
     """
     results = figure.checked(LengthControlled, results)

@@ -88,8 +88,8 @@ def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
 
 def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     """Where two tables of the same rows name the two systems of a pair the other way round."""
-    own, theirs = (frame[[*SYSTEMS]].astype(object).reset_index(drop=True) for frame in (rows, others))
-    turned = (own["system_a"] == theirs["system_b"]) & (own["system_b"] == theirs["system_a"])
+    own, other = (frame[[*SYSTEMS]].astype(object).reset_index(drop=True) for frame in (rows, others))
+    turned = (own["system_a"] == other["system_b"]) & (own["system_b"] == other["system_a"])
     return turned & (own["system_a"] != own["system_b"])
 
 

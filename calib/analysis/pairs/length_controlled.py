@@ -149,27 +149,14 @@ def length_controlled(
         there = f"A is the {side} one in {100 * share:.1f} % of the pairs"
         warnings.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
     return LengthControlled(
-        estimate=float(special.expit(beta[0])),
-        interval=Interval(*(float(special.expit(end)) for end in ends[0])),
-        win_rate=plain.estimate,
-        win_rate_interval=plain.interval,
-        win_share=float(np.mean(y > 0.5)),
-        slope=float(beta[1]),
-        slope_std_error=float(errors[1]),
-        slope_interval=ends[1],
-        slope_p_value=float(2 * (stats.t.sf(z, df) if n_groups else stats.norm.sf(z))),
-        intercept=float(beta[0]),
-        std_error=float(errors[0]),
-        spread=spread,
-        spearman=float(stats.spearmanr(d, y).statistic),
-        confidence_level=level,
-        n=n,
-        n_longer=int(np.sum(d > 0)),
-        n_shorter=int(np.sum(d < 0)),
-        n_missing=int(np.sum(~keep)),
-        n_groups=n_groups,
-        warnings=tuple(warnings),
-    )
+        estimate=float(special.expit(beta[0])), interval=Interval(*(float(special.expit(end)) for end in ends[0])),
+        win_rate=plain.estimate, win_rate_interval=plain.interval, win_share=float(np.mean(y > 0.5)),
+        slope=float(beta[1]), slope_std_error=float(errors[1]), slope_interval=ends[1],
+        slope_p_value=float(2 * (stats.t.sf(z, df) if n_groups else stats.norm.sf(z))), intercept=float(beta[0]),
+        std_error=float(errors[0]), spread=spread, spearman=float(stats.spearmanr(d, y).statistic),
+        confidence_level=level, n=n, n_longer=int(np.sum(d > 0)), n_shorter=int(np.sum(d < 0)),
+        n_missing=int(np.sum(~keep)), n_groups=n_groups, warnings=tuple(warnings),
+    )  # fmt: skip
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:

@@ -209,18 +209,11 @@ def will_it_help(
     sure = interval.low > even or interval.high < -even
     verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
     return JudgeHelp(
-        helps=helps,
-        verdict=verdict if helps else "the judge does not help",
-        estimate=rho,
-        interval=interval,
-        confidence_level=confidence,
-        break_even=even,
-        width_ratio=ratio,
-        label_factor=1 / ratio**2,
-        n_labels=n,
+        helps=helps, verdict=verdict if helps else "the judge does not help", estimate=rho, interval=interval,
+        confidence_level=confidence, break_even=even, width_ratio=ratio, label_factor=1 / ratio**2, n_labels=n,
         n_items=items if items < _MANY else 0,
         warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
-    )
+    )  # fmt: skip
 
 
 def check_components(item: float, item_prompt: float, draw: float) -> None:
@@ -329,28 +322,19 @@ def transport_test(
     spread = sum((side.std_error**2) ** 2 / (side.n_groups - 1) for side in sides)
     df, error = variance**2 / spread if spread else float(here.n_groups - 1), math.sqrt(variance)
     half = statistic = p_value = math.nan
-    doubts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     if error:
         half, statistic = float(stats.t.ppf((1 + confidence) / 2, df)) * error, estimate / error
         p_value = float(2 * stats.t.sf(abs(statistic), df))
     else:
-        doubts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
+        texts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
     return Transport(
-        residual=here.estimate,
-        residual_base=None if home is None else home.estimate,
-        estimate=estimate,
-        std_error=error,
-        statistic=statistic,
-        df=df,
-        p_value=p_value,
-        interval=Interval(estimate - half, estimate + half),
-        confidence_level=confidence,
-        transports=p_value > 1 - confidence if error else estimate == 0,
-        n=here.n_labels,
-        n_base=0 if home is None else home.n_labels,
-        n_groups=here.n_groups,
-        warnings=warned(doubts),
-    )
+        residual=here.estimate, residual_base=None if home is None else home.estimate, estimate=estimate,
+        std_error=error, statistic=statistic, df=df, p_value=p_value,
+        interval=Interval(estimate - half, estimate + half), confidence_level=confidence,
+        transports=p_value > 1 - confidence if error else estimate == 0, n=here.n_labels,
+        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=warned(texts),
+    )  # fmt: skip
 
 
 def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:

@@ -164,26 +164,18 @@ def labels_needed(
     n_labels = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
     n_labels_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
-    doubts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
+    texts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
     weak = n_labels < items and abs(pilot.rho) < break_even(n_labels, items - n_labels)
     if weak or LEAST <= n_labels_alone < n_labels:
         text = f"a correlation of {short(pilot.rho)} does not pay with {n_labels} labels: leave the judge out."
-        doubts += (f"weak_judge: {text}",)
+        texts += (f"weak_judge: {text}",)
     if n_labels == LEAST:
-        doubts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
+        texts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
-        n_labels=n_labels,
-        n_labels_alone=n_labels_alone,
-        half_width=judged(n_labels),
-        difference=difference,
-        power=None if difference is None else power,
-        rho=pilot.rho,
-        sd=pilot.sd,
-        n_items=items,
-        confidence_level=confidence,
-        curve=tuple((n, judged(n), alone(n)) for n in sizes),
-        warnings=warned(doubts),
-    )
+        n_labels=n_labels, n_labels_alone=n_labels_alone, half_width=judged(n_labels), difference=difference,
+        power=None if difference is None else power, rho=pilot.rho, sd=pilot.sd, n_items=items,
+        confidence_level=confidence, curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=warned(texts),
+    )  # fmt: skip
 
 
 def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:

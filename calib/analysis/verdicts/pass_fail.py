@@ -246,18 +246,11 @@ def pass_fail(
     for text in warnings:
         check.warn(text)
     return PassFail(
-        **counts | figures | rates,
-        judge_threshold=at if is_score else math.nan,
-        chosen=chosen,
-        cost=prices,
-        roc=curve,
-        confidence_level=confidence,
-        n=len(scores),
-        n_labelled=int(labelled.sum()),
-        n_groups=int(of_labels.max()) + 1,
-        n_production=0 if elsewhere is None else len(elsewhere),
+        **counts | figures | rates, judge_threshold=at if is_score else math.nan, chosen=chosen, cost=prices,
+        roc=curve, confidence_level=confidence, n=len(scores), n_labelled=int(labelled.sum()),
+        n_groups=int(of_labels.max()) + 1, n_production=0 if elsewhere is None else len(elsewhere),
         warnings=tuple(warnings),
-    )
+    )  # fmt: skip
 
 
 def _cell_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
