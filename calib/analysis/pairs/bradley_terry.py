@@ -192,7 +192,7 @@ def bradley_terry(
         check.warn(notes[0])
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
     each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
-    slopes = likelihood(*battles.by_pair(*each), k, prior)
+    slopes = likelihood(*battles.by_pair(*each), k=k, prior=prior)
     ends = newton(slopes, np.zeros(k + with_ties))
     theta, eta = ends[:k] - ends[:k].mean(), ends[k:]
     margin, tied = _expected(theta[battles.a] - theta[battles.b], eta)[:2]
@@ -292,7 +292,7 @@ def _expected(apart: Floats, eta: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def likelihood(
-    a: Codes, b: Codes, n: Floats, margins: Floats, ties: Floats, k: int, prior: float = 0.0
+    a: Codes, b: Codes, n: Floats, margins: Floats, ties: Floats, *, k: int, prior: float = 0.0
 ) -> Callable[[Floats], tuple[Floats, Floats]]:
     """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place.
 

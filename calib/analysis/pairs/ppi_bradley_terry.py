@@ -142,7 +142,7 @@ class _Data(NamedTuple):
         share, weight = self.shares(lam)
         a, b, n, margins, ties = self.battles.by_pair(weight, share - weight / 2, np.zeros(len(share)))
         k = len(self.battles.names)
-        theta = newton(likelihood(a, b, n, margins, ties, k), np.zeros(k))
+        theta = newton(likelihood(a, b, n, margins, ties, k=k), np.zeros(k))
         return np.asarray(theta - theta.mean())
 
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
