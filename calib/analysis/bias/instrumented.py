@@ -220,7 +220,7 @@ def instrumented(
     if not 0 < low <= high <= 1:
         rule = "must be two numbers above 0 and up to 1, lower first"
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
-    j, e, at, group = _checked(judge, labels, x, groups)
+    j, e, at, group = _checked_items(judge, labels, x, groups)
     mean, one = np.nanmean(e, axis=1), np.ones(len(at))
     warnings, n_groups = [], int(group.max()) + 1
     if n_groups < 10:
@@ -249,7 +249,7 @@ def instrumented(
     )  # fmt: skip
 
 
-def _checked(
+def _checked_items(
     judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None
 ) -> tuple[Floats, Floats, Floats, Codes]:
     """Judge, labels (n, R), x and groups of the items with a judge, an x and labels enough."""

@@ -15,7 +15,7 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
-from calib.core.result import Interval, Result, short
+from calib.core.result import Interval, Result, short, term
 
 OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
 OF_ALL = ("halo", "residual_halo")
@@ -74,17 +74,18 @@ class RaterEffects(Result):
         criteria. ``residual_halo``: the same of what people's means of all criteria do not explain.
     n_independent : float
         As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
+    n_raters, n_groups, n : int
+        People, groups, items.
     confidence_level : float
-    n, n_groups, n_raters : int
-        Items, groups, people.
     """
 
+    _kind = "rater-effects"
     effects: tuple[RaterEffect, ...]
     n_independent: float
-    confidence_level: float
-    n: int
-    n_groups: int
-    n_raters: int
+    n_raters: int = term("people")
+    confidence_level: float = term("cl")
+    n_groups: int = term("groups")
+    n: int = term("n")
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -92,10 +93,6 @@ class RaterEffects(Result):
              "conf_high": one.interval.high, "people_low": one.low, "people_high": one.high, "inside": one.inside}
             for one in self.effects
         ]  # fmt: skip
-
-    def _terms(self) -> dict[str, Any]:
-        terms = {"rater-effects": True, "people": self.n_raters, "cl": self.confidence_level}
-        return terms | {"groups": self.n_groups, "n": self.n}
 
     def one(self, effect: str, criterion: str = "") -> RaterEffect:
         """The effect of that name, on that criterion; where there is one criterion it need not be named."""
@@ -106,9 +103,10 @@ class RaterEffects(Result):
         raise KeyError(f"no effect {effect!r} on {criterion!r}; there are {names}")
 
     def __str__(self) -> str:
-        out = [f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
-               f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside]  # fmt: skip
-        outside = "; ".join(out) or "nothing"
+        outside = "; ".join(
+            f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
+            f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside
+        ) or "nothing"  # fmt: skip
         return f"outside the range of {self.n_raters} people: {outside} ({len(self.effects)} looked at, n = {self.n})"
 
 

@@ -23,7 +23,7 @@ from calib.analysis.pairs.bradley_terry import (
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
-_FEW_GROUPS = 10
+_ENOUGH_GROUPS = 10
 
 
 def ppi_bradley_terry(
@@ -98,7 +98,7 @@ def ppi_bradley_terry(
         raise ArgumentError("labels", "must be of some of the battles and not of all", have)
     if ((y[labelled] < 0) | (y[labelled] > 1)).any():
         raise ArgumentError("labels", "must be the share of A that wins, 0 to 1", f"got {y[labelled].max():g}")
-    data = _Data(battles, labelled, np.where(labelled, y, 0.0))
+    data = _Verdicts(battles, labelled, np.where(labelled, y, 0.0))
     if data.n_label_groups < 2:
         raise ArgumentError("labels", "must be of battles of two groups or more", "are of one")
     weight = data.best(data.solved(1.0)) if lam is None else check.array([lam], "lam")[0]
@@ -112,7 +112,7 @@ def ppi_bradley_terry(
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_label_groups < _FEW_GROUPS:
+    if data.n_label_groups < _ENOUGH_GROUPS:
         notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return board(
@@ -121,7 +121,7 @@ def ppi_bradley_terry(
     )  # fmt: skip
 
 
-class _Data(NamedTuple):
+class _Verdicts(NamedTuple):
     """Battles with the judge's share, those with people's, and these."""
 
     battles: Battles

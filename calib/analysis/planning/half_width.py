@@ -19,7 +19,7 @@ _CHANCE_OF_DEVIATE = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).s
 _CLOSENESS = np.append(np.sin(np.linspace(0, 1.52, 24)), 0.9999)  # correlations, dense where they are high
 
 
-class Spread(NamedTuple):
+class Evenness(NamedTuple):
     r"""How deviations are spread, whatever their size.
 
     `even` is :math:`\frac\pi2 (E|d|)^2 / E d^2` (1 if they are normal, near 0 if all but a few are the same), `scatter`
@@ -39,15 +39,15 @@ class Ideal:
     """
 
     bounds: tuple[float, float]
-    labels: Spread
-    single: tuple[Floats, Spread]
-    averaged: tuple[Floats, Spread]
+    labels: Evenness
+    single: tuple[Floats, Evenness]
+    averaged: tuple[Floats, Evenness]
 
-    def errors(self, rho: Floats, *, single: ArrayLike) -> Spread:
+    def errors(self, rho: Floats, *, single: ArrayLike) -> Evenness:
         alone, averaged = (
             [np.interp(np.abs(rho), at, part) for part in spread] for at, spread in (self.single, self.averaged)
         )
-        return Spread(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
+        return Evenness(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
 
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
@@ -56,25 +56,25 @@ def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: floa
     # mean and standard deviation of the normal that has these on the scale, as nearly as one can
     centre, width = mean, sd
     for _ in range(60):
-        y = _on_scale(centre + width * _DEVIATES, bounds, whole)
+        y = _to_scale(centre + width * _DEVIATES, bounds, whole)
         got = float(_CHANCE_OF_DEVIATE @ y)
         centre = min(max(centre + mean - got, bounds[0] - 9 * length), bounds[1] + 9 * length)
         width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
-    y = _on_scale(centre + width * _DEVIATES, bounds, whole)
+    y = _to_scale(centre + width * _DEVIATES, bounds, whole)
     dy, chance = y[:, None] - _CHANCE_OF_DEVIATE @ y, _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
 
-    def errors(judge_step: float | None) -> tuple[Floats, Spread]:
+    def errors(judge_step: float | None) -> tuple[Floats, Evenness]:
         """Correlations with the labels and the spread of errors, by the correlation of the normal scores behind."""
         correlations, spreads = [], []
         for rho in _CLOSENESS:
             judge = centre + width * (rho * _DEVIATES[:, None] + np.sqrt(1 - rho**2) * _DEVIATES)
-            f = judge if judge_step is None else _on_scale(judge, bounds, judge_step)
+            f = judge if judge_step is None else _to_scale(judge, bounds, judge_step)
             df = f - np.sum(chance * f)
             square, cross = float(np.sum(chance * df**2)), float(np.sum(chance * dy * df))
             both = square * float(_CHANCE_OF_DEVIATE @ dy[:, 0] ** 2)
             correlations.append(cross / np.sqrt(both) if both else 0.0)
             spreads.append(_spread(dy - (cross / square if square else 0.0) * df, chance))
-        return np.array(correlations), Spread(*map(np.array, zip(*spreads, strict=True)))
+        return np.array(correlations), Evenness(*map(np.array, zip(*spreads, strict=True)))
 
     two_valued = step is not None and step == length
     averaged = errors(0.0 if same_scale and not two_valued else None)
@@ -86,22 +86,22 @@ def is_whole(scores: Floats, bounds: tuple[float, float] | None, step: float | N
     """Whether all scores are values of a scale that has steps."""
     if bounds is None or step is None:
         return False
-    return bool(np.allclose(_on_scale(scores, bounds, step), scores, rtol=0, atol=1e-9 * step))
+    return bool(np.allclose(_to_scale(scores, bounds, step), scores, rtol=0, atol=1e-9 * step))
 
 
-def _on_scale(values: Floats, bounds: tuple[float, float], step: float) -> Floats:
+def _to_scale(values: Floats, bounds: tuple[float, float], step: float) -> Floats:
     low, high = bounds
     return np.clip(low + np.round((values - low) / step) * step if step else values, low, high)
 
 
-def _spread(values: Floats, chance: Floats) -> Spread:
+def _spread(values: Floats, chance: Floats) -> Evenness:
     off = np.abs(values - np.sum(chance * values))
     size, square = float(np.sum(chance * off)), float(np.sum(chance * off**2))
     if square <= 1e-12 * max(float(np.max(off)), 1e-300) ** 2:
-        return Spread(*(np.array(value) for value in (1.0, 0.0, 3.0)))
+        return Evenness(*(np.array(value) for value in (1.0, 0.0, 3.0)))
     scatter = np.sum(chance * (2 * off / size - off**2 / square) ** 2) - 1
     fourth = np.sum(chance * off**4) / square**2
-    return Spread(np.array(np.pi / 2 * size**2 / square), np.sqrt(np.maximum(scatter, 0.0)), np.array(fourth))
+    return Evenness(np.array(np.pi / 2 * size**2 / square), np.sqrt(np.maximum(scatter, 0.0)), np.array(fourth))
 
 
 # --- how wide the interval of a corrected mean will be ----------------------------------------------------------------
@@ -184,13 +184,13 @@ class HalfWidth:
         reach = special.stdtrit(df, (1 + self.confidence) / 2) * np.sqrt(variance)
         return np.asarray(reach * (1 - 1 / (4 * df)))
 
-    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Spread) -> Floats:
+    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Evenness) -> Floats:
         """Gaffke's interval, with an unseen label as heavy and as far as ideal scores make it on the average."""
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
         left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
         farthest = max(self.mean - low, high - self.mean) / self.sd
-        weight, place = _unseen(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
+        weight, place = _unseen_weight(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
         # errors are divided by 1 - leverage, which is `own` times a chi-square
         size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
         size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
@@ -231,8 +231,8 @@ def half_width_on(
     return HalfWidth(sd, confidence, rule, float(mean), scores, step == bounds[1] - bounds[0])
 
 
-def _unseen(
-    n: Floats, labels: Spread, errors: Spread, left: Floats, farthest: float, *, two: bool
+def _unseen_weight(
+    n: Floats, labels: Evenness, errors: Evenness, left: Floats, farthest: float, *, two: bool
 ) -> tuple[Floats, Floats]:
     """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-NAMES = {
+FIGURE_NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
     "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
@@ -88,7 +88,11 @@ def pass_fact(results: Results[PassFail]) -> str:
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
-    return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
+    return (
+        frame.assign(figure=frame["figure"].map(lambda name: FIGURE_NAMES.get(name, name)))
+        if "figure" in frame
+        else frame
+    )
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
@@ -111,7 +115,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
             value = getattr(one, key)
             if not np.isnan(value.estimate):
                 end = figure.End(value.estimate, value.interval, one.confidence_level)
-                entries.append((label | {"figure": NAMES[key]}, series, end))
+                entries.append((label | {"figure": FIGURE_NAMES[key]}, series, end))
         counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
         words[series] = f"{series}: {counts}" if series else counts
     rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["figure"])

@@ -29,8 +29,10 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
-PASS = frozenset(("pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted"))
-FAIL = frozenset(
+PASS_WORDS = frozenset(
+    ("pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted")
+)
+FAIL_WORDS = frozenset(
     ("fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected")
 )
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
@@ -273,10 +275,10 @@ def _verdicts_in(values: ArrayLike, name: str, *, scores: bool = False) -> Float
         cells = ["" if cell is None or cell != cell else str(cell) for cell in np.asarray(values, dtype=object).ravel()]  # noqa: PLR0124 - NaN
         texts = [cell.strip().casefold() for cell in cells]
         for cell, text in zip(cells, texts, strict=True):
-            if text and text not in PASS | FAIL:
+            if text and text not in PASS_WORDS | FAIL_WORDS:
                 rule = "must be verdicts such as 'pass' and 'fail', or numbers"
                 raise ArgumentError(name, rule, f"has {cell[:40]!r}") from None
-        verdicts = np.array([float(text in PASS) if text else math.nan for text in texts])
+        verdicts = np.array([float(text in PASS_WORDS) if text else math.nan for text in texts])
     odd = np.setdiff1d(verdicts[~np.isnan(verdicts)], (0.0, 1.0))
     if len(odd) and not scores:
         raise ArgumentError(name, "must be 1 (pass) and 0 (fail), or such words", f"has {odd[0]:g}")
@@ -308,7 +310,9 @@ def _rates(
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
     sides = {"judge_rate": (judged, of), "label_rate": (yes.astype(float), codes)}
-    shares = {name: Figure(*proportion(*_by_group(*side), confidence), len(side[0])) for name, side in sides.items()}
+    shares = {
+        name: Figure(*proportion(*_hits_by_group(*side), confidence), len(side[0])) for name, side in sides.items()
+    }
     return shares | {"corrected": corrected, "ppi": ppi}, warnings
 
 
@@ -318,11 +322,11 @@ def _rogan_gladen(
     """With as many items as the groups leave of each kind; and what is doubtful about it."""
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
-    sizes = {name: effective_size(*_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
+    sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
     rate = rogan_gladen_from_rates(
         p=judged.mean(),
         **shares,
-        n=effective_size(*_by_group(judged, of)),
+        n=effective_size(*_hits_by_group(judged, of)),
         m0=sizes["q0"],
         m1=sizes["q1"],
         confidence=confidence,
@@ -341,6 +345,6 @@ def _rogan_gladen(
     return Figure(estimate, ends, len(judged)), warnings
 
 
-def _by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
+def _hits_by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
     codes = np.unique(group, return_inverse=True)[1]
     return np.bincount(codes, values).astype(float), np.bincount(codes).astype(float)
