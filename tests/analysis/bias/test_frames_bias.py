@@ -203,13 +203,6 @@ def test_truth_values_are_a_feature_and_the_score_is_none(study):
         calib.bias(judge, people, ["score"])
 
 
-@pytest.mark.parametrize("reliability", [(0.2, 0.5, 0.9), (2.0, 3.0)])
-def test_a_reliability_that_is_none_is_refused_by_name(study, reliability):
-    items, judge, people = study
-    with pytest.raises(ArgumentError, match="`reliability` must be two numbers"):
-        calib.bias(judge, people[people["rater"] == "p0"], ["length"], items=items, reliability=reliability)
-
-
 def test_tables_of_several_criteria_are_one_result():
     items, people = calib.load_planted()
     scores = calib.summarize(people, items)

@@ -302,15 +302,14 @@ def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
         ({"x": np.ones(3)}, "`x` must have the length of `judge`"),
         ({"labels": np.full((400, 2), np.nan)}, "must leave 4 items"),
         ({"reliability": (0.9, 0.5)}, "`reliability` must be two numbers"),
-        ({"reliability": (0.0, 1.0)}, "`reliability` must be two numbers"),
+        *(({"reliability": r}, "`reliability` must be two numbers") for r in ((0.0, 1.0), (0.2, 0.5, 0.9), (2.0, 3.0))),
         ({"confidence_level": 95}, "`confidence_level` must be between 0 and 1"),
     ],
 )
 def test_what_has_no_answer_is_refused_by_name(change, words):
     judge, labels, x, group = panel(np.random.default_rng(10))
-    given = {"judge": judge, "labels": labels, "x": x, "groups": group} | change
     with pytest.raises(ArgumentError, match=words):
-        instrumented(**given)
+        instrumented(**{"judge": judge, "labels": labels, "x": x, "groups": group} | change)
 
 
 # --- what must not matter ---------------------------------------------------------------------------------------

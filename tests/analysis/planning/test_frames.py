@@ -311,11 +311,6 @@ def test_the_command_line_plans(tmp_path, capsys, ending):
     ):
         assert " ".join(str(wanted.one()).split()) in text
     assert run("plan", judge, gold) == 0
-    assert run("plan", judge, gold, "--budget", 100) == 2
-    assert "--price-judge, ...) must have one of a 'label'" in capsys.readouterr().err
-    assert run("plan", judge, gold, "--budget", 100, "--half-width", 0.1, *prices) == 2
-    assert "--half-width or --budget must be given, and only one" in capsys.readouterr().err
-    assert run("plan", judge, gold, *prices) == 2
 
 
 # --- differences ------------------------------------------------------------------------------------------------

@@ -112,13 +112,6 @@ def test_unread_replies_are_counted(verdicts):
     assert found.n_labelled == 90
 
 
-def test_few_labels_of_one_kind_are_said(verdicts):
-    scores, people, _, _ = verdicts
-    few = people[(people["score"] == 1) | (people["item"].isin(people[people["score"] == 0]["item"].iloc[:4]))]
-    with pytest.warns(CalibWarning, match="few_labels: only 4"):
-        calib.pass_fail(scores, few)
-
-
 def test_a_system_without_labels_of_both_kinds_is_left_out_and_said(verdicts):
     scores, people, _, _ = verdicts
     some = people[people["item"].isin(scores.loc[scores["system"] == "A", "item"])]
