@@ -101,7 +101,7 @@ def bias(
     if not features or isinstance(features, str):
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     table = files.inferred.items if files.inferred is not None else None
     if items is not None:
         frame = opened(items, "items")
@@ -110,7 +110,7 @@ def bias(
     default = tuple(features) == _DEFAULT_FEATURES
 
     def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:
-        for judged in progress([*judged_items(judges, people, table)], "judges"):
+        for judged in progress([*judged_items(judges, label_table, table)], "judges"):
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
             shared = None if group is None else groups_of(judged.frame, group)
             for claim in _claims_of_judge(judged, names, unit, family, default=default):
@@ -196,11 +196,13 @@ def rater_effects(
     (-0.29, [-0.1, 0.1], False)
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     group = files.named(groups)
     by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
-    for judged in judged_items(judges, people, None):
-        one_scale(judged.label, "rater effects", scores=judged.frame, labels=people.under(judged.label, "criterion"))
+    for judged in judged_items(judges, label_table, None):
+        one_scale(
+            judged.label, "rater effects", scores=judged.frame, labels=label_table.under(judged.label, "criterion")
+        )
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
 
     def effects_of(criteria: list[Judged]) -> stats.RaterEffects:
@@ -258,11 +260,11 @@ class LackingError(ValueError):
     """What a feature is made of is not there."""
 
 
-def judged_items(scores: ValidatedTable, people: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
+def judged_items(scores: ValidatedTable, label_table: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
     """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
     compared = matched = False
     texts = None if items is None else items.astype({"item": object}).set_index("item")
-    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in label_table.frame.groupby("criterion", observed=True, sort=False):
         for who, mine in slices(scores.frame[scores.frame["criterion"] == criterion]):
             own = [rows[name].astype(str) == str(who[name]) for name in ("rater", "prompt")]
             others = rows[~(own[0] & own[1])]
@@ -282,11 +284,13 @@ def judged_items(scores: ValidatedTable, people: ValidatedTable, items: pd.DataF
             labels = table.reindex(frame.index).to_numpy(dtype=float)
             yield Judged(who | {"against": against}, frame, labels, names, unmatched)
     if not compared:
-        have = f"have {people.holds} and {scores.holds}"
-        raise TableArgumentError(people.argument, "and {0} must share a criterion", have, mentions=(scores.argument,))
+        have = f"have {label_table.holds} and {scores.holds}"
+        raise TableArgumentError(
+            label_table.argument, "and {0} must share a criterion", have, mentions=(scores.argument,)
+        )
     if not matched:
         none = "no item that people labelled was scored by a judge"
-        raise TableArgumentError(people.argument, "and {0} must share items", none, mentions=(scores.argument,))
+        raise TableArgumentError(label_table.argument, "and {0} must share items", none, mentions=(scores.argument,))
 
 
 # --- what can be seen in a text without reading it: how long it is, how it is laid out -----------------------------

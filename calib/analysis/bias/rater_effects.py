@@ -216,8 +216,8 @@ def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only:
             rows.append(np.array([_mean_correlation(raters[:, r]) for r in range(raters.shape[1])]))
             residual = []
             for r in range(raters.shape[1]):  # beside the means of people, for a person those of the others
-                people = h if r == 0 else np.delete(h, r - 1, axis=1)
-                means = np.stack([row_means(people[:, :, c]) for c in range(h.shape[2])], axis=1)
+                others = h if r == 0 else np.delete(h, r - 1, axis=1)
+                means = np.stack([row_means(others[:, :, c]) for c in range(h.shape[2])], axis=1)
                 x, whole = raters[:, r], ~np.isnan(raters[:, r]).any(axis=1) & ~np.isnan(means).any(axis=1)
                 if whole.sum() < means.shape[1] + 3:
                     residual.append(math.nan)

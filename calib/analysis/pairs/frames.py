@@ -118,8 +118,8 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
 
 def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
     """Verdicts of a judge, or of people where there is no judge."""
-    judges, people = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
-    table = people if judges is None else judges
+    judges, label_table = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
+    table = label_table if judges is None else judges
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
     return replace(table, argument=argument)
@@ -168,13 +168,13 @@ def pairwise_agreement(
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
-    judges, people = preferences_in(scores, labels, columns, needs=("judge", "label"))
+    judges, label_table = preferences_in(scores, labels, columns, needs=("judge", "label"))
     if judges is None:
         raise TableError("`scores`: must hold verdicts of a judge.")
-    if people is None:
+    if label_table is None:
         raise TableError("`labels`: must hold verdicts of people.")
     shared = [groups] if groups is not None and groups in judges.frame else []
-    pairs = pairs_of(judges, mean_of_annotators(people), [*BY_ORDER, *shared])
+    pairs = pairs_of(judges, mean_of_annotators(label_table), [*BY_ORDER, *shared])
 
     slices = (Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings) for pair in pairs)
     return each_result(
@@ -309,15 +309,15 @@ def leaderboard(
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     choice(ties, "ties", TIES)
-    judges, people = _sides_of_battles(preferences, labels, columns)
+    judges, label_table = _sides_of_battles(preferences, labels, columns)
     verdicts = {}
-    for label, rows in () if people is None else battles_in(people):
+    for label, rows in () if label_table is None else battles_in(label_table):
         verdicts[label["criterion"]] = rows.set_index("item")["score"]
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for label, rows in battles_in(judges):
             y = verdicts.get(label["criterion"])
-            if people is None:
+            if label_table is None:
                 yield Slice(label, rows)
             elif y is not None:
                 label_of_battle = y[~y.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
@@ -327,7 +327,7 @@ def leaderboard(
     def board_of(rows: pd.DataFrame) -> stats.BradleyTerry:
         a, b = (rows[name].tolist() for name in SYSTEMS)
         options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
-        if people is None:
+        if label_table is None:
             return stats.bradley_terry(a, b, rows["score"], ties=ties, **options)
         if rows["label"].isna().any():
             return stats.ppi_bradley_terry(a, b, rows["score"], rows["label"], **options)
@@ -348,15 +348,17 @@ def _sides_of_battles(
     sides = dict(zip(names, (files.scores, files.people), strict=True))
     frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
     if any({"system_a", "shown_first"} & set(frame) for frame in frames):
-        judges, people = (None if side is None else preference_scores(side, name) for name, side in sides.items())
-        people = in_the_order_of(judges, people) if judges is not None and people is not None else people
+        judges, label_table = (None if side is None else preference_scores(side, name) for name, side in sides.items())
+        label_table = (
+            in_the_order_of(judges, label_table) if judges is not None and label_table is not None else label_table
+        )
     else:
-        judges, people = (None if side is None else scores_in(side, name) for name, side in sides.items())
-    if judges is None and people is None:
+        judges, label_table = (None if side is None else scores_in(side, name) for name, side in sides.items())
+    if judges is None and label_table is None:
         raise TableArgumentError(
             "preferences", "must hold verdicts on pairs, or scores of systems", "none was recognised"
         )
     if judges is None:
-        assert people is not None
-        return people, None
-    return judges, None if people is None else mean_of_annotators(people)
+        assert label_table is not None
+        return label_table, None
+    return judges, None if label_table is None else mean_of_annotators(label_table)

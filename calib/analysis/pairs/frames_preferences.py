@@ -56,12 +56,12 @@ def preference_scores(table: Any, argument: str) -> ValidatedTable:
     return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
 
 
-def in_the_order_of(judges: ValidatedTable, people: ValidatedTable) -> ValidatedTable:
+def in_the_order_of(judges: ValidatedTable, label_table: ValidatedTable) -> ValidatedTable:
     """People's verdicts in terms of the same A as the judge's, where both name the two."""
-    if not {*SYSTEMS} <= set(judges.frame) & set(people.frame):
-        return people
+    if not {*SYSTEMS} <= set(judges.frame) & set(label_table.frame):
+        return label_table
     pairs = judges.frame[["item", *SYSTEMS]].astype(object).drop_duplicates("item")
-    return replace(people, frame=check_scores(_turned(people.frame, pairs)))
+    return replace(label_table, frame=check_scores(_turned(label_table.frame, pairs)))
 
 
 def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -246,10 +246,10 @@ def preferences_in(
     0   q1        x        y   0.75            1.0            0.5
     """
     files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    judges, people = (
+    judges, label_table = (
         None if table is None else preference_scores(table, name)
         for table, name in zip((files.scores, files.people), names, strict=True)
     )
-    if judges is not None and people is not None:
-        people = in_the_order_of(judges, people)
-    return judges, people
+    if judges is not None and label_table is not None:
+        label_table = in_the_order_of(judges, label_table)
+    return judges, label_table

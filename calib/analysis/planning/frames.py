@@ -295,10 +295,10 @@ def plan(
 def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.BudgetPlan]:
     """One plan for each judge and criterion, from what items, prompts and draws add to the variance of its replies."""
     table = ratings_in(files.scores, "pilot").frame
-    judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
+    judged, label_table = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
 
     def slices() -> Iterator[Slice[tuple[Any, ...]]]:
-        for label, rows, labelled in with_labels(judged, people):
+        for label, rows, labelled in with_labels(judged, label_table):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt

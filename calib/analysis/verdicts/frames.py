@@ -87,7 +87,7 @@ def pass_fail(
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own
@@ -96,7 +96,7 @@ def pass_fail(
         elsewhere = scores_in(side.scores, "production")
 
     def slices() -> Iterator[Slice[tuple[Labelled, dict[str, Any], pd.DataFrame]]]:
-        for judged in labelled_pairs(judges, people, (by, groups)):
+        for judged in labelled_pairs(judges, label_table, (by, groups)):
             passing = _passing(judged, label_threshold)
             for value, part in parts_of(judged.frame.assign(_passing=passing), by):
                 warnings, n_even = [*judged.warnings], int((np.abs(part["_passing"] - 0.5) < 1e-9).sum())
