@@ -18,8 +18,8 @@ from calib.analysis.pairs.frames_preferences import (
     battles_in,
     crossed,
     in_the_order_of,
-    preference_scores,
     preferences_in,
+    preferences_of,
 )
 from calib.core.check import choice
 from calib.inputs.names import Columns, Data
@@ -345,19 +345,16 @@ def _sides_of_battles(
     files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
     if files.inferred is not None and not files.pairwise:  # scores of one's own
         files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
-    sides = dict(zip(names, (files.scores, files.people), strict=True))
-    frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
-    if any({"system_a", "shown_first"} & set(frame) for frame in frames):
-        judges, label_table = (None if side is None else preference_scores(side, name) for name, side in sides.items())
-        label_table = (
-            in_the_order_of(judges, label_table) if judges is not None and label_table is not None else label_table
-        )
+    sides = files.scores, files.people
+    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
+        judges, label_table = preferences_of(*sides, names)
     else:
-        judges, label_table = (None if side is None else scores_in(side, name) for name, side in sides.items())
-    if judges is None and label_table is None:
-        raise TableArgumentError(
-            "preferences", "must hold verdicts on pairs, or scores of systems", "none was recognised"
+        judges, label_table = (
+            None if side is None else scores_in(side, name) for side, name in zip(sides, names, strict=True)
         )
+    if judges is None and label_table is None:
+        rule = "must hold verdicts on pairs, or scores of systems"
+        raise TableArgumentError("preferences", rule, "none was recognised")
     if judges is None:
         assert label_table is not None
         return label_table, None

@@ -246,9 +246,16 @@ def preferences_in(
     0   q1        x        y   0.75            1.0            0.5
     """
     files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
+    return preferences_of(files.scores, files.people, names)
+
+
+def preferences_of(
+    scores: Any, labels: Any, names: Sequence[str]
+) -> tuple[ValidatedTable | None, ValidatedTable | None]:
+    """Tables of judges and of people in the form of preferences, people's in terms of the same A as the judge's."""
     judges, label_table = (
         None if table is None else preference_scores(table, name)
-        for table, name in zip((files.scores, files.people), names, strict=True)
+        for table, name in zip((scores, labels), names, strict=True)
     )
     if judges is not None and label_table is not None:
         label_table = in_the_order_of(judges, label_table)

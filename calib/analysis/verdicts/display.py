@@ -88,11 +88,9 @@ def pass_fact(results: Results[PassFail]) -> str:
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
-    return (
-        frame.assign(figure=frame["figure"].map(lambda name: FIGURE_NAMES.get(name, name)))
-        if "figure" in frame
-        else frame
-    )
+    if "figure" not in frame:
+        return frame
+    return frame.assign(figure=frame["figure"].map(lambda name: FIGURE_NAMES.get(name, name)))
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
