@@ -14,14 +14,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
 
 from calib._version import __version__
 from calib.analysis import TOPICS
-from calib.console.command import built
+from calib.console.command import built, declared
 from calib.console.show import say
 from calib.core.progress import Stop, stoppable
 
@@ -64,8 +63,8 @@ def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name: the topics', and those that belong to none."""
     topics = [import_module(name).TOPIC for name in TOPICS]
     homes = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
-    called = {name: f"{name}_" if iskeyword(name) else name.replace("-", "_") for _, name in homes}
-    return {name: getattr(import_module(f"{home}.commands"), called[name]) for home, name in homes}
+    functions = ((name, import_module(f"{home}.commands"), name.replace("-", "_")) for home, name in homes)
+    return {name: getattr(module, verb, None) or declared(verb) for name, module, verb in functions}
 
 
 def app(arguments: Sequence[str]) -> int:
@@ -74,7 +73,7 @@ def app(arguments: Sequence[str]) -> int:
     about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
     # where a command comes first there is none of these, and to look whether there is takes as long as all the rest
     asked = not arguments or arguments[0][:1] == "-"
-    program.callback(help=about, add_help_option=asked)(_options if asked else lambda: None)
+    program.callback(help=about, add_help_option=asked)(_global_options if asked else lambda: None)
     for name, function in commands().items():
         program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
@@ -89,7 +88,7 @@ def _say_version(asked: bool) -> None:
 _Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")]
 
 
-def _options(version: _Version = False) -> None:
+def _global_options(version: _Version = False) -> None:
     """What stands before a command."""
 
 

@@ -6,7 +6,7 @@ import ast
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,10 +17,10 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 import typer
 
-from calib.console.files import Files, Items
+from calib.console.files import Files, Items, LabelsFile, Out, Scores
 from calib.core.parameters import completed
 from calib.core.topic import homes
-from calib.inputs.names import Columns
+from calib.inputs.names import BY_COLUMN, Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
@@ -47,6 +47,20 @@ def options_from(
     return noted
 
 
+def declared(verb: str) -> Callable[..., None]:
+    """The command of a verb on FILE and LABELS that shows its results, as a name in `Topic.commands` declares it."""
+
+    @options_from(verb)
+    def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+        import calib
+        from calib.console.show import show_results
+
+        show_results(getattr(calib, verb)(*files.taken(file, labels), **options), out, conclude=True)
+
+    command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
+    return command
+
+
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
     source = function.__dict__.get("options", {"verbs": (), "only": (), "without": (), "called": {}})
@@ -59,9 +73,9 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files
-    tables = _tables_of(source["verbs"])
+    tables = _table_arguments(source["verbs"])
     names = _user_names(tables, of_command)
-    in_messages = names | source["called"]
+    in_messages = {name: f"--column {name}=" for name in BY_COLUMN} | names | source["called"]
 
     def command(**values: Any) -> None:
         from calib.core.check import ArgumentError
@@ -70,6 +84,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
+            words |= _roles(words.pop("column", ()), own)
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
             function(**values, **more)
@@ -113,15 +128,35 @@ def _refuse_overwriting(values: Mapping[str, Any], names: Mapping[str, str]) -> 
 
 
 def _file_options() -> Parameters:
-    """--items, and what may be said of the columns of a file of one's own: the same words as in Python."""
+    """--items, and the roles of the columns of a user's own file, called as in Python: the rarer ones by --column."""
     notes: dict[str, Any] = {"items": Items}
+    rare = []
     for name, hint in get_type_hints(Columns, include_extras=True).items():
         kind, text = get_args(hint)
+        if name in BY_COLUMN:
+            rare.append(f"{name}: {text[0].lower()}{text[1:].rstrip('.')}")
+            continue
         many = any(get_origin(part) is Sequence for part in get_args(kind))
-        option = typer.Option(f"--{name.replace('_', '-')}", help=f"Your own file. {text}")
+        option = typer.Option(f"--{name}", help=f"Your own file. {text}")
         notes[name] = Annotated[list[str] | None if many else str | None, option]
+    text = f"Your own file. ROLE=NAME, repeatable: {'; '.join(rare)}."
+    notes["column"] = Annotated[list[str] | None, typer.Option("--column", help=text)]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
+
+
+def _roles(pairs: Sequence[str], others: Collection[str]) -> dict[str, str]:
+    """The roles of --column; `others` are options of the command itself."""
+    roles = [name for name in BY_COLUMN if name not in others]
+    named: dict[str, str] = {}
+    for pair in pairs:
+        role, _, name = pair.partition("=")
+        if (role := role.strip().replace("-", "_")) not in roles or not name:
+            raise typer.BadParameter(f"--column must be ROLE=NAME with a role of {', '.join(roles)}, but got {pair!r}.")
+        if role in named:
+            raise typer.BadParameter(f"--column must name a role once, but {role} came twice.")
+        named[role] = name
+    return named
 
 
 def _shell_options(verb: str) -> Parameters:
@@ -134,7 +169,7 @@ def _shell_options(verb: str) -> Parameters:
     return options
 
 
-def _tables_of(verbs: Sequence[str]) -> tuple[str, ...]:
+def _table_arguments(verbs: Sequence[str]) -> tuple[str, ...]:
     """The arguments that the first of these functions takes by place: tables."""
     node = _definition("calib", verbs[0])[1] if verbs else None
     return tuple(one.arg for one in node.args.args) if isinstance(node, ast.FunctionDef) else ()
@@ -181,7 +216,7 @@ def arguments(name: str) -> dict[str, Argument]:
     for argument, annotation, value in rows:
         if value is None:
             continue
-        parts, default = _parts(annotation, module), _literal(value, module)
+        parts, default = _annotation_parts(annotation, module), _default_value(value, module)
         # of several types that which says most: [int, list[int]] is list[int], [str, Path] is Path
         many = [part for part in parts if part not in (NoneType, *_SIMPLE.values())]
         kind = next((part for part in (*many, *_SIMPLE.values()) if part in parts), None)
@@ -192,32 +227,32 @@ def arguments(name: str) -> dict[str, Argument]:
     return read
 
 
-def _parts(annotation: ast.expr, module: str) -> list[Any]:
+def _annotation_parts(annotation: ast.expr, module: str) -> list[Any]:
     """The alternatives of an annotation that a shell can give, and None; what is imported for it is not loaded."""
     parts: list[Any] = []
     match annotation:
         case ast.Constant(value=None):
             parts = [NoneType]
         case ast.BinOp(left=left, right=right):
-            parts = _parts(left, module) + _parts(right, module)
+            parts = _annotation_parts(left, module) + _annotation_parts(right, module)
         case ast.Subscript(value=ast.Name(id="Sequence"), slice=inner):
-            parts = [list[one] for one in _parts(inner, module)]  # type: ignore[valid-type]
+            parts = [list[one] for one in _annotation_parts(inner, module)]  # type: ignore[valid-type]
         case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
-            parts = [tuple[tuple(part for one in inner for part in _parts(one, module))]]  # type: ignore[misc]
+            parts = [tuple[tuple(part for one in inner for part in _annotation_parts(one, module))]]  # type: ignore[misc]
         case ast.Subscript(value=ast.Name(id="Literal")):
             parts = [str]
         case ast.Name(id=name) if name in _SIMPLE:
             parts = [_SIMPLE[name]]
         case ast.Name(id=name):
             home, there = _resolved(module, name)
-            parts = _parts(there.value, home) if isinstance(there, ast.Assign) else []
+            parts = _annotation_parts(there.value, home) if isinstance(there, ast.Assign) else []
     return parts
 
 
-def _literal(value: ast.expr, module: str) -> Any:
+def _default_value(value: ast.expr, module: str) -> Any:
     if isinstance(value, ast.Name):
         home, there = _resolved(module, value.id)
-        return _literal(there.value, home)
+        return _default_value(there.value, home)
     return ast.literal_eval(value)
 
 
@@ -227,10 +262,10 @@ def _definition(face: str, name: str) -> tuple[str, Any]:
 
 @cache
 def _homes(face: str) -> dict[str, str]:
-    return homes(face, str(_file(face)))
+    return homes(face, str(_source_file(face)))
 
 
-def _file(module: str) -> Path:
+def _source_file(module: str) -> Path:
     path = _PACKAGE.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -239,9 +274,9 @@ def _file(module: str) -> Path:
 def _definitions(module: str) -> dict[str, Any]:
     """What a module defines or imports, by name; nothing of a module of others."""
     names: dict[str, Any] = {}
-    if not module.startswith("calib.") or not _file(module).is_file():
+    if not module.startswith("calib.") or not _source_file(module).is_file():
         return names
-    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+    for node in ast.parse(_source_file(module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign):
             names |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.ImportFrom):

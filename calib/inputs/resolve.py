@@ -157,14 +157,14 @@ def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
         )
 
 
-def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
+def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
     refuse_partitions(second, "scores_b")
-    if human is None and is_calibs(second := opened(second)):
-        raise ArgumentError("human", "must be given, beside two tables of calib's")
-    names = ("scores_a", "human")
-    if second is not None and (human is not None or isinstance(second, InferredTables)):
-        one, two = (resolve_inputs(scores, human, columns, names=names) for scores in (first, second))
+    if labels is None and is_calibs(second := opened(second)):
+        raise ArgumentError("labels", "must be given, beside two tables of calib's")
+    options: dict[str, Any] = {"names": ("scores_a", "labels"), "either_side": True}
+    if second is not None and (labels is not None or isinstance(second, InferredTables)):
+        one, two = (resolve_inputs(scores, labels, columns, **options) for scores in (first, second))
         others = two.scores
         if one.inferred is not None and two.inferred is not None:  # another name, where two files call theirs the same
             rater = others["rater"].astype(str)
@@ -172,7 +172,7 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
                 rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
             )
         return one.scores, others, one.gold
-    files = resolve_inputs(first, second if human is None else human, columns, names=names)
+    files = resolve_inputs(first, second if labels is None else labels, columns, **options)
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:

@@ -97,7 +97,7 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
             yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
     if not shared:
         raise TableError(
-            f"scores and labels must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            f"scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             f"but scores have {first.holds} and labels {second.holds}."
         )
 

@@ -74,7 +74,7 @@ def test_passfail_says_what_a_mark_must_be(run, folder):
 
 
 def test_bias_prints_what_the_function_returns(run, folder, tmp_path):
-    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id", "--group", "question"]
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--column", "item=id", "--group", "question"]
     code, said, err = run("bias", folder / "rated.csv", *options, "--features", "length", "--out", tmp_path / "out.csv")
     assert code == 0, err
     written = pd.read_csv(tmp_path / "out.csv")
@@ -85,7 +85,7 @@ def test_bias_prints_what_the_function_returns(run, folder, tmp_path):
 
 
 def test_bias_takes_families(run, folder):
-    options = ["--judge", "gpt", "--label", "ann", "--item", "id", "--features", "family"]
+    options = ["--judge", "gpt", "--label", "ann", "--column", "item=id", "--features", "family"]
     code, said, err = run(
         "bias", folder / "rated.csv", *options, *(f"--family={n}" for n in ("A=x", "B=y", "C=y", "gpt=x"))
     )
@@ -97,7 +97,7 @@ def test_bias_takes_families(run, folder):
 
 
 def test_rater_effects_and_leaderboard_run(run, folder):
-    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id"]
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--column", "item=id"]
     code, said, err = run("rater-effects", folder / "rated.csv", *options)
     assert code == 0, err
     assert "Outside the range of 2 people" in " ".join(said.split())

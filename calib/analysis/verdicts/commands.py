@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results
 
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
@@ -19,7 +19,7 @@ _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass
 def pass_fail(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     production: Annotated[Path | None, _PRODUCTION] = None,
     out: Out = None,
     **options: Any,

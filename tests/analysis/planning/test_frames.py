@@ -284,7 +284,7 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     theirs = HUMAN[["item", "score"]].rename(columns={"item": "id", "score": "stars"}).head(50)
     mine.to_csv(tmp_path / "mine.csv", index=False)
     theirs.to_csv(tmp_path / "theirs.csv", index=False)
-    own = ["--item", "id", "--judge", "points", "--scale", FIVE, "--criterion", "coherence"]
+    own = ["--column", "item=id", "--judge", "points", "--scale", FIVE, "--column", "criterion=coherence"]
     drawn = tmp_path / "drawn.csv"
     assert run("choose", tmp_path / "mine.csv", 40, "--out", drawn, *own, "--design", "strata") == 0
     back = calib.table.read(drawn, "scores")
@@ -392,7 +392,7 @@ def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
     drawn = calib.choose(judge, 80, design="strata", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
-    assert "gold that was drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
+    assert "labels that were drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
     drawn = calib.choose(judge, 100, design="groups", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
     assert calib.difference(drawn, gold, "s0", "s1").one().n_labels == 25
