@@ -477,6 +477,9 @@ def test_warnings(changes, name):
         ({"half_width": 0.1, "budget": 3}, "`half_width` or `budget` must be given, and only one of them."),
         ({"budget": -1}, "`budget` must be above 0, but got -1."),
         ({"rho": 1.0}, "`rho` must be between -1 and 1, but got 1.0."),
+        ({"half_width": 0}, "`half_width` must be above 0, but got 0.0."),
+        ({"prices": {}}, "`prices` must have one of a 'label', but has none."),
+        ({"prices": {"label": 1, "judge": math.nan}}, "`prices` must be 0 or more, but got nan for 'judge'."),
         ({"prices": {"label": 1}}, "`prices` must have one of a 'judge', but has 'label'."),
         (
             {"prices": {"label": 1, "judge": 1, "tea": 2}},
