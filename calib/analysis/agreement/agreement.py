@@ -308,7 +308,9 @@ def agreement(
     spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warnings += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
+    warnings += _agreement_cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(
+        named, whole.x, whole.y
+    )
     warnings += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
@@ -367,7 +369,7 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+def _agreement_cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
     """Warnings that stand in the result and are not raised."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)

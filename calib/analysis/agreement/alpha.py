@@ -380,7 +380,7 @@ def corrected_for_chance(
     if not ((~np.isnan(table)).sum(axis=1) > 1).any():
         raise ArgumentError("ratings", "must have an item with two labels", "has none")
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
-    w, raters = _weights(labels, weights), counts.sum(axis=1)
+    w, raters = _metric_weights(labels, weights), counts.sum(axis=1)
     pairs = raters * (raters - 1)
     several = pairs > 0
     agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
@@ -415,7 +415,7 @@ def corrected_for_chance(
     )
 
 
-def _weights(levels: Floats, kind: str) -> Floats:
+def _metric_weights(levels: Floats, kind: str) -> Floats:
     """What labels k and l of one item are worth, 1 on the diagonal."""
     apart = np.abs(levels[:, None] - levels)
     if kind == "ordinal":  # by the pairs of labels that lie between

@@ -184,7 +184,7 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
     if coefficient in AGREED_WITHIN:
         return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
-    return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
+    return product_moment(_rank_deviations(x, w, n), _rank_deviations(y, w, n), w, shift=shift)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
@@ -210,7 +210,7 @@ def midranks(values: Floats, w: Floats) -> Floats:
     return np.asarray((upper - share / 2 - upper[-1] / 2)[codes])
 
 
-def _deviations(values: Floats, w: Floats, n: Floats) -> Floats:
+def _rank_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
     """0 where the weighted values do not differ: rounding dust of a constant must not pass for variance."""
     values = values - values.mean(axis=-2, keepdims=True)  # keeps that of a large common offset out of the sums
     with np.errstate(invalid="ignore"):

@@ -195,7 +195,7 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     for label, r in zip(results.labels, results, strict=True):  # both judges name the row of a difference
         rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
         judges = " minus ".join(visible(name, 18) for name in r.names)
-        facts.append(rest | {"judges": judges} | _facts(r) | {"test": r.test})
+        facts.append(rest | {"judges": judges} | _agreement_facts(r) | {"test": r.test})
     rows = figure.rows_of(ax, facts, results, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in results))
@@ -252,7 +252,7 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     results = figure.checked(Reliability, results)
     ceilings, entries = [r.ceiling for r in results], []
     for label, r in zip(results.labels, ceilings, strict=True):
-        fact = label | _facts(r)
+        fact = label | _agreement_facts(r)
         entries.append((fact, "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
         if r.judge_by_rater:
             entries.append((fact, "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
@@ -272,11 +272,11 @@ def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: F
 
 
 def _agreement_words(results: Sequence[Any], more: str) -> str:
-    heads = dict.fromkeys(" ".join(_facts(r).values()) for r in results)
-    return f"{'; '.join(heads)}{more}\nn = {_counts(results)}"
+    heads = dict.fromkeys(" ".join(_agreement_facts(r).values()) for r in results)
+    return f"{'; '.join(heads)}{more}\nn = {_count_words(results)}"
 
 
-def _counts(results: Sequence[Any]) -> str:
+def _count_words(results: Sequence[Any]) -> str:
     """How many units of each level the results have."""
     return ", ".join(
         f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
@@ -285,12 +285,12 @@ def _counts(results: Sequence[Any]) -> str:
     )
 
 
-def _facts(result: Any) -> dict[str, str]:
+def _agreement_facts(result: Any) -> dict[str, str]:
     return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
 def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
-    return [label | _facts(result) for label, result in zip(results.labels, results, strict=True)]
+    return [label | _agreement_facts(result) for label, result in zip(results.labels, results, strict=True)]
 
 
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -465,7 +465,7 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
             rows.ax.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
     rows.ax.set_xlim(left=min(0.0, rows.ax.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in results))
-    rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(results)}")
+    rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_count_words(results)}")
     scores, labels = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
     fact = f"the judge ties {scores} % of the pairs, people {labels} %"
     return rows.finished(fact, [style.handle(line=False) for style in styles], "against ")

@@ -152,7 +152,7 @@ def estimate(design: Design) -> float:
     if design.level == "group":
         return average(within(design), design.constant)
     if design.level == "system":
-        return float(_of_means(_SystemMeans.of(design))[0])
+        return float(_system_means(_SystemMeans.of(design))[0])
     if design.count is None:
         return kernels.sample_correlation(design.x, design.y, design.coefficient)
     return float(design.weighted(design.count[None])[0])
@@ -231,7 +231,7 @@ class _SystemMeans:
         return many_samples.row_correlation(*means, self.design.coefficient, w)
 
 
-def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
+def _system_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
     """The correlation of the means under weights of the groups (B, groups) and of the systems (B, systems)."""
     w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
     if means.design.coefficient == "spa":
@@ -347,7 +347,7 @@ def _without_units_of_systems(design: Design) -> LeftOut:
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems
-    by_system = _of_means(means, None, 1 - np.eye(m)) if m > 1 else None
+    by_system = _system_means(means, None, 1 - np.eye(m)) if m > 1 else None
     less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
     by_group = means.correlation(less_x, less_y, count)
     system, group = np.nonzero(means.count)
@@ -406,7 +406,7 @@ def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats
 def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
     """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
     if design.level == "system":
-        return _of_means(_SystemMeans.of(design), groups, systems)
+        return _system_means(_SystemMeans.of(design), groups, systems)
     w: Any = 1.0
     if design.level == "item":
         for weights, codes in ((groups, design.group), (systems, design.system)):

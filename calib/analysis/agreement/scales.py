@@ -51,7 +51,7 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
         if coefficient not in NEEDS_NO_ORDER and any(
-            isinstance(v, str) for v in _objects(columns[error.argument]).flat
+            isinstance(v, str) for v in _object_values(columns[error.argument]).flat
         ):
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
@@ -74,7 +74,7 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
 
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     """The same with names as numbers, and the names that these stand for, if any."""
-    objects = {what: _objects(values) for what, values in columns.items()}
+    objects = {what: _object_values(values) for what, values in columns.items()}
     names = sorted({str(label) for values in objects.values() for label in values.flat if isinstance(label, str)})
     if not names:
         return dict(columns), names
@@ -89,7 +89,7 @@ def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
     return out, names
 
 
-def _objects(values: ArrayLike) -> Any:
+def _object_values(values: ArrayLike) -> Any:
     """What may be names; nothing where all are numbers."""
     kind = getattr(getattr(values, "dtype", None), "kind", None) or np.asarray(values).dtype.kind
     return np.empty(0, dtype=object) if kind in "biuf" else np.asarray(values, dtype=object)
@@ -114,7 +114,10 @@ def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str)
     the scale, halves, means and standardised scores go through.
     """
     if not _scales_stated.get() and _on_two_scales(x, y):
-        rule, ranges = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
+        rule, ranges = (
+            f"must be on the scale of {{0}} {purpose}",
+            f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}",
+        )
         raise ArgumentError(who, rule, ranges, mentions=(other,))
 
 
@@ -124,7 +127,7 @@ def refuse_scales_of_raters(table: Floats) -> None:
     for j in some.tolist() if not _scales_stated.get() else ():
         mine, others = table[:, j], np.delete(table, j, axis=1)
         if _on_two_scales(mine, others):
-            ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
+            ends = f"column {j} goes from {_scale_span(mine)}, the others from {_scale_span(others)}"
             raise ArgumentError("ratings", "must be on one scale", ends)
 
 
@@ -138,13 +141,13 @@ def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
     if _scales_stated.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
-    ends = f"the scores go from {_span(x)}, the labels from {_span(y)}"
+    ends = f"the scores go from {_scale_span(x)}, the labels from {_scale_span(y)}"
     text = f"unlike_ranges: {ends}, and {what} asks for one scale"
     check.warn(text)
     return (text,)
 
 
-def _span(values: Floats) -> str:
+def _scale_span(values: Floats) -> str:
     return f"{np.nanmin(values):g} to {np.nanmax(values):g}"
 
 

@@ -40,16 +40,16 @@ def position_fact(results: Results[PositionBias]) -> str:
     moved = [1 - result.consistency for result in results]
     favoured = sum(result.p_value <= 1 - result.confidence_level for result in results)
     many = f"; a side is favoured by {favoured} of {len(results)}" if len(results) > 1 else ""
-    return f"the order changes {_percent(moved)} of the verdicts{many}"
+    return f"the order changes {_share_text(moved)} of the verdicts{many}"
 
 
 def pairwise_text(result: PairwiseAgreement) -> list[str]:
     """How far a judge may stand in for people on pairs."""
     level, decided, kappa = result.confidence_level, result.without_ties, result.kappa
-    same = f"{_percent([result.estimate])} of {result.n} pairs, {result.bracket}"
+    same = f"{_share_text([result.estimate])} of {result.n} pairs, {result.bracket}"
     text = f"Judge and people say the same of A, B and tie on {same}"
     if decided.n:
-        won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
+        won = f"{_share_text([decided.estimate])}, {bracket(decided.interval, level)}"
         text += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
     if not math.isnan(kappa.estimate):
         text += f"; beyond chance that is a kappa of {short(kappa.estimate)}, {bracket(kappa.interval, level)}"
@@ -63,8 +63,8 @@ pairwise_sentences = partial(each_once, texts=pairwise_text)
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
     """With ties, and without."""
-    with_ties = _percent([result.with_ties.estimate for result in results])
-    without = _percent([result.without_ties.estimate for result in results])
+    with_ties = _share_text([result.with_ties.estimate for result in results])
+    without = _share_text([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
 
 
@@ -86,10 +86,10 @@ length_sentences = partial(each_once, texts=length_text)
 def length_fact(results: Results[LengthControlled]) -> str:
     """Win rates as they are and at equal length."""
     plain, equal = [result.win_rate for result in results], [result.estimate for result in results]
-    return f"win rate {_percent(plain)}, at equal length {_percent(equal)}"
+    return f"win rate {_share_text(plain)}, at equal length {_share_text(equal)}"
 
 
-def _percent(shares: Sequence[float]) -> str:
+def _share_text(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
     sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
     return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"

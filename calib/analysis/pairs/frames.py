@@ -74,9 +74,9 @@ def position_bias(
     >>> bias.n_first, bias.n_second, bias.n, round(bias.consistency, 3)
     (1, 1, 3, 0.333)
     """
-    table = _verdicts(first, "first", columns)
+    table = _preference_verdicts(first, "first", columns)
     if second is not None:
-        table = _both_orders(table, _verdicts(second, "second", columns))
+        table = _both_orders(table, _preference_verdicts(second, "second", columns))
     slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
@@ -116,7 +116,7 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
     return replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
 
 
-def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
+def _preference_verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
     """Verdicts of a judge, or of people where there is no judge."""
     judges, label_table = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
     table = label_table if judges is None else judges
@@ -221,7 +221,7 @@ def length_controlled(
     (0.5, 20, 20)
     """
     choice(unit, "unit", ("characters", "words"))
-    table = _verdicts(scores, "scores", columns)
+    table = _preference_verdicts(scores, "scores", columns)
     frame = table.frame.reset_index(drop=True)
     frame = frame.assign(length_difference=_length_differences(frame, items, unit))
 

@@ -134,7 +134,7 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    pilot, scale = _pilot(y, f, rho, sd, mean), bounds_of(bounds, step)
+    pilot, scale = _pilot_of(y, f, rho, sd, mean), bounds_of(bounds, step)
     if (items := pilot.items if n_items is None else n_items) is None:
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     check.whole(items, "n_items", least=LEAST)
@@ -229,7 +229,9 @@ class _Pilot(NamedTuple):
     scores: Floats | None = None
 
 
-def _pilot(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Pilot:
+def _pilot_of(
+    y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None
+) -> _Pilot:
     if y is not None and f is not None and rho is None and sd is None:
         labels, _, r = labels_beside_scores(y, f)
         scores = np.asarray(f, dtype=float)

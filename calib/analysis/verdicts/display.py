@@ -104,7 +104,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     ['TPR (sensitivity)', 'TNR (specificity)']
     """
     results = figure.checked(PassFail, results)
-    names = [_judge_of(label) for label in results.labels]
+    names = [_judge_name(label) for label in results.labels]
     if len(set(names)) < len(names):  # a judge with several prompts, say
         names = told_apart(results.labels)
     entries, words = [], {}
@@ -122,7 +122,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     return rows.finished(pass_fact(results), against="people: ")
 
 
-def _judge_of(label: Mapping[str, object]) -> str:
+def _judge_name(label: Mapping[str, object]) -> str:
     return ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
 
 
@@ -154,7 +154,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
             drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
         at = int(np.argmin(np.abs(curve.judge_threshold - one.judge_threshold)))
         drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
-        who = _judge_of(label)
+        who = _judge_name(label)
         words = f"{who}{': ' * bool(who)}threshold {short(one.judge_threshold)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)
