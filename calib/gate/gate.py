@@ -49,10 +49,10 @@ from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableError
-from calib.table.labelled import ends_of, label_pairs
+from calib.table.labelled import NAMES, ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
-from calib.table.validate import scores_in
+from calib.table.validate import renamed_errors, scores_in
 
 _LOOKED_BEFORE = "looked_before: this build had a verdict with fewer labels, so its interval holds at every look"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
@@ -242,7 +242,8 @@ def _mean_evidence(build: Build, threshold: float, options: GateOptions) -> Evid
     if options.sequential:
         fields |= mean_at_any_look(build, read, threshold, options)
     else:
-        fields |= _fields_of(mean_of(read, (build.groups, strata, None), build.label, options.of_mean(threshold)))
+        with renamed_errors(build.label, **NAMES):
+            fields |= _fields_of(mean_of(read, (build.groups, strata, None), options.of_mean(threshold)))
     y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
     return Evidence(build.check(threshold, options, **fields), "", y, f, build.scale)
 

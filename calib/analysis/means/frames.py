@@ -1,8 +1,8 @@
-"""Aggregates on tables: align by key, count what does not match, call `calib.stats`."""
+"""Means on tables: the interval of a mean, and the difference of two systems, from a judge's scores and labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -12,7 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
@@ -21,6 +21,7 @@ from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
+from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import (
     NAMES,
     ends_of,
@@ -38,6 +39,7 @@ from calib.table.results import Results, words
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
 
+@verb
 def interval(
     scores: Data,
     labels: Data = None,
@@ -67,11 +69,11 @@ def interval(
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
-        (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
-        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same labels
-        may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
+        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
+        the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
-        Human scores of a random sample of these items, one rater (of your own files several are pooled).
+        People's labels of a random sample of these items, where `scores` does not hold them; several people are
+        pooled.
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
         rate for each system.
@@ -87,13 +89,11 @@ def interval(
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
-        One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
-        They must be on one scale.
+        One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
@@ -114,17 +114,12 @@ def interval(
     human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
-    as_typed(interval, locals())
     estimator = estimator_of(estimator)
     options = {
-        "target": target,
-        "estimator": estimator,
-        "alternative": alternative,
-        "null": null,
-        "min_labels": min_labels,
-    }
-    options |= {"conservative": conservative, "tuned_on_labels": tuned_on_labels, "confidence_level": confidence_level}
-    answers = []
+        "target": target, "estimator": estimator, "conservative": conservative, "alternative": alternative,
+        "null": null, "min_labels": min_labels, "tuned_on_labels": tuned_on_labels,
+        "confidence_level": confidence_level,
+    }  # fmt: skip
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
@@ -132,32 +127,36 @@ def interval(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
-    for pair in label_pairs(judges, people, (by, strata, weights, groups)):
-        judged = pair.frame[pair.frame["_merge"] != "right_only"]
-        warnings = pair.warnings + (lacking_raters(judged) if pool else ())
-        if by is not None:
-            whole_column(judged, by, "by")
-        _need_labels(judged, estimator, by, pair.label, min_labels)
-        unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
-        for label, part in parts_of(judged, by):
-            whole = pair.label | label
-            read = part[part["x"].notna()]
-            result = mean_of(read, (groups, strata, weights), whole, options)
-            # of this part where labels without a judge score say that they are, else all
-            of_part = [unmatched[name] == value for name, value in label.items()
-                       if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
-            n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
-            counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
-            answers.append((whole | counts, with_warnings(result, warnings)))
-    return _answered(answers, files)
+
+    def slices() -> Iterator[Slice[pd.DataFrame]]:
+        for pair in label_pairs(judges, people, (by, strata, weights, groups)):
+            warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
+            if by is not None:
+                whole_column(pair.scored, by, "by")
+            _need_labels(pair.scored, estimator, by, pair.label, min_labels)
+            unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
+            for label, part in parts_of(pair.scored, by):
+                read = part[part["x"].notna()]
+                # of this part where labels without a judge score say that they are, else all
+                of_part = [unmatched[name] == value for name, value in label.items()
+                           if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
+                n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
+                counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
+                yield Slice(pair.label | label, read, counts | _guessed_scale(files), warnings)
+
+    def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
+        return _win_rate(files, mean_of(rows, (groups, strata, weights), options))
+
+    return each_result(slices(), mean, names=NAMES)
 
 
-def _answered(answers: list[tuple[dict[str, Any], Any]], files: Inputs) -> Results[Any]:
-    """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
-    scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
-    if files.pairwise:
-        answers = [(at, replace(one, estimand=one.estimand.replace("mean", "win rate"))) for at, one in answers]
-    return Results.of((at | scale, one) for at, one in answers)
+def _guessed_scale(files: Inputs) -> dict[str, Any]:
+    return {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
+
+
+def _win_rate(files: Inputs, result: Any) -> Any:
+    """The mean of preferences by its name."""
+    return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
 
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
@@ -189,9 +188,7 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
         raise ArgumentError("labels", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
-def mean_of(
-    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], options: dict[str, Any]
-) -> stats.MeanEstimate:
+def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str, Any]) -> stats.MeanEstimate:
     """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
@@ -213,9 +210,7 @@ def mean_of(
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    with renamed_errors(label, **NAMES):
-        ends = ends_of(part, label, apart=True)
-        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **options)
+    result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends_of(part, {}, apart=True), **options)
     return with_warnings(result, warnings)
 
 
@@ -260,6 +255,7 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
     return ({"strata": parts} if several else {}), warnings
 
 
+@verb
 def difference(
     scores: Data,
     labels: Data = None,
@@ -325,21 +321,19 @@ def difference(
     """
     if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
         labels, a, b = None, labels, b if a is None else a
-    as_typed(difference, locals())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
         names = ", ".join(map(repr, sorted(map(str, systems))))
         raise ArgumentError("a", "must name a system", f"there are {names}" if systems else "")
+    others = [b] if isinstance(b, str | int) else list(b or ())
     if b is None:
         others = [name for name in systems if name != a] or [a]
-    else:
-        others = [b] if isinstance(b, str | int) else list(b)
-        if not others:
-            raise TableArgumentError("b", "must name a system")
-        if a in others:
-            raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
+    elif not others:
+        raise TableArgumentError("b", "must name a system")
+    elif a in others:
+        raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
@@ -350,8 +344,9 @@ def difference(
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
-            answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
-    return _answered(answers, files)
+            label |= ({"p_adjusted": float(value)} if len(others) > 1 else {}) | _guessed_scale(files)
+            answers.append((label, _win_rate(files, result)))
+    return Results.of(answers)
 
 
 def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:

@@ -139,7 +139,9 @@ def _by_rates(data: MeanData, options: Options) -> MeanLaw:
 
 def _of_items(data: MeanData, rule: Rule, *, robust: bool, finite: bool) -> Parts:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
-    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite)
+    return ridge(
+        data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
+    )
 
 
 def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
