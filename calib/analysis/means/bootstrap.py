@@ -147,16 +147,8 @@ def ppi_bootstrap(
     judge = float(value(loose, *x_rest))
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
-    labels, judged = np.empty(count), np.empty(count)
-    size = max(1, _BATCH // n)
-    for start in progress(range(0, count, size), "resamples"):
-        stop = min(start + size, count)
-        labels[start:stop], judged[start:stop] = of_items(draw.integers(0, n, (stop - start, n)))
-    defined = np.isfinite(labels + judged)
-    missing = count - int(defined.sum())
-    if missing > count / 2:
-        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
-    labels, judged = labels[defined], judged[defined]
+    labels, judged = _resampled(of_items, n, count, draw)
+    missing = count - len(labels)
     undefined = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
     cautions = [undefined] if missing else []
     if (values := len(np.unique(labels))) < min(_LUMPS, len(labels) / 10):
@@ -189,6 +181,21 @@ def ppi_bootstrap(
         statistic=getattr(statistic, "__name__", "statistic"),
         warnings=tuple(cautions),
     )
+
+
+def _resampled(
+    of_items: Callable[[NDArray[Any]], tuple[Any, Any]], n: int, count: int, draw: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """The statistic of resamples, by people and by the judge, where both are defined."""
+    labels, judged = np.empty(count), np.empty(count)
+    size = max(1, _BATCH // n)
+    for start in progress(range(0, count, size), "resamples"):
+        stop = min(start + size, count)
+        labels[start:stop], judged[start:stop] = of_items(draw.integers(0, n, (stop - start, n)))
+    defined = np.isfinite(labels + judged)
+    if (missing := int((~defined).sum())) > count / 2:
+        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
+    return labels[defined], judged[defined]
 
 
 def _jackknife_error(labels: Floats, judged: Floats, judge: float, rest: int) -> float:

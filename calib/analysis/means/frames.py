@@ -344,8 +344,8 @@ def difference(
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
-            label |= ({"p_adjusted": float(value)} if len(others) > 1 else {}) | _guessed_scale(files)
-            answers.append((label, _win_rate(files, result)))
+            more = ({"p_adjusted": float(value)} if len(others) > 1 else {}) | _guessed_scale(files)
+            answers.append((label | more, _win_rate(files, result)))
     return Results.of(answers)
 
 

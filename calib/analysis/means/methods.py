@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calib.analysis.means.design import MeanData
 from calib.analysis.means.moments import Moments, moments_of
@@ -202,10 +203,17 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
         own = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
         judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
         parts = [(own, n - 1), (judge, data.n_rest - 1)]
-    else:
-        parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
+    else:  # errors are summed over a group before the square
+        n_groups, error, in_rest = _rest_by_group(data, mean_lam)
+        error = np.bincount(data.group, centred(rectified) / n, n_groups) + error
+        labelled = np.bincount(data.group, minlength=n_groups) > 0
+        in_rest &= ~labelled
+        if in_rest.sum() == 1:
+            labelled, in_rest = labelled | in_rest, in_rest & ~in_rest  # one group alone has no spread
+        sides = [(int(side.sum()), error[side]) for side in (labelled, in_rest)]
+        parts = [(float(k / (k - 1) * np.sum(errors**2)), k - 1) for k, errors in sides if k > 1]
     point, variance, df = float(rectified.mean()), np.nan, np.nan
-    if parts:  # one group has no spread
+    if parts:  # by Satterthwaite; none where there is one group
         variance = sum(part for part, _ in parts)
         spread = sum(part**2 / own_df for part, own_df in parts if part)
         df = variance**2 / spread if spread else float(parts[0][1])
@@ -264,9 +272,9 @@ def _slope_without_group(data: MeanData) -> Floats:
     group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
     group out also moves the means that the deviations are taken from, by s and t.
     """
-    group, group_rest, groups = _group_codes(data)
-    k, a, b = (_by_group(group, v, groups) for v in (np.ones_like(data.y), centred(data.y), centred(data.f)))
-    r = _by_group(group_rest, _rest_errors(data), groups)
+    n_groups, r, _ = _rest_by_group(data)
+    columns = (np.ones_like(data.y), centred(data.y), centred(data.f))
+    k, a, b = (np.bincount(data.group, column, n_groups) for column in columns)
 
     def others(values: Floats) -> Floats:
         return np.asarray(values.sum() - values)
@@ -277,41 +285,22 @@ def _slope_without_group(data: MeanData) -> Floats:
     square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
     cross -= others(a * r) - s * others(k * r)
     square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
-    return np.asarray((cross / square)[group])
+    return np.asarray((cross / square)[data.group])
 
 
-def _parts_of_groups(data: MeanData, errors: Floats, lam: float) -> list[tuple[float, int]]:
-    """Variances and degrees of freedom of groups with labels and without, whose errors are summed before the square."""
-    group, group_rest, groups = _group_codes(data)
-    error = _by_group(group, errors, groups)
-    if lam and data.n_rest:
-        error += _by_group(group_rest, lam * _rest_errors(data), groups)
-    labelled, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
-    rest &= ~labelled
-    if rest.sum() == 1:
-        labelled, rest = labelled | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (labelled, rest) if (k := int(m.sum())) > 1]
-
-
-def _rest_errors(data: MeanData) -> Floats:
-    """What each set of the rest adds to the error of its mean."""
-    rest = data.rest_sets()
-    return np.asarray(rest.n * (rest.mean - float(data.rest.mean)) / data.n_rest)
-
-
-def _group_codes(data: MeanData) -> tuple[Codes, Codes, int]:
+def _rest_by_group(data: MeanData, lam: float = 1.0) -> tuple[int, Floats, NDArray[np.bool_]]:
+    """The number of groups, what each adds to `lam` times the error of the rest's mean, and which have such items."""
     assert data.group is not None
-    rest = np.empty(0, dtype=np.intp) if data.group_rest is None else data.group_rest
-    return data.group, rest, int(max(data.group.max(initial=-1), rest.max(initial=-1))) + 1
+    assert data.group_rest is not None
+    code, rest = data.group_rest, data.rest_sets()
+    n_groups = int(max(data.group.max(initial=-1), code.max(initial=-1))) + 1
+    errors = lam * (rest.n * (rest.mean - float(data.rest.mean)) / max(data.n_rest, 1))
+    return n_groups, np.bincount(code, errors, n_groups), np.bincount(code, minlength=n_groups) > 0
 
 
 def centred(values: Floats) -> Floats:
     """Deviations from the mean; of a constant exactly 0, without the mean's rounding dust."""
     return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
-
-
-def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
-    return np.bincount(group, values, groups).astype(float)
 
 
 # --- the table --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What labels have not shown: the one observation that was not seen, how much it counts and how far off it can be."""
+"""Corrected means by a ridge slope: of items, strata and groups, and the label that was not seen."""
 
 from __future__ import annotations
 
@@ -61,20 +61,17 @@ def bounded(
     inside = np.clip(point, *bounds)
     bottom, top = bounds if full or ends is None else ends
     far = np.maximum(top - inside, inside - bottom)
-    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, far, two=two)
-    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
-    low = inside + seen.part * (bottom - place * seen.low - inside)
-    high = inside + seen.part * (top + place * seen.high - inside)
-    return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
-
-
-def _unseen(seen: Seen, far: Floats, *, two: bool) -> tuple[Floats, Floats]:
-    """Weight and place of the unseen label, from what was seen; `far` is how far off a label can be."""
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     labels, errors = _evenness(seen, seen.labels, n, far), _evenness(seen, seen.errors, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+        weight, place = unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+    if full:
+        weight = place = np.ones_like(seen.part)
+    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
+    low = inside + seen.part * (bottom - place * seen.low - inside)
+    high = inside + seen.part * (top + place * seen.high - inside)
+    return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
 def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
