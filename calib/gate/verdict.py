@@ -1,11 +1,11 @@
-"""What a gate says of a build: an outcome, the checks behind it, and what would decide those that are open."""
+"""The verdict of a gate on a build, and its forms: text, table, JSON, JUnit, annotations of GitHub."""
 
 from __future__ import annotations
 
 import html
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
-from calib.core.result import bracket, short
+from calib.core.result import short
 from calib.gate.baseline import plain_json
 from calib.gate.display import gate_assumptions
 from calib.table.files import whole_or_not
@@ -55,21 +55,11 @@ class Verdict:
     checks : Results
         One `calib.stats.GateCheck` per criterion.
     asked : dict
-        What was asked for: lines, margin, baseline, error, sequential.
+        The arguments: threshold, margin, baseline, error, sequential, min_labels, max_unread.
     digests : dict of str
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
         What a reader should know, about the gate as a whole.
-
-    Examples
-    --------
-    >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items, pool="rater")
-    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> verdict = calib.gate(judge, human, system="clean", baseline="coherence-2", margin={"coherence": 0})
-    >>> verdict.exit_code, verdict.checks[0].threshold
-    (0, 0.0)
     """
 
     outcome: str
@@ -149,14 +139,13 @@ class Verdict:
         return f"<{self.outcome}: {self.system}>\n{self}"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADS)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in _cells(*pair)) + "</tr>"
-            for pair in _pairs(self)
-        )
-        title = html.escape(visible(f"{_MARKS[self.outcome]}: {self.system}"))
-        steps = "".join(f"<li>{html.escape(visible(step))}</li>" for step in self.next_steps)
-        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{rows}</table>{f'<ul>{steps}</ul>' if steps else ''}"
+        def each(tag: str, texts: Iterable[str]) -> str:
+            return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)
+
+        title = each("b", [f"{_MARKS[self.outcome]}: {self.system}"])
+        rows = "".join(f"<tr>{each('td', _cells(*pair))}</tr>" for pair in _pairs(self))
+        steps = f"<ul>{each('li', self.next_steps)}</ul>" if self.next_steps else ""
+        return f"<p>{title}</p><table><tr>{each('th', _HEADS)}</tr>{rows}</table>{steps}"
 
 
 def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
@@ -172,17 +161,9 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
     estimated = not np.isnan(one.estimate)
     needed = "" if np.isnan(one.labels_to_decide) else f"about {int(one.labels_to_decide)} labels"
     decide = "; ".join(filter(None, (one.reason, needed)))
-    interval = bracket(one.interval, one.confidence_level) if estimated else ""
-    estimate = short(one.estimate) if estimated else ""
-    return [
-        str(label["criterion"]),
-        _MARKS[one.outcome],
-        estimate,
-        interval,
-        short(one.threshold),
-        str(one.n_labels),
-        decide,
-    ]
+    numbers = [short(one.estimate), one.bracket] if estimated else ["", ""]
+    beside = [short(one.threshold), str(one.n_labels), decide]
+    return [str(label["criterion"]), _MARKS[one.outcome], *numbers, *beside]
 
 
 # --- the forms that a build takes -------------------------------------------------------------------------------
@@ -202,19 +183,19 @@ def _data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def tell_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
+def to_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
     """Append to the job's summary and outputs, where it has such; the annotations come back."""
     outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
-    return _to_github(verdict.markdown() + "\n", outputs, github_annotations(verdict))
+    return _appended(verdict.markdown() + "\n", outputs, github_annotations(verdict))
 
 
-def tell_github_unmeasured(system: str, message: str) -> list[str]:
+def to_github_unmeasured(system: str, message: str) -> list[str]:
     """The same of a gate that could not be measured."""
     summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
-    return _to_github(summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_data(message)}"])
+    return _appended(summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_data(message)}"])
 
 
-def _to_github(summary: str, outputs: str, annotations: list[str]) -> list[str]:
+def _appended(summary: str, outputs: str, annotations: list[str]) -> list[str]:
     for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
         if path := os.environ.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
@@ -225,14 +206,9 @@ def _to_github(summary: str, outputs: str, annotations: list[str]) -> list[str]:
 def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     """One suite with a case for each check; one that is inconclusive fails, or is `skipped`."""
     outcomes = [one.outcome for one in verdict.checks]
-    open_, failed = outcomes.count("inconclusive"), outcomes.count("fail")
-    counts = {
-        "tests": len(outcomes),
-        "failures": failed + open_ * (not skipped),
-        "errors": 0,
-        "skipped": open_ * skipped,
-    }
-    suite = ET.Element("testsuite", {"name": "calib.gate", **{name: str(value) for name, value in counts.items()}})
+    n_open = outcomes.count("inconclusive")
+    failures = outcomes.count("fail") + n_open * (not skipped)
+    suite = _suite(tests=len(outcomes), failures=failures, errors=0, skipped=n_open * skipped)
     for label, one in _pairs(verdict):
         case = _case(suite, verdict.system, label["criterion"])
         properties = ET.SubElement(case, "properties")
@@ -248,11 +224,14 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
 
 def unmeasured_junit(system: str, message: str) -> str:
     """The suite of a gate that could not be measured."""
-    counts = {"name": "calib.gate", "tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
-    suite = ET.Element("testsuite", counts)
+    suite = _suite(tests=1, failures=0, errors=1, skipped=0)
     case = _case(suite, system, "measured")
     ET.SubElement(case, "error", {"type": "not measured", "message": _xml_text(message)})
     return _document(suite)
+
+
+def _suite(**counts: int) -> ET.Element:
+    return ET.Element("testsuite", {"name": "calib.gate", **{name: str(count) for name, count in counts.items()}})
 
 
 def _case(suite: ET.Element, system: str, name: object) -> ET.Element:
@@ -274,14 +253,17 @@ def _xml_text(value: object) -> str:
 
 def written_verdict(verdict: Verdict, path: Path, *, skipped: bool = False) -> Path:
     """The verdict in the form that the path's ending names."""
-    forms: dict[str, Callable[[], str]] = {
-        ".xml": lambda: as_junit(verdict, skipped=skipped),
-        ".md": verdict.markdown,
-        ".json": lambda: json.dumps(verdict.record(), indent=1, allow_nan=False) + "\n",
-        ".txt": lambda: f"{verdict}\n",
-    }
-    if path.suffix not in forms:
-        raise ArgumentError("path", f"must end in {', '.join(forms)}", f"got {str(path)!r}")
+    match path.suffix:
+        case ".xml":
+            text = as_junit(verdict, skipped=skipped)
+        case ".md":
+            text = verdict.markdown()
+        case ".json":
+            text = json.dumps(verdict.record(), indent=1, allow_nan=False) + "\n"
+        case ".txt":
+            text = f"{verdict}\n"
+        case _:
+            raise ArgumentError("path", "must end in .xml, .md, .json, .txt", f"got {str(path)!r}")
     with whole_or_not(path) as part:
-        part.write_text(forms[path.suffix](), "utf-8")
+        part.write_text(text, "utf-8")
     return path

@@ -145,7 +145,8 @@ def interval(
                 yield Slice(pair.label | label, read, counts | _guessed_scale(files), warnings)
 
     def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
-        return _win_rate(files, mean_of(rows, (groups, strata, weights), options))
+        result: stats.MeanEstimate = _win_rate(files, mean_of(rows, (groups, strata, weights), options))
+        return result
 
     return each_result(slices(), mean, names=NAMES)
 

@@ -261,11 +261,11 @@ def _lam_without_each(data: MeanData) -> Floats:
             covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
             slope = covariance / ((1 + n / rest) * (squares / (n + rest - 1)))
         else:
-            slope = _slope_without_group(data)
+            slope = _slope_without_group(data, data.group)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
-def _slope_without_group(data: MeanData) -> Floats:
+def _slope_without_group(data: MeanData, group: Codes) -> Floats:
     """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
 
     With k labelled items in a group, a and b the sums of their deviations in y and f, and r the
@@ -274,7 +274,7 @@ def _slope_without_group(data: MeanData) -> Floats:
     """
     n_groups, r, _ = _rest_by_group(data)
     columns = (np.ones_like(data.y), centred(data.y), centred(data.f))
-    k, a, b = (np.bincount(data.group, column, n_groups) for column in columns)
+    k, a, b = (np.bincount(group, column, n_groups).astype(float) for column in columns)
 
     def others(values: Floats) -> Floats:
         return np.asarray(values.sum() - values)
@@ -285,7 +285,7 @@ def _slope_without_group(data: MeanData) -> Floats:
     square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
     cross -= others(a * r) - s * others(k * r)
     square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
-    return np.asarray((cross / square)[data.group])
+    return np.asarray((cross / square)[group])
 
 
 def _rest_by_group(data: MeanData, lam: float = 1.0) -> tuple[int, Floats, NDArray[np.bool_]]:
@@ -295,7 +295,7 @@ def _rest_by_group(data: MeanData, lam: float = 1.0) -> tuple[int, Floats, NDArr
     code, rest = data.group_rest, data.rest_sets()
     n_groups = int(max(data.group.max(initial=-1), code.max(initial=-1))) + 1
     errors = lam * (rest.n * (rest.mean - float(data.rest.mean)) / max(data.n_rest, 1))
-    return n_groups, np.bincount(code, errors, n_groups), np.bincount(code, minlength=n_groups) > 0
+    return n_groups, np.bincount(code, errors, n_groups).astype(float), np.bincount(code, minlength=n_groups) > 0
 
 
 def centred(values: Floats) -> Floats:
