@@ -18,11 +18,11 @@ from .analysis.agreement.frames import (
 from .analysis.bias.frames import bias as bias, rater_effects as rater_effects
 from .analysis.calibration.frames import (
     calibrate as calibrate,
-    escalate as escalate,
     forecast_quality as forecast_quality,
     score_sets as score_sets,
 )
 from .analysis.calibration.frames_calibration import Calibration as Calibration
+from .analysis.calibration.frames_escalation import escalate as escalate
 from .analysis.distributions.frames import profile as profile, temperature_curve as temperature_curve
 from .analysis.draws.frames import convergence as convergence, variance_components as variance_components
 from .analysis.drift.frames import drift as drift

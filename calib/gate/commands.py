@@ -11,7 +11,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, to_write
+from calib.console.files import Files, LabelsFile, to_write
 from calib.console.show import paragraphs, say, show_lines, shown_text
 
 _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
@@ -25,7 +25,7 @@ _ERROR = typer.Option(help="Of a false pass and of a false fail.")
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,
-    labels: Human = None,
+    labels: LabelsFile = None,
     system: Annotated[str | None, typer.Option(help="The build; needed where the scores are of several.")] = None,
     threshold: Annotated[list[str] | None, _THRESHOLD] = None,
     baseline: Annotated[str | None, _BASELINE] = None,

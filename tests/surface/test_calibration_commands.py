@@ -220,9 +220,9 @@ def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
 
 def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     people, accepted = tmp_path / "people.csv", tmp_path / "accepted.csv"
-    options = ("--cut", "4", "--risk", "0.15", "--price-label", "2", "--price-judge", "0.01")
+    options = ("--label-threshold", "4", "--risk", "0.15", "--price-label", "2", "--price-judge", "0.01")
     code, said, _ = run("escalate", own, *options, "--out", people, "--accepted", accepted)
-    found = calib.escalate(frame, cut=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
+    found = calib.escalate(frame, label_threshold=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
     assert code == 0
     assert 0 < found.n_accepted < 240
     assert f"wrote {found.n_escalated} rows to {people}" in said
@@ -232,7 +232,7 @@ def test_escalate_writes_both_lists(run, own, frame, tmp_path):
 
 
 def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own):
-    code, _, err = run("escalate", own, "--cut", "4", "--price-judge", "0.01")
+    code, _, err = run("escalate", own, "--label-threshold", "4", "--price-judge", "0.01")
     assert code == 2
     assert "--price-label" in err
 
@@ -246,7 +246,7 @@ def things(frame):
     return {
         "calibration": calib.calibrate(names),
         "sets": calib.score_sets(names),
-        "found": calib.escalate(names, cut=4, risk=0.15),
+        "found": calib.escalate(names, label_threshold=4, risk=0.15),
     }
 
 

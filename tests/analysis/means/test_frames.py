@@ -384,27 +384,27 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have tone by judge "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have quality by ann "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]),
             HUMAN,
-            "scores and human must share items, but no item is in both.",
+            "scores and labels must share items, but no item is in both.",
         ),
         (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
         (
             JUDGE,
             None,
-            "`human` must be given beside a table of calib's, which holds a judge's scores "
+            "`labels` must be given beside a table of calib's, which holds a judge's scores "
             "or people's labels and not both.",
         ),
     ],
