@@ -1,4 +1,4 @@
-"""Scores of several judges, or of several people, as those of one: their plain mean."""
+"""Judges' scores beside people's labels: raters pooled to their mean, pairs on the same items, labels one by one."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def _spans(reached: pd.DataFrame) -> str:
     return ", ".join(f"{low:g} to {high:g} ({rater!r})" for rater, low, high in reached.itertuples())
 
 
-def _refuse(criterion: str, argument: str, given: str) -> None:
+def _refuse(criterion: str, argument: str, why: str) -> None:
     rule = "must have raters on one scale for each criterion to be pooled"
-    raise TableArgumentError(argument, rule, f"those of {criterion!r} {given}")
+    raise TableArgumentError(argument, rule, f"those of {criterion!r} {why}")
 
 
 # --- A judge's scores beside the labels of people on some of the same items -------------------------------------------
@@ -149,8 +149,8 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
     texts = sorted({str(text) for side in sides for text in side.dropna()})
     scales = [scale for text in texts if (scale := parse_scale(text))]
     if apart and len(sides) > 1 and len({(scale.low, scale.high) for scale in scales}) > 1:
-        theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
-        return ends_of(theirs, label) | {"same_scale": False}
+        labelled = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
+        return ends_of(labelled, label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")
@@ -279,14 +279,13 @@ def labelled_pairs(
             rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
             have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
             raise TableArgumentError(people.argument, rule, have)
-        judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
+        judged = pair.scored.reset_index(drop=True)
         each = _label_weights(rows, judged, levels)
         judged = judged.assign(y=_one_label(each, judged["y"], levels))
-        n_unmatched = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
         n_raters = rows["rater"].nunique()
         label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
-        yield Labelled(label, judged, each, levels, scale, n_unmatched, pair.warnings)
+        yield Labelled(label, judged, each, levels, scale, pair.n_labels_unmatched, pair.warnings)
 
 
 def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
