@@ -53,8 +53,8 @@ def gate(
     from calib.gate.verdict import to_github, written_verdict
 
     lines = {
-        "threshold": _numbers(threshold, criterion, "--threshold"),
-        "margin": _numbers(margin, criterion, "--margin"),
+        "threshold": _numbers_by_criterion(threshold, criterion, "--threshold"),
+        "margin": _numbers_by_criterion(margin, criterion, "--margin"),
     }
     if plan:
         pilot = files.taken(file, labels) if file is not None else ()
@@ -89,7 +89,7 @@ def gate(
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
-def _numbers(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
+def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
     """A number for every criterion, or one for each that is named."""
     if not texts:
         return None

@@ -291,7 +291,7 @@ def _at_any_look(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, error
 # --- the outcomes of a gate's checks ----------------------------------------------------------------------------------
 
 
-def settled(
+def settled_checks(
     builds: Sequence[Build], evidence: Sequence[Evidence], error: float
 ) -> list[tuple[dict[str, Any], GateCheck]]:
     """The checks with their outcomes, which hang together, and what would decide the open ones."""

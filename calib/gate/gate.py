@@ -14,7 +14,7 @@ from calib import stats
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
-from calib.gate.evidence import Build, GateOptions, evidence_of, settled, text_prints
+from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
@@ -130,12 +130,12 @@ def gate(
     builds = [
         Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
               named="system" in judged.frame)
-        for pair in _pairs(judged, people, list(thresholds))
+        for pair in _pairs_of_gate(judged, people, list(thresholds))
     ]  # fmt: skip
     again = book is not None and book.looked(name, {build.criterion: build.n_labels for build in builds})
     options.sequential |= again
     evidence = [evidence_of(build) for build in builds]
-    checks = Results.of(settled(builds, evidence, options.error))
+    checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
     guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=)"
@@ -204,7 +204,7 @@ def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None
     return name
 
 
-def _pairs(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
+def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
     """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
     judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
     for label, rows in judged.slices():

@@ -306,7 +306,7 @@ def gate_plan(
     threshold, sd, rho, confidence = float(threshold), float(sd), float(rho), 1 - 2 * level
     low, high = ends or (threshold - 4 * sd, threshold + 4 * sd)
     means = np.unique(np.concatenate([np.linspace(low, high, _GAPS), [threshold]]))
-    half = np.array([_half_width(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
+    half = np.array([_half_width_at(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
     passed, failed = (
@@ -333,7 +333,7 @@ def gate_plan(
     )
 
 
-def _half_width(
+def _half_width_at(
     mean: float,
     bounds: tuple[float, float] | None,
     step: float | None,

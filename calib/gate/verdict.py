@@ -78,7 +78,7 @@ class Verdict:
     def next_steps(self) -> tuple[str, ...]:
         """What would decide each open check: how many labels, and the call that draws them."""
         steps = []
-        for label, one in _pairs(self):
+        for label, one in _labelled_checks(self):
             if one.outcome != "inconclusive" or np.isnan(one.labels_to_decide):
                 continue
             criterion, needed = str(label["criterion"]), int(one.labels_to_decide)
@@ -94,7 +94,7 @@ class Verdict:
 
     def markdown(self) -> str:
         """A table of the checks for a job's summary, with what they assume."""
-        rows = [_HEADS, ["---"] * len(_HEADS), *(_cells(*pair) for pair in _pairs(self))]
+        rows = [_HEADS, ["---"] * len(_HEADS), *(_check_cells(*pair) for pair in _labelled_checks(self))]
         table = "\n".join(
             f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
         )
@@ -114,7 +114,7 @@ class Verdict:
             {**{str(name): value for name, value in label.items() if isinstance(value, str | int | float)},
              **{str(name): value for name, value in one.to_frame().iloc[0].items()}, "reason": one.reason,
              "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
-            for label, one in _pairs(self)
+            for label, one in _labelled_checks(self)
         ]  # fmt: skip
         whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
         whole |= {"system": self.system, "outcome": self.outcome}
@@ -132,7 +132,7 @@ class Verdict:
 
     def __str__(self) -> str:
         width = max(len(one.outcome) for one in self.checks)
-        lines = [f"{one.outcome:<{width}}  {_line(label, one)}" for label, one in _pairs(self)]
+        lines = [f"{one.outcome:<{width}}  {_check_line(label, one)}" for label, one in _labelled_checks(self)]
         return "\n".join(visible(line) for line in (f"{self.outcome}: {self.system}", *lines))
 
     def __repr__(self) -> str:
@@ -143,21 +143,21 @@ class Verdict:
             return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)
 
         title = each("b", [f"{_MARKS[self.outcome]}: {self.system}"])
-        rows = "".join(f"<tr>{each('td', _cells(*pair))}</tr>" for pair in _pairs(self))
+        rows = "".join(f"<tr>{each('td', _check_cells(*pair))}</tr>" for pair in _labelled_checks(self))
         steps = f"<ul>{each('li', self.next_steps)}</ul>" if self.next_steps else ""
         return f"<p>{title}</p><table><tr>{each('th', _HEADS)}</tr>{rows}</table>{steps}"
 
 
-def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
+def _labelled_checks(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
     return list(zip(verdict.checks.labels, verdict.checks, strict=True))
 
 
-def _line(label: dict[str, Any], one: GateCheck) -> str:
+def _check_line(label: dict[str, Any], one: GateCheck) -> str:
     counts = f"({one.n_labels} labels, {one.n} judge scores)"
     return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
-def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
+def _check_cells(label: dict[str, Any], one: GateCheck) -> list[str]:
     estimated = not np.isnan(one.estimate)
     needed = "" if np.isnan(one.labels_to_decide) else f"about {int(one.labels_to_decide)} labels"
     decide = "; ".join(filter(None, (one.reason, needed)))
@@ -172,14 +172,14 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
 def github_annotations(verdict: Verdict, title: str = "calib gate") -> list[str]:
     """A line for each check, as GitHub's runner takes them; at most ten of a kind."""
     lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
-    for label, one in _pairs(verdict):
+    for label, one in _labelled_checks(verdict):
         kind = _KINDS[one.outcome]
-        name = _data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
-        lines[kind].append(f"::{kind} title={name}::{_data(f'{one.outcome}: {_line(label, one)}')}")
+        name = _github_data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
+        lines[kind].append(f"::{kind} title={name}::{_github_data(f'{one.outcome}: {_check_line(label, one)}')}")
     return [line for of_kind in lines.values() for line in of_kind[:_MOST]]
 
 
-def _data(text: str) -> str:
+def _github_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -192,7 +192,9 @@ def to_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
 def to_github_unmeasured(system: str, message: str) -> list[str]:
     """The same of a gate that could not be measured."""
     summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
-    return _appended(summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_data(message)}"])
+    return _appended(
+        summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_github_data(message)}"]
+    )
 
 
 def _appended(summary: str, outputs: str, annotations: list[str]) -> list[str]:
@@ -209,16 +211,16 @@ def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     n_open = outcomes.count("inconclusive")
     failures = outcomes.count("fail") + n_open * (not skipped)
     suite = _suite(tests=len(outcomes), failures=failures, errors=0, skipped=n_open * skipped)
-    for label, one in _pairs(verdict):
+    for label, one in _labelled_checks(verdict):
         case = _case(suite, verdict.system, label["criterion"])
         properties = ET.SubElement(case, "properties")
         for name, value in one.to_frame().iloc[0].items():
             ET.SubElement(properties, "property", {"name": str(name), "value": _xml_text(value)})
         if one.outcome == "fail" or (one.outcome == "inconclusive" and not skipped):
-            failure = {"type": one.outcome, "message": _xml_text(_line(label, one))}
+            failure = {"type": one.outcome, "message": _xml_text(_check_line(label, one))}
             ET.SubElement(case, "failure", failure).text = _xml_text(one)
         elif one.outcome == "inconclusive":
-            ET.SubElement(case, "skipped", {"message": _xml_text(_line(label, one))})
+            ET.SubElement(case, "skipped", {"message": _xml_text(_check_line(label, one))})
     return _document(suite)
 
 

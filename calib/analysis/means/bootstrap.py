@@ -147,7 +147,7 @@ def ppi_bootstrap(
     judge = float(value(loose, *x_rest))
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
-    labels, judged = _resampled(of_items, n, count, draw)
+    labels, judged = _resampled_statistics(of_items, n, count, draw)
     missing = count - len(labels)
     undefined = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
     cautions = [undefined] if missing else []
@@ -183,7 +183,7 @@ def ppi_bootstrap(
     )
 
 
-def _resampled(
+def _resampled_statistics(
     of_items: Callable[[NDArray[Any]], tuple[Any, Any]], n: int, count: int, draw: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """The statistic of resamples, by people and by the judge, where both are defined."""

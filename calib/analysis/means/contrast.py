@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.design import Design, MeanData, MeanOptions, design_of, mean_data
+from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
-from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
+from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -149,7 +149,7 @@ def ppi_difference(
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"))
     others = {*_OF_EACH, "design", "estimator", "confidence_level"}
-    design = design_of(options.get("design"), {name: value for name, value in options.items() if name not in others})
+    design = mean_design(options.get("design"), {name: value for name, value in options.items() if name not in others})
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _OF_EACH | {name: value for name, value in options.items() if name in _OF_EACH}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
@@ -264,7 +264,7 @@ class Side(NamedTuple):
     """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
 
     data: MeanData
-    options: Options
+    options: CheckedOptions
     mean: MeanLaw
     labelled: NDArray[np.bool_]
     answered: NDArray[np.bool_]
@@ -304,7 +304,7 @@ class Apart:
         return self._end(1, self.a.law.high(tail), self.b.law.low(tail))
 
     def tails(self, null: float) -> tuple[float, float]:
-        return _tail(lambda tail: self.low(tail) - null), _tail(lambda tail: null - self.high(tail))
+        return _tail_beyond(lambda tail: self.low(tail) - null), _tail_beyond(lambda tail: null - self.high(tail))
 
     def _end(self, sign: int, end_of_a: float, end_of_b: float) -> float:
         """The lower end (-1) or the upper one (1), within the scale; at a half both may lie on one side of a point."""
@@ -314,7 +314,7 @@ class Apart:
         return float(np.clip(self.a.point - self.b.point + sign * reach, -self.length, self.length))
 
 
-def _tail(beyond: Callable[[float], float]) -> float:
+def _tail_beyond(beyond: Callable[[float], float]) -> float:
     """The tail (up to a half) whose end is the value, which it is not `beyond`; on the log scale."""
     if beyond(0.5) <= 0:
         return 0.5

@@ -211,11 +211,13 @@ def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends_of(part, {}, apart=True), **options)
+    result = stats.ppi_mean(
+        **_labelled_and_rest(part, design), calibrated_folds=folds, **ends_of(part, {}, apart=True), **options
+    )
     return with_warnings(result, warnings)
 
 
-def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
+def _labelled_and_rest(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
     """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
     if "n_represented" not in part:
         return {"y": part["y"], "f": part["x"], **design}

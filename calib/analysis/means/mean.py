@@ -8,9 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.design import Design, DesignFields, MeanData, design_of, mean_data
+from calib.analysis.means.design import Design, DesignFields, MeanData, mean_data, mean_design
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
-from calib.analysis.means.methods import METHODS, Options, estimator_of, with_silent_judge
+from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
@@ -324,7 +324,7 @@ def ppi_mean(
     >>> round(result.width_ratio, 3), result.warnings
     (0.711, ())
     """
-    estimator, design = estimator_of(estimator), design_of(design, fields)
+    estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
@@ -334,7 +334,7 @@ def ppi_mean(
     return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
+def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]) -> MeanEstimate:
     """The estimate of labelled items and the rest."""
     mean = METHODS[options.estimator].law(data, options)
     name, of_people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calib.analysis.means.design import MeanData
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.ridge import Parts, Rule, Sample, bounded, clustered, ridge
+from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, bounded, clustered, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student
@@ -21,7 +21,7 @@ CUT = 0.5  # a judge's probability from which on it says yes
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckedOptions:
     """The options of a mean, checked, with what they mean for these data."""
 
     bounds: tuple[float, float] | None
@@ -52,7 +52,7 @@ class MeanLaw(NamedTuple):
         return bool(self.error > 0 or complete or np.isfinite(self.law.support).all())
 
 
-class Needs(NamedTuple):
+class Requirements(NamedTuple):
     """What data an estimator needs at least, and which parts of a design it can take."""
 
     labels: int = 2
@@ -64,8 +64,8 @@ class Needs(NamedTuple):
 class Method(NamedTuple):
     """One estimator; `alone` names the same kind from the labels alone, which its width is compared with."""
 
-    law: Callable[[MeanData, Options], MeanLaw]
-    needs: Needs
+    law: Callable[[MeanData, CheckedOptions], MeanLaw]
+    needs: Requirements
     words: str
     alone: str = "classical"
 
@@ -78,7 +78,7 @@ class Method(NamedTuple):
 # --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
-def _by_kind(data: MeanData, options: Options) -> MeanLaw:
+def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
     bounded, judged = options.bounds is not None, data.n_rest > 0
     name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -94,26 +94,26 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     return kind if judged else METHODS[kind].alone
 
 
-def _by_slope(data: MeanData, options: Options) -> MeanLaw:
+def _by_slope(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
-    rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
+    rule = SlopePrior.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
     if data.design == "strata":
         parts = stratified(data, rule, finite=options.finite)
     elif data.design == "items":
-        parts = _of_items(data, rule, robust=True, finite=options.finite)
+        parts = _independent_items(data, rule, robust=True, finite=options.finite)
     else:
         n, rest = len(data.y), data.rest_sets()
         group = np.arange(n) if data.group is None else data.group
         weight = np.ones(n) if data.weight is None else data.weight
         weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
         share = np.concatenate([weight, weight_rest])
-        sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
+        sample = GroupedItems(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
         parts = clustered(sample, rule, finite=options.finite)
     two = options.yes_or_no and data.design == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
-def _by_rates(data: MeanData, options: Options) -> MeanLaw:
+def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
     assert options.bounds is not None
     low, high = options.bounds
@@ -138,14 +138,14 @@ def _by_rates(data: MeanData, options: Options) -> MeanLaw:
     return MeanLaw(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
 
 
-def _of_items(data: MeanData, rule: Rule, *, robust: bool, finite: bool) -> Parts:
+def _independent_items(data: MeanData, rule: SlopePrior, *, robust: bool, finite: bool) -> CorrectedMeans:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
     return ridge(
         data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
     )
 
 
-def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
+def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMeans:
     """The strata's corrected means, weighted by their sizes."""
     assert data.stratum is not None
     assert data.stratum_rest is not None
@@ -167,10 +167,10 @@ def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
     low, high, part = (np.array([float(share @ values)]) for values in (seen.low, seen.high, seen.part))
     count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
     whole = replace(seen, count=count, code=one, low=low, high=high, part=part)
-    return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
+    return CorrectedMeans.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
+def _from_parts(parts: CorrectedMeans, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
     point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
@@ -178,7 +178,7 @@ def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) ->
     return MeanLaw(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
-def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
+def law_on_scale(parts: CorrectedMeans, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
     """Student's or, where the scale has ends, Gaffke's (`bounded`), with the point on the scale; of one set or many."""
     if bounds is None:
         return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
@@ -188,7 +188,7 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 # --- as published -----------------------------------------------------------------------------------------------
 
 
-def _by_labels(data: MeanData, options: Options) -> MeanLaw:
+def _by_labels(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.design in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
@@ -221,11 +221,11 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
     return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: MeanData, _: Options) -> MeanLaw:
-    return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
+def _by_regression(data: MeanData, _: CheckedOptions) -> MeanLaw:
+    return _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None)
 
 
-def _by_judge(data: MeanData, _: Options) -> MeanLaw:
+def _by_judge(data: MeanData, _: CheckedOptions) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
@@ -305,15 +305,17 @@ def centred(values: Floats) -> Floats:
 
 # --- the table --------------------------------------------------------------------------------------------------
 
-_FITTED = Needs(min_labels=True)
-_PAIRED = Needs(rest=2, takes=("groups",))
+_FITTED = Requirements(min_labels=True)
+_PAIRED = Requirements(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
-    "regression": Method(_by_regression, Needs(labels=4, min_labels=True, takes=()), "regression estimator"),
-    "classical": Method(_by_labels, Needs(), "people alone"),
+    "regression": Method(_by_regression, Requirements(labels=4, min_labels=True, takes=()), "regression estimator"),
+    "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
-    "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
+    "judge_only": Method(
+        _by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", alone=""
+    ),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
     "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", alone="gaffke"),

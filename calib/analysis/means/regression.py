@@ -166,7 +166,7 @@ def ppi_ols(
     robust = (n - 1) / n * np.sum((pull * _left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
     varies = left > _NOTHING * float(matrix_product(labels, labels))  # else nothing is left to tell the spread
     weight = slope * data.rest / (n + data.rest) if lam is None else lam
-    fit = Fit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
+    fit = RegressionFit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
     return _regression(data, fit, estimator, "OLS", alternative, confidence_level)
 
 
@@ -279,7 +279,7 @@ def ppi_logistic(
     judge = weight**2 * np.diag(bread @ _covariance(gradient, meat, rest) @ bread) / rest
     # as many labels as both outcomes bring together: their harmonic mean, n / 2 where they are equally frequent
     both = float(2 * data.y.sum() * (1 - data.y).sum() / len(data.y))
-    fit = Fit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
+    fit = RegressionFit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
     return _regression(data, fit, estimator, "logistic", alternative, confidence_level)
 
 
@@ -371,7 +371,7 @@ class Regressors(NamedTuple):
     rest: int
 
 
-class Fit(NamedTuple):
+class RegressionFit(NamedTuple):
     """Coefficients, the two parts of their variances, and degrees of freedom of the first."""
 
     theta: Floats
@@ -420,7 +420,7 @@ def _regressors(
 
 
 def _regression(
-    data: Regressors, fit: Fit, estimator: str, model: str, alternative: str, confidence_level: float
+    data: Regressors, fit: RegressionFit, estimator: str, model: str, alternative: str, confidence_level: float
 ) -> RegressionEstimate:
     confidence = check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)

@@ -49,7 +49,7 @@ class ConfidenceSequence(ColumnarResult):
     n_labelled : int
         Labels in all.
     n_pool : int
-        Judge scores that the correction leans on.
+        JudgePool scores that the correction leans on.
     """
 
     _cells = "n_labels estimate low high lam"
@@ -142,7 +142,7 @@ def confidence_sequence(
         Labels in the order in which they came, and the judge's scores of the same items.
         To compare two systems, the differences of both.
     f_pool : array_like, shape (N,), or Moments
-        Judge scores of all items that those for labelling are drawn from.
+        JudgePool scores of all items that those for labelling are drawn from.
     bounds : (float, float) or None
         Ends of the scale of the labels; None where there are none: then labels that crowd at an end raise
         more false alarms than they should.
@@ -191,7 +191,7 @@ def confidence_sequence(
     whole = check.choice(target, "target", TARGETS) == "benchmark"
     best = check.whole(target_n, "target_n", least=2)
     reached = (min(float(pool.low), scores.min()), max(float(pool.high), scores.max()))
-    judge = Judge(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n), reached)
+    judge = JudgePool(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n), reached)
     moving = rectified(labels, scores, judge, lam)
     if ends is None:
         mean, low, high = sequence(moving, judge, best, 1 - confidence)
@@ -216,7 +216,7 @@ def confidence_sequence(
 # --- one label after the other, along the last axis -------------------------------------------------------------
 
 
-class Judge(NamedTuple):
+class JudgePool(NamedTuple):
     """Mean and variance of the judge over the pool, how many items the mean's error is of, and its extremes."""
 
     mean: Any
@@ -235,9 +235,9 @@ class Moving(NamedTuple):
     mean_lam: Floats
 
 
-def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
+def rectified(y: Floats, f: Floats, judge: JudgePool, lam: float | None) -> Moving:
     """Running sums of the corrected labels, each corrected with what the labels before it taught."""
-    t, x = _counts(y), f - judge.mean
+    t, x = _label_counts(y), f - judge.mean
     each = np.full(y.shape, float(lam or 0.0))
     if lam is None and judge.variance:  # the slope of the labels on the judge before each label; 0 for the first
         d = y - y[..., :1]
@@ -252,9 +252,9 @@ def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
     return Moving(z, mean, squares, each, np.cumsum(each, axis=-1) / t)
 
 
-def sequence(moving: Moving, judge: Judge, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
+def sequence(moving: Moving, judge: JudgePool, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
     """Means and ends after each label where the scale has none."""
-    t = _counts(moving.mean)
+    t = _label_counts(moving.mean)
     variance = moving.squares / np.maximum(t - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = moving.mean_lam**2 * judge.variance / judge.n / variance
@@ -281,7 +281,7 @@ def reach(t: Floats, pool: Any, spread: float, alpha: float) -> Floats:
 
 
 def betting(
-    moving: Moving, judge: Judge, bounds: tuple[float, float], target_n: int, alpha: float
+    moving: Moving, judge: JudgePool, bounds: tuple[float, float], target_n: int, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
     """Means and ends after each label, of one row of labels; the upper end is the lower one in the mirror."""
     mean = np.clip(moving.mean, *bounds)
@@ -297,13 +297,13 @@ def betting(
 
 def stakes(moving: Moving, bounds: tuple[float, float], target_n: int, alpha: float) -> Floats:
     """What is best to bet on each label for `target_n` of them, by the spread of the labels before."""
-    half, t = (bounds[1] - bounds[0]) / 2, _counts(moving.mean)
+    half, t = (bounds[1] - bounds[0]) / 2, _label_counts(moving.mean)
     variance = np.full_like(moving.mean, half**2)
     variance[..., 1:] = ((moving.squares + half**2) / t)[..., :-1]
     return np.asarray(np.sqrt(2 * math.log(2 / alpha) / (target_n * variance)))
 
 
-def reached(moving: Moving, judge: Judge, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+def reached(moving: Moving, judge: JudgePool, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
     """The smallest and the largest value that each corrected label can have."""
     low, high = (end - judge.mean for end in judge.ends)
     return bounds[0] - moving.lam * high, bounds[1] - moving.lam * low
@@ -342,5 +342,5 @@ def _first_below(held: Floats, grid: Floats, needed: float) -> Floats:
     return np.asarray(grid[before] + part * (grid[1] - grid[0]))
 
 
-def _counts(values: Floats) -> Floats:
+def _label_counts(values: Floats) -> Floats:
     return np.arange(1.0, values.shape[-1] + 1)

@@ -490,8 +490,8 @@ def test_coverage_of_the_t_interval_on_normal_labels():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n", "nominal", "width"),
-    # measured elsewhere on the population "mild, rho .6", 20 000 data sets, 10 000 items: coverage, mean width; ppi++ has
-    # lambda from the other labelled items (the leave-one-out cross-fit row)
+    # measured elsewhere on the population "mild, rho .6", 20 000 data sets, 10 000 items: coverage, mean width; ppi++
+    # has lambda from the other labelled items (the leave-one-out cross-fit row)
     [("classical", 50, 0.948, 0.623), ("ppi", 50, 0.951, 0.518), ("ppi++", 10, 0.930, 1.293),
      ("ppi++", 20, 0.937, 0.841), ("ppi++", 30, 0.944, 0.669), ("ppi++", 50, 0.950, 0.507)],
 )  # fmt: skip
