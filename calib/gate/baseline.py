@@ -144,18 +144,17 @@ def with_baseline(
 
 def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
     """Scores by another judge, prompt or scale are no baseline for these."""
-    mine: dict[str, set[tuple[str, ...]]] = {}
-    theirs: dict[str, set[tuple[str, ...]]] = {}
-    for frame, judges in ((scores, mine), (baseline.scores, theirs)):
+    judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
+    for frame, by_criterion in zip((baseline.scores, scores), judges, strict=True):
         rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
         for row in rows.to_dict("records"):
-            judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    for criterion in sorted(mine.keys() & theirs.keys()):
-        if mine[criterion] != theirs[criterion]:
-            before, now = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion]))
-                           for side in (theirs, mine))  # fmt: skip
+            by_criterion.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
+    before, now = judges
+    for criterion in sorted(now.keys() & before.keys()):
+        if now[criterion] != before[criterion]:
+            old, new = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion])) for side in judges)
             raise TableError(
-                f"{criterion}: the baseline {baseline.system!r} was judged by {before}, these scores are by {now}: "
+                f"{criterion}: the baseline {baseline.system!r} was judged by {old}, these scores are by {new}: "
                 "have its outputs judged again, and save it anew."
             )
 

@@ -61,8 +61,7 @@ def gate(
     scores : table, path or frame
         A judge's scores (or ratings) of the build's outputs, and of the baseline's; or a file of your own, which may
         hold the labels, too. Several runs of one build are further draws of the same ratings, no second trial.
-    labels : table, path or frame, optional
-        People's scores of a random sample of these outputs.
+    {labels}
     system : str, optional
         The build; may be left out where the scores are of one.
     threshold : float or dict of float, optional
@@ -79,14 +78,13 @@ def gate(
     items : DataFrame, optional
         Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
         in the scores, in a stratum of their own, and in a difference they count 0.
-    groups : str or None, default "group"
-        As for `calib.interval`.
+    {groups}
     min_labels : int, default 10
         Labels below which a check is inconclusive.
     max_unread : float, default .05
         Share of replies without a score above which a check is inconclusive.
     ledger : path, optional
-        A file of verdicts, one a line, to which this one is added.
+        A file of verdicts, to which this one is added.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.

@@ -202,14 +202,14 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     if calibration not in part or part[calibration].isna().all():
         return 0, []
     maps = part[calibration].astype(object)
-    doubts = []
+    warnings = []
     if len(maps.unique()) > 1:
         names = ", ".join(repr(str(name)) for name in maps.dropna().unique()[:5])
         rest = f", {items_in(part[maps.isna()])} scores by none" if maps.isna().any() else ""
-        doubts.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
+        warnings.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
-        return 0, [*doubts, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
+        return 0, [*warnings, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
     try:
         folds = part[fold].astype(object).where(part[fold].notna(), np.nan).astype(float)
     except (TypeError, ValueError):
@@ -220,20 +220,20 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
         if split.any():
             text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
             name = str(split.index[split][0])
-            doubts.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
+            warnings.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
     number = int(folds[part["y"].notna()].nunique())
     if number == 1:
-        doubts.append(
+        warnings.append(
             "tuned_on_labels: all labels are in one fold, so that the map has seen them if these are all it had"
         )
-    return number, doubts
+    return number, warnings
 
 
-def with_warnings(result: Kept, doubts: Sequence[str]) -> Kept:
-    """The result, with what was found before it was computed in front of its own warnings."""
-    if not doubts or not hasattr(result, "warnings"):
+def with_warnings(result: Kept, warnings: Sequence[str]) -> Kept:
+    """The result, with warnings about its data in front of its own."""
+    if not warnings or not hasattr(result, "warnings"):
         return result
-    return replace(result, warnings=(*doubts, *result.warnings))  # type: ignore[type-var]
+    return replace(result, warnings=(*warnings, *result.warnings))  # type: ignore[type-var]
 
 
 # --- A judge's scores beside the label of each person -----------------------------------------------------------------

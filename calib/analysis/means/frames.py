@@ -61,9 +61,9 @@ def interval(
 ) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `labels` has, with an interval.
 
-    The mean is that of the population which the items are a sample of: the documents to come; with
-    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
-    column `scale`; how the labelled items were drawn from what `choose` wrote into the scores, if it did.
+    The mean is that of the documents to come, which the items are a sample of; with `target="benchmark"` that of
+    exactly these items. The ends of the scale come from the column `scale`; how the labelled items were drawn from what
+    `choose` wrote into the scores, if it did.
 
     Parameters
     ----------
@@ -77,9 +77,7 @@ def interval(
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
         rate for each system.
-    groups : str or None, default "group"
-        The column of what items share (the source document). Where it repeats within a result, its
-        items are not taken as independent; None takes them so, with a warning.
+    {groups}
     strata : str, optional
         A column: the labelled items were drawn within each of its values.
     weights : str, optional
@@ -166,9 +164,9 @@ def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedT
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
-    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
-    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
-    return mean_of_raters(judges.only(own)), people
+    annotators = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    raters = zip(judges.frame["criterion"], judges.frame["rater"], strict=True)
+    return mean_of_raters(judges.only([rater not in annotators for rater in raters])), people
 
 
 def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
@@ -205,8 +203,8 @@ def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str
         if without:
             names = ", ".join(map(repr, without[:5]))
             warnings.append(f"labels_of_some_systems: no label is of {names}, whose items count too")
-    folds, doubts = folds_of(part, group)
-    warnings += doubts
+    folds, fold_warnings = folds_of(part, group)
+    warnings += fold_warnings
     if "n_cannot_say" in part and (n := int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())):
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
@@ -276,8 +274,7 @@ def difference(
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
 
-    Labels may be of whole groups, of items drawn whatever their system, or both: what both systems answered is paired,
-    labels of one system alone count for it, and the result says how many there are of each.
+    What both systems answered is paired, labels of one system alone count for it; the result says how many there are.
 
     Parameters
     ----------
@@ -294,16 +291,14 @@ def difference(
         How p-values are adjusted where `a` is compared with several.
     pool : {"rater"}, optional
         As for `interval`: the mean of all raters in `scores` is the judge.
-    **columns
-        As for `interval`.
+    {columns}
 
     Returns
     -------
     Results
-        With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
-        and of one alone. Labelled `n_unmatched`, groups that only one of them answered, `n_unscored` (labels of items
-        that the judge did not score) and `n_unread` (items whose judge score is missing), which are left out; against
-        several systems also `p_adjusted` (within criterion and rater). Intervals are not adjusted.
+        With `p_value` for "no difference", and counts of what is left out: `n_unmatched` (groups that only one of them
+        answered), `n_unscored` (labels of items that the judge did not score), `n_unread` (items whose judge score is
+        missing); against several systems also `p_adjusted`, within criterion and rater. Intervals are not adjusted.
 
     References
     ----------
@@ -362,8 +357,8 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
     inputs = sides[0].join(sides[1], how="outer")
     those, unscored = rows["system"].isin((a, b)), rows["_merge"] == "right_only"
     both = rows[those & rows["x"].notna()]
-    folds, doubts = folds_of(both, labels_in(both, "group"))
-    warnings += doubts
+    folds, fold_warnings = folds_of(both, labels_in(both, "group"))
+    warnings += fold_warnings
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     counts = {
         "n_unmatched": int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in rows else 0,

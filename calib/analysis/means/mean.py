@@ -38,26 +38,23 @@ class MeanEstimate(Estimate):
         scale does; there is none where the labels do not vary and no scale is known.
     alternative : str
     estimator : str
-        How it was made; "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys"
-        (yes or no) or, with labels alone, "gaffke", "t" or "jeffreys"; where it is to be conservative
-        "gaffke-ppi-conservative", "gaffke-conservative", "mover-clopper-pearson" or "clopper-pearson".
+        "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys" (yes or no) or, with
+        labels alone, "gaffke", "t" or "jeffreys"; where it is to be conservative "gaffke-ppi-conservative",
+        "gaffke-conservative", "mover-clopper-pearson" or "clopper-pearson".
     estimand : str
-        What the interval is for: "human mean", "judge mean" (the judge's own
-        average, whatever people think) or the difference of either.
+        "human mean", "judge mean" (the judge's own, whatever people think) or the difference of either.
     target : str
         "population" (items to come) or "benchmark" (exactly these items).
     df : float
         Degrees of freedom of the t quantile; NaN where there is none (with `bounds`).
     null, p_value : float
-        P-value of the mean `null` by inverting the interval: an end of it has 1 less
-        the confidence level. NaN unless asked for; a difference is compared with 0.
+        P-value of the mean `null` by inverting the interval; NaN unless asked for. A difference is compared with 0.
     lam : float
         Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
     width_ratio : float
         Width over that of the same kind of interval from the labels alone.
     effective_n, labels_saved : float
-        Labels that alone would give this width, n_labels / width_ratio**2; and how many
-        more than `n_labels` these are (negative if the judge costs more than it gives).
+        Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
     n_labels, n : int
         Items with a human label; items in all.
     n_groups : int

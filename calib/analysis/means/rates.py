@@ -222,8 +222,8 @@ def rogan_gladen(
     sensitivity q_1 on m_1 with a human yes. The interval is Lee et al.'s: z and m_0, m_1 + 2 for n + z^2 and so
     on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
 
-    The rate of human yes may differ between these and the target; the judge's two error rates may not. Where they are
-    a random sample of the target, `ppi_proportion` needs no such assumption and is two to three times narrower.
+    The rate of human yes may differ between these and the target; the judge's two error rates may not. Of a random
+    sample of the target `ppi_proportion` needs no such assumption and is two to three times narrower.
 
     Parameters
     ----------
@@ -232,15 +232,9 @@ def rogan_gladen(
     y_labelled, f_labelled : array_like, shape (m,)
         Human's and judge's, on the labelled items.
     systems : sequence, shape (m,), optional
-        Who made each labelled item. Judges are stricter with some systems than with others: a permutation test
-        (chi-square, within human yes and within human no, Bonferroni) that they are not.
+        Who made each labelled item: for a permutation test (chi-square, within human yes and within human no,
+        Bonferroni) that the judge is as strict with all of them; else there is a warning "transport".
     confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few_labels": under 10 human yes, or human no.
 
     References
     ----------
@@ -266,25 +260,27 @@ def rogan_gladen(
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
     p_value = np.nan
-    doubts: list[str] = []
+    cautions: list[str] = []
     if systems is not None:
-        p_value, doubts = _transport(scores, yes, check.codes(systems, "systems"))
+        p_value, cautions = _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
     errors = f"sensitivity {rates['q1']:.3g}", f"specificity {rates['q0']:.3g}"
     if np.isnan(parts.low) or np.isnan(parts.estimate):
         interval = Interval(0.0, 1.0)
     elif parts.low >= 1 or parts.high <= 0:
         interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
-        doubts.append(
+        cautions.append(
             f"infeasible: a judge rate of {rates['p']:.3g} cannot come from {' and '.join(errors)}: "
             "the judge errs otherwise on these items than on the labelled ones."
         )
     if np.isnan(parts.estimate):
         text = "is not above 1, so the judge's rate says nothing of the human rate."
-        doubts.append(f"chance: {' + '.join(errors)} {text}")
+        cautions.append(f"chance: {' + '.join(errors)} {text}")
     if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10.")
-    for text in doubts:
+        cautions.append(
+            f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10."
+        )
+    for text in cautions:
         check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)),
@@ -298,7 +294,7 @@ def rogan_gladen(
         n=counts["n"],
         n_positive=counts["m1"],
         n_negative=counts["m0"],
-        warnings=tuple(doubts),
+        warnings=tuple(cautions),
     )
 
 

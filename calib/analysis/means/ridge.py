@@ -259,8 +259,8 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
 
-    mine, rest = len(sample.f), sample.rest
-    scores, size = np.append(sample.f, rest.mean), np.append(np.ones(mine), rest.n)
+    n_labelled, rest = len(sample.f), sample.rest
+    scores, size = np.append(sample.f, rest.mean), np.append(np.ones(n_labelled), rest.n)
     w, v = sample.weight / sample.weight.sum(), sample.share / float(matrix_product(sample.share, size))
     pairs = ((v * size, scores), (w, sample.y), (w, sample.f))
     centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in pairs)
@@ -273,12 +273,12 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     off_y, off_f = w * _without_dust(sample.y, mean_y), w * _without_dust(sample.f, mean_f)
     labels, judged = by_group(sample.group, off_y)[labelled], by_group(sample.group, off_f)[labelled]
     away = _without_dust(scores, centre)
-    drift = by_group(np.append(sample.group, beside), (v * size * away)[: mine + len(beside)])
-    within = size * away**2 + np.append(np.zeros(mine), rest.squares)  # squares of all items of a set
+    drift = by_group(np.append(sample.group, beside), (v * size * away)[: n_labelled + len(beside)])
+    within = size * away**2 + np.append(np.zeros(n_labelled), rest.squares)  # squares of all items of a set
     # the k groups without a label, and the sum of squares of what they add to the judge's mean over all
     others, k = float(matrix_product(drift[~labelled], drift[~labelled])), int((~labelled).sum())
     if sample.group_rest is None:
-        others, k = float(matrix_product(v[mine:] ** 2, within[mine:])), int(rest.n.sum())
+        others, k = float(matrix_product(v[n_labelled:] ** 2, within[n_labelled:])), int(rest.n.sum())
     drift, apart = drift[labelled], centre - mean_f
     moved, n, g = judged - drift, kish(sample.weight), kish(count)
     square = float(matrix_product(moved, moved))

@@ -321,22 +321,22 @@ def _lower_end(
 ) -> Floats:
     """The smallest mean that is left after each label, with the error that the pool's mean may have."""
     grid = np.linspace(*bounds, _CELLS + 1)
-    held = fortune(z, lowest, stake, grid[:, None])
+    wealth = fortune(z, lowest, stake, grid[:, None])
     needed = math.log(2 / alpha)
     if not error.any():
-        return _first_below(held, grid, needed)
+        return _first_below(wealth, grid, needed)
     needed -= math.log(1 - share) / 2
     farthest = math.sqrt(2 * needed / share)
-    ends = [_first_below(held, grid, needed * (1 - x**2)) - x * farthest * error for x in _ERRORS]
+    ends = [_first_below(wealth, grid, needed * (1 - x**2)) - x * farthest * error for x in _ERRORS]
     return np.asarray(np.maximum(np.min(ends, axis=0), bounds[0]))
 
 
-def _first_below(held: Floats, grid: Floats, needed: float) -> Floats:
+def _first_below(wealth: Floats, grid: Floats, needed: float) -> Floats:
     """Where the fortune falls below what is needed, on the straight line between two values of the grid."""
-    below_it = held < needed
+    below_it = wealth < needed
     at = np.where(below_it.any(axis=0), np.argmax(below_it, axis=0), len(grid) - 1)  # above the scale: its end
-    before, look = np.maximum(at - 1, 0), np.arange(held.shape[1])
-    above, below = held[before, look], held[at, look]
+    before, look = np.maximum(at - 1, 0), np.arange(wealth.shape[1])
+    above, below = wealth[before, look], wealth[at, look]
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.clip(np.where(at > 0, (above - needed) / (above - below), 0.0), 0.0, 1.0)
     return np.asarray(grid[before] + part * (grid[1] - grid[0]))
