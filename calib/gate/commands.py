@@ -82,7 +82,7 @@ def gate(
         if path is not None:
             written_verdict(verdict, path, skipped=allow_inconclusive)
             typer.echo(f"wrote {shown_text(path)}", err=True)
-    for line in to_github(verdict, json):
+    for line in to_github(verdict, verdict.system, json_path=json):
         typer.echo(line)
     if save_baseline is not None:
         _save_baseline(verdict, save_baseline, scores, labels, items)
@@ -120,12 +120,12 @@ def _show_plan(pilot: Sequence[Any], options: Mapping[str, Any]) -> None:
 
 
 def _unmeasured(system: str, message: str, junit: Path | None) -> None:
-    from calib.gate.verdict import to_github_unmeasured, unmeasured_junit
+    from calib.gate.verdict import to_github, unmeasured_junit
 
     if junit is not None:
         with suppress(OSError):  # why nothing was measured matters more than that this could not be written
             junit.write_text(unmeasured_junit(system, message), "utf-8")
-    for line in to_github_unmeasured(system, message):
+    for line in to_github(None, system, message):
         typer.echo(line)
 
 

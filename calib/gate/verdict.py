@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,21 +183,18 @@ def _github_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def to_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
-    """Append to the job's summary and outputs, where it has such; the annotations come back."""
-    outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
-    return _appended(verdict.markdown() + "\n", outputs, github_annotations(verdict))
+def to_github(verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None) -> list[str]:
+    """Append to the job's summary and outputs, where it has such; the annotations come back.
 
-
-def to_github_unmeasured(system: str, message: str) -> list[str]:
-    """The same of a gate that could not be measured."""
-    summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
-    return _appended(
-        summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_github_data(message)}"]
-    )
-
-
-def _appended(summary: str, outputs: str, annotations: list[str]) -> list[str]:
+    Without a verdict, of a gate that could not be measured, `message` says why.
+    """
+    if verdict is not None:
+        summary, annotations = verdict.markdown() + "\n", github_annotations(verdict)
+        outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
+    else:
+        summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
+        annotations = [f"::error title=calib gate not measured::{_github_data(message)}"]
+        outputs = "outcome=not measured\n"
     for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
         if path := os.environ.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
@@ -207,43 +204,39 @@ def _appended(summary: str, outputs: str, annotations: list[str]) -> list[str]:
 
 def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     """One suite with a case for each check; one that is inconclusive fails, or is `skipped`."""
-    outcomes = [one.outcome for one in verdict.checks]
-    n_open = outcomes.count("inconclusive")
-    failures = outcomes.count("fail") + n_open * (not skipped)
-    suite = _suite(tests=len(outcomes), failures=failures, errors=0, skipped=n_open * skipped)
+    cases: list[tuple[object, list[ET.Element]]] = []
     for label, one in _labelled_checks(verdict):
-        case = _case(suite, verdict.system, label["criterion"])
-        properties = ET.SubElement(case, "properties")
+        properties, line = ET.Element("properties"), _xml_text(_check_line(label, one))
         for name, value in one.to_frame().iloc[0].items():
             ET.SubElement(properties, "property", {"name": str(name), "value": _xml_text(value)})
-        if one.outcome == "fail" or (one.outcome == "inconclusive" and not skipped):
-            failure = {"type": one.outcome, "message": _xml_text(_check_line(label, one))}
-            ET.SubElement(case, "failure", failure).text = _xml_text(one)
-        elif one.outcome == "inconclusive":
-            ET.SubElement(case, "skipped", {"message": _xml_text(_check_line(label, one))})
-    return _document(suite)
+        cases.append((label["criterion"], [properties]))
+        if one.outcome == "inconclusive" and skipped:
+            cases[-1][1].append(ET.Element("skipped", {"message": line}))
+        elif one.outcome != "pass":
+            failure = ET.Element("failure", {"type": one.outcome, "message": line})
+            failure.text = _xml_text(one)
+            cases[-1][1].append(failure)
+    return _junit(verdict.system, cases)
 
 
 def unmeasured_junit(system: str, message: str) -> str:
     """The suite of a gate that could not be measured."""
-    suite = _suite(tests=1, failures=0, errors=1, skipped=0)
-    case = _case(suite, system, "measured")
-    ET.SubElement(case, "error", {"type": "not measured", "message": _xml_text(message)})
-    return _document(suite)
+    return _junit(
+        system, [("measured", [ET.Element("error", {"type": "not measured", "message": _xml_text(message)})])]
+    )
 
 
-def _suite(**counts: int) -> ET.Element:
-    return ET.Element("testsuite", {"name": "calib.gate", **{name: str(count) for name, count in counts.items()}})
-
-
-def _case(suite: ET.Element, system: str, name: object) -> ET.Element:
-    names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
-    return ET.SubElement(suite, "testcase", names)
-
-
-def _document(suite: ET.Element) -> str:
-    whole = ET.Element("testsuites", {name: suite.get(name, "") for name in ("tests", "failures", "errors")})
-    whole.append(suite)
+def _junit(system: str, cases: Sequence[tuple[object, Sequence[ET.Element]]]) -> str:
+    """A document of one suite, with the parts of each case by its name."""
+    tags = [part.tag for _, parts in cases for part in parts]
+    counts = {"tests": len(cases), "failures": tags.count("failure"), "errors": tags.count("error")}
+    whole = ET.Element("testsuites", {name: str(count) for name, count in counts.items()})
+    suite = ET.SubElement(
+        whole, "testsuite", {"name": "calib.gate", **whole.attrib, "skipped": str(tags.count("skipped"))}
+    )
+    for name, parts in cases:
+        names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
+        ET.SubElement(suite, "testcase", names).extend(parts)
     ET.indent(whole)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(whole, encoding="unicode")}\n'
 

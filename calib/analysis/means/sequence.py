@@ -1,4 +1,4 @@
-"""A corrected mean that may be looked at after every label."""
+"""Confidence sequences: intervals of a mean that hold at every look, after each label."""
 
 from __future__ import annotations
 
@@ -35,21 +35,15 @@ class ConfidenceSequence(ColumnarResult):
     n_labels : ndarray of int
         Labels seen at each look, 10 and on.
     estimate, low, high : ndarray of float
-        Mean and ends after so many labels; the ends are those of the scale, or infinite,
-        where that few labels exclude nothing.
+        Mean and ends after so many labels; of the scale, or infinite, where these exclude nothing.
     lam : ndarray of float
         Weight of the judge for the label that came last.
     confidence_level : float
         Of all intervals together.
-    target : str
-        "population" or "benchmark".
-    target_n : int
-        Labels at which the sequence is made to be narrowest.
-    bounds : (float, float) or None
-    n_labelled : int
-        Labels in all.
-    n_pool : int
-        JudgePool scores that the correction leans on.
+    target, target_n, bounds
+        As for `confidence_sequence`.
+    n_labelled, n_pool : int
+        Labels in all, and judge scores that the correction leans on.
     """
 
     _cells = "n_labels estimate low high lam"
@@ -142,7 +136,7 @@ def confidence_sequence(
         Labels in the order in which they came, and the judge's scores of the same items.
         To compare two systems, the differences of both.
     f_pool : array_like, shape (N,), or Moments
-        JudgePool scores of all items that those for labelling are drawn from.
+        Judge scores of all items that those for labelling are drawn from.
     bounds : (float, float) or None
         Ends of the scale of the labels; None where there are none: then labels that crowd at an end raise
         more false alarms than they should.
