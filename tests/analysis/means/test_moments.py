@@ -176,20 +176,17 @@ def test_systems_merge_one_by_one():
 
 @pytest.mark.parametrize(
     ("chunks", "options", "text"),
-    [
-        ([[1.0, NAN]], {}, "`chunks` must have a score for each item, but got NaN at 1"),
-        ([np.array([1.0, math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
-        ([np.array([1.0, math.inf, -math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
-        ([1.0, 2.0], {}, "`chunks` must have 1 dimension, but got shape ()"),
-        ([["a"]], {}, "`chunks` must be numeric"),
-        ([([1.0], [0])], {"n_systems": 0}, "`n_systems` must be a whole number of 1 or more, but got 0"),
-        ([([1.0], [2])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
-        ([([1.0], [-1])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
-        ([([1.0], [0.0])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
-        ([([1.0, 2.0], [0])], {"n_systems": 2}, "`systems` must have the length of `scores` (2), but got 1"),
-        ([([1.0, NAN], [0, 1])], {"n_systems": 2}, "`chunks` must have a score for each item, but got NaN at 1"),
-    ],
-)
+    [([[1.0, NAN]], {}, "`chunks` must have a score for each item, but got NaN at 1"),
+     ([np.array([1.0, math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
+     ([np.array([1.0, math.inf, -math.inf])], {}, "`chunks` must have a score for each item, but got inf at 1"),
+     ([1.0, 2.0], {}, "`chunks` must have 1 dimension, but got shape ()"), ([["a"]], {}, "`chunks` must be numeric"),
+     ([([1.0], [0])], {"n_systems": 0}, "`n_systems` must be a whole number of 1 or more, but got 0"),
+     ([([1.0], [2])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
+     ([([1.0], [-1])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
+     ([([1.0], [0.0])], {"n_systems": 2}, "`systems` must be whole numbers from 0 to 1"),
+     ([([1.0, 2.0], [0])], {"n_systems": 2}, "`systems` must have the length of `scores` (2), but got 1"),
+     ([([1.0, NAN], [0, 1])], {"n_systems": 2}, "`chunks` must have a score for each item, but got NaN at 1")],
+)  # fmt: skip
 def test_messages(chunks, options, text):
     assert text in message(Moments.from_chunks, chunks, **options)
 
