@@ -125,6 +125,7 @@ def interval(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
+    scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for pair in label_pairs(judges, people, (by, strata, weights, groups)):
@@ -140,22 +141,13 @@ def interval(
                            if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
                 n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
                 counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
-                yield Slice(pair.label | label, read, counts | _guessed_scale(files), warnings)
+                yield Slice(pair.label | label, read, counts | scale, warnings)
 
     def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
-        result: stats.MeanEstimate = _win_rate(files, mean_of(rows, (groups, strata, weights), options))
-        return result
+        result = mean_of(rows, (groups, strata, weights), options)
+        return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
 
     return each_result(slices(), mean, names=NAMES)
-
-
-def _guessed_scale(files: Inputs) -> dict[str, Any]:
-    return {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
-
-
-def _win_rate(files: Inputs, result: Any) -> Any:
-    """The mean of preferences by its name."""
-    return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
 
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
@@ -336,14 +328,15 @@ def difference(
     estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
-    answers = []
+    scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
     for pair in label_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
-            more = ({"p_adjusted": float(value)} if len(others) > 1 else {}) | _guessed_scale(files)
-            answers.append((label | more, _win_rate(files, result)))
+            more = {"p_adjusted": float(value)} if len(others) > 1 else {}
+            estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
+            answers.append((label | more | scale, replace(result, estimand=estimand)))
     return Results.of(answers)
 
 

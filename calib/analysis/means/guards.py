@@ -1,4 +1,4 @@
-"""Guard rails of the corrected means: what is asked for, what is refused, what a reader should know first."""
+"""Options of a mean, checked against its data: what is refused, and the warnings that a result carries."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _refuse_design(data: MeanData, estimator: str, *, finite: bool) -> None:
         raise ArgumentError("f_unlabeled", rule, "got 1")
 
 
-# --- what a reader should know first ---------------------------------------------------------------------------
+# --- warnings ---------------------------------------------------------------------------------------------------
 
 
 def cautions_of(design: Design) -> tuple[str, ...]:

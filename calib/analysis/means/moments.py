@@ -1,4 +1,4 @@
-"""Mergeable moments: all that a mean has to know of items without a label."""
+"""Moments of judge scores, which merge exactly: count, mean and spread of the items without a label."""
 
 from __future__ import annotations
 

@@ -299,6 +299,7 @@ def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = Tr
 
 
 def _covariance(gradient: Floats, meat: Floats, n: int) -> Floats:
+    """Of the items' gradients, from their sums."""
     mean = gradient / n
     return np.asarray((meat - n * np.outer(mean, mean)) / (n - 1))
 
