@@ -116,7 +116,7 @@ def _refuse_pooling(criterion: str, argument: str, why: str) -> None:
 # --- A judge's scores beside the labels of people on some of the same items -------------------------------------------
 
 
-Kept = TypeVar("Kept", bound=Result)
+AnyResult = TypeVar("AnyResult", bound=Result)
 # what the arrays call the columns of these tables
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
@@ -229,7 +229,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     return number, warnings
 
 
-def with_warnings(result: Kept, warnings: Sequence[str]) -> Kept:
+def with_warnings(result: AnyResult, warnings: Sequence[str]) -> AnyResult:
     """The result, with warnings about its data in front of its own."""
     if not warnings or not hasattr(result, "warnings"):
         return result

@@ -132,14 +132,6 @@ def ppi_difference(
     >>> print(result)
     human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 pairs of human labels and judge scores of 5
     inputs (PPI) [warnings: few_labels, weak_judge]
-
-    Labels of other inputs for each, but one:
-
-    >>> y_a, y_b = [4, 5, 4, 3, 4, nan, nan, nan], [nan, nan, nan, nan, 3, 3, 4, 2]
-    >>> f_a, f_b = [4.1, 4.8, 4, 3.3, 4.2, 4.5, 3.9, 4.4], [3, 3.5, 3.6, 2.9, 3.1, 3.4, 3.9, 2.2]
-    >>> result = ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), step=1, min_labels=2)
-    >>> result.n_paired, result.n_a_only, result.n_b_only
-    (1, 4, 3)
     """
     named = {"y_a": y_a, "y_b": y_b, "f_a": f_a, "f_b": f_b}
     arrays = {name: check.array(value, name, ndim=1) for name, value in named.items()}

@@ -80,13 +80,7 @@ class Moments:
 
     @classmethod
     def one_by_one(cls, scores: ArrayLike) -> Moments:
-        """A set for each score.
-
-        Examples
-        --------
-        >>> Moments.one_by_one([3.0, 4.0])
-        Moments of 2 systems (2 scores)
-        """
+        """A set for each score."""
         each = np.asarray(scores, dtype=float)
         return cls(np.ones(len(each)), each, np.zeros(len(each)), each, each)
 

@@ -167,6 +167,7 @@ def test_systems_merge_one_by_one():
     one = Moments.from_chunks([([1.0, 5.0], [0, 2])], n_systems=3)
     two = Moments.from_chunks([([3.0, 4.0], [2, 1])], n_systems=3)
     found = one.merge(two)
+    assert repr(found) == "Moments of 3 systems (4 scores)"
     assert found.n.tolist() == [1, 1, 2]
     assert found.mean.tolist() == [1, 4, 4]
     assert found.squares.tolist() == [0, 0, 2]
