@@ -60,6 +60,13 @@ class Verdict:
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
         What a reader should know, about the gate as a whole.
+
+    Examples
+    --------
+    >>> import calib
+    >>> mine = {"id": range(40), "score": [4, 5, 4, 3] * 10, "label": [4, 5, 3, 4] * 10}
+    >>> calib.gate(mine, threshold=3, judge="score", label="label", scale="1|2|3|4|5").exit_code
+    0
     """
 
     outcome: str
