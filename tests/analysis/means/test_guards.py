@@ -388,9 +388,10 @@ def worlds(draw):
     return (y, 6 - y, 6 - u) if judge == "turned" else (y, y, u)
 
 
-# with 200 an end is found where the interval has no width: scores far beyond the labelled ones
 @pytest.mark.slow
-@settings(quick, max_examples=120)
+@settings(
+    quick, max_examples=120
+)  # with 200 an end is found where the interval has no width: scores far beyond the gold's
 @given(worlds(), st.sampled_from(DESIGNS), st.sampled_from([None, 1]), st.sampled_from([0.6, 0.95, 0.9999]))
 def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, step, level):
     y, f, u = world
@@ -403,19 +404,24 @@ def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, s
     assert result.std_error > 0 or {"constant_labels", "no_disagreement"} & set(names(result))
     assert math.isnan(result.df)
     assert 0 < result.width_ratio < 100
-    options |= {"bounds": (1, 5), "step": step, "confidence_level": level, "null": 3.0}
     for alternative in ("greater", "less"):
-        one = ppi_mean(y, f, u, alternative=alternative, **options)
+        one = ppi_mean(
+            y, f, u, bounds=(1, 5), step=step, confidence_level=level, alternative=alternative, null=3.0, **options
+        )
         assert 1 <= one.interval.low < one.interval.high <= 5
         assert 0 <= one.p_value <= 1
 
 
-BITS, EITHER = st.integers(0, 2**20 - 1), st.booleans()
-
-
 @pytest.mark.slow
 @quick
-@given(BITS, BITS, st.integers(10, 20), EITHER, EITHER, EITHER)
+@given(
+    st.integers(0, 2**20 - 1),
+    st.integers(0, 2**20 - 1),
+    st.integers(10, 20),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_yes_or_no_stays_on_the_scale_around_its_point(one, two, n, conservative, finite, soft):
     bits = np.arange(n)
     y, f = (one >> bits) & 1, ((two >> bits) & 1) * 1.0
