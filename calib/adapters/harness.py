@@ -214,7 +214,7 @@ def to_deepeval_metric(
 
         def is_successful(self) -> bool | None:
             over = self.threshold is not None and self.score is not None and self.score >= self.threshold
-            self.success = None if self.threshold is None else self.error is None and over  # type: ignore[assignment]
+            self.success = None if self.threshold is None else self.error is None and over
             return self.success
 
         @property
