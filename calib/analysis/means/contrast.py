@@ -12,7 +12,7 @@ from scipy import optimize
 
 from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimated
+from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels
 from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
@@ -236,9 +236,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
         null=common["null"],
         p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
         lam=(a.lam + b.lam) / 2,
-        width_ratio=ratio,
-        effective_n=n / ratio**2 if ratio else np.inf,
-        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        **gain_over_labels(n, ratio),
         n_labels=n,
         n=int((first.answered | second.answered).sum()),
         n_groups=n,

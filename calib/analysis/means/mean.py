@@ -364,9 +364,7 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
         null=options.null,
         p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
         lam=mean.lam,
-        width_ratio=ratio,
-        effective_n=n / ratio**2 if ratio else np.inf,
-        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        **gain_over_labels(n, ratio),
         n_labels=n,
         n=data.n,
         n_groups=data.n_groups if of_people else 0,
@@ -374,3 +372,9 @@ def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]
         calibrated_folds=data.calibrated_folds,
         warnings=warnings,
     )
+
+
+def gain_over_labels(n: int, ratio: float) -> dict[str, float]:
+    """The width over that of the labels alone, the labels that alone would give it, and how many more these are."""
+    effective_n = n / ratio**2 if ratio else np.inf
+    return {"width_ratio": ratio, "effective_n": effective_n, "labels_saved": effective_n - n}
