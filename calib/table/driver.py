@@ -60,7 +60,7 @@ class Slice(Generic[Part]):
 
     label: Mapping[str, Any]
     rows: Part
-    counts: Mapping[str, int] | None = None
+    counts: Mapping[str, Any] | None = None
     warnings: Sequence[str] = ()
 
 

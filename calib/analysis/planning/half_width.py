@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.analysis.means.rates import posterior_error
-from calib.analysis.means.ridge import Rule, unseen_label
+from calib.analysis.means.ridge import SlopePrior, unseen_label
 from calib.core.check import Floats
 
 _DEVIATES = np.linspace(-4.5, 4.5, 91)
@@ -137,7 +137,7 @@ class HalfWidth:
 
     sd: float
     confidence: float
-    rule: Rule
+    rule: SlopePrior
     mean: float = math.nan
     ideal: Ideal | None = None
     yes_or_no: bool = False
@@ -224,7 +224,7 @@ def half_width_on(
     same_scale: bool = True,
 ) -> HalfWidth:
     """For labels on this scale, or on none."""
-    rule = Rule.on(bounds, same_scale=same_scale)
+    rule = SlopePrior.on(bounds, same_scale=same_scale)
     if bounds is None or mean is None:
         return HalfWidth(sd, confidence, rule)
     scores = ideal(bounds, step, float(mean), sd, same_scale=same_scale)
