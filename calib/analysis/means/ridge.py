@@ -298,7 +298,7 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     off = np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST))
     lowest, highest = np.append(sample.f, rest.low).min(), np.append(sample.f, rest.high).max()
     low, high = misjudged(*(np.array([float(part)]) for part in (b, apart + mean_f, lowest, highest)))
-    part = np.array([np.sqrt(left * _alike(plain, off_y - b * off_f))])
+    part = np.array([np.sqrt(left * _equal_groups(plain, off_y - b * off_f))])
     code = np.zeros(len(count), dtype=np.intp)
     seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
@@ -307,7 +307,7 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
 # --- what both share --------------------------------------------------------------------------------------------------
 
 
-def _alike(summed: Floats, each: Floats) -> float:
+def _equal_groups(summed: Floats, each: Floats) -> float:
     """Share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
     size, square = len(each) / len(summed), float(matrix_product(each, each))
     return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
