@@ -276,7 +276,7 @@ class Round:
         self.lost: list[JudgeError] = []  # of single calls
         self.in_a_row: list[JudgeError] = []  # lost since `served_then` replies had come
         self.served_then = 0
-        self.stopping, self.shown = False, monotonic()
+        self.stopping, self.last_shown = False, monotonic()
 
     async def work(self, calls: list[Call]) -> list[str]:
         """Read what is in the store and ask for the rest; what the user has to know.
@@ -286,7 +286,8 @@ class Round:
         rest = self.sheet.expect(calls)
         n = len(rest)
         for key, choice in self.client.store.read(list(rest)):
-            self._read(rest.pop(key), choice)
+            self.arrived.append((rest.pop(key), choice))
+            self._read()
         self.waiting, self.n_done = deque(_request_groups(list(rest.values()), self.plan.choices)), n - len(rest)
         title = f"rate with {self.client.judge.model}"
         self.bar = bar_class()(total=n, initial=self.n_done, desc=title, unit="draw", disable=not self.progress)
@@ -310,7 +311,7 @@ class Round:
             raise self.client.broken
         if self.failures or (self.lost and not self.n_done):
             raise (self.failures or self.lost)[0]
-        self._read_arrived()
+        self._read()
         again = "their rows have the status 'failed', and a run with the same store asks again"
         lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
         short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
@@ -346,7 +347,7 @@ class Round:
                 self.waiting.appendleft(group)
                 return
             await self._ask(group, body)
-            if monotonic() - self.shown > _SHOW_EVERY:
+            if monotonic() - self.last_shown > _SHOW_EVERY:
                 self._show()
 
     def _claimed(self, group: list[Call]) -> list[Call]:
@@ -405,25 +406,22 @@ class Round:
         self.n_done += 1
         self.bar.update()
         if len(self.arrived) >= _READ_AT_ONCE:
-            self._read_arrived()
+            self._read()
 
-    def _read_arrived(self) -> None:
+    def _read(self) -> None:
         for call, choice in self.arrived:
-            self._read(call, choice)
+            reading = _reading(self.client.judge, call, choice)
+            if self.client.judge.continuation and _worth_continuing(reading, ()):
+                self.unresolved.append(call)
+            else:
+                self.sheet.add(call, reading.rows, choice.text)
         self.arrived.clear()
-
-    def _read(self, call: Call, choice: Choice) -> None:
-        reading = _reading(self.client.judge, call, choice)
-        if self.client.judge.continuation and _worth_continuing(reading, ()):
-            self.unresolved.append(call)
-        else:
-            self.sheet.add(call, reading.rows, choice.text)
 
     def _show(self) -> None:
         """Cost so far and how the replies read, beside what the bar shows by itself: done, rate, time left."""
-        self.shown = monotonic()
+        self.last_shown = monotonic()
         if self.progress:
-            self._read_arrived()
+            self._read()
             cost = [f"${self.client.spent:.4f}"] if self.client.price else []
             counts = [f"{status} {n}" for status, n in self.sheet.counts.most_common()]
             self.bar.set_postfix_str(", ".join(cost + counts))

@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -273,6 +273,7 @@ class _Mass:
         here, trouble = choice.tokens[place][len(lead) :], ""
         remembered = self.grammar.meanings.get  # most of them are
         meanings = [remembered(begun + piece) or self.grammar.meaning(begun + piece) for piece in top]
+        listed = {meaning.value for meaning in meanings}
         for (piece, part), meaning in zip(top.items(), meanings, strict=True):
             if meaning is NOTHING and piece:  # most are
                 self.off += share * part
@@ -282,8 +283,8 @@ class _Mass:
                 trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
             elif drawn and follow and meaning.longer:
                 trouble = self.add(choice, place + 1, b"", begun + piece, p)
-            # a 1 beside a 10 of one token goes on to nothing: it is taken for a 1
-            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings):
+            # a 1 beside a 10 of one token goes on to nothing: it is a 1, or it would have been written so
+            elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not listed & meaning.longer):
                 self._begin(begun + piece, meaning, p)
             elif drawn:
                 trouble = self._settle_drawn(meaning, p)
@@ -356,11 +357,6 @@ class _Mass:
 def _possible(meaning: Meaning) -> frozenset[float]:
     """The values of all that a text can become."""
     return meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}
-
-
-def _is_taken(meaning: Meaning, listed: Iterable[Meaning]) -> bool:
-    """Whether what may go on is taken for a value: a longer label is listed whole, and would have been written so."""
-    return not math.isnan(meaning.value) and any(other.value in meaning.longer for other in listed)
 
 
 def _spelling_shares(
