@@ -18,7 +18,7 @@ import pandas as pd
 from calib.adapters.row import Row, field
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.judge.replies.extract import RatingRow, extract, has_logprobs
+from calib.judge.replies.extract import RatingRow, extract
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
 from calib.table import TableError, check_items, check_ratings, check_scores
@@ -135,7 +135,7 @@ def _read_completion(row: Row, scale: str) -> Row:
     if ".." in scale:
         raise ArgumentError("scale", "must list its labels to read token probabilities, 1|2|3|4|5", f"got {scale!r}")
     choice = decode(row.completion).choices[0]
-    exact = has_logprobs(choice)
+    exact = choice.has_logprobs
     rows = extract(choice, Scale.parse(scale), "label", logprobs=exact).rows
     return row._replace(shares=tuple(rows), status="ok", method="logprob" if exact else "sample")
 

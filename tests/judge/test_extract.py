@@ -67,10 +67,6 @@ def extract(reply: dict, scale: Scale, answer: str, *, logprobs: bool) -> list[R
     return extraction.extract(decode(reply).choices[0], scale, answer, logprobs=logprobs).rows
 
 
-def has_logprobs(reply: dict) -> bool:
-    return extraction.has_logprobs(decode(reply).choices[0])
-
-
 def rows_of(reply: dict, scale: Scale = TEN, answer: str = "label") -> list[RatingRow]:
     return extract(reply, scale, answer, logprobs=True)
 
@@ -250,7 +246,7 @@ def test_r_the_leak_is_reported():
 def test_s_no_token_probabilities_is_a_status_not_the_digit(logprobs):
     reply = said("4")
     reply["choices"][0]["logprobs"] = logprobs
-    assert not has_logprobs(reply)
+    assert not decode(reply).choices[0].has_logprobs
     assert [row.status for row in rows_of(reply)] == ["no_logprobs"]
     assert extract(reply, TEN, "label", logprobs=False) == [RatingRow(4.0, 1.0, "ok")]
 

@@ -18,7 +18,7 @@ from calib.core.text import printable
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
-from calib.judge.replies.extract import extract, has_logprobs
+from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import Choice, decode, to_json
 from calib.table import TableError
 from calib.table.files import whole_or_not
@@ -107,7 +107,7 @@ def from_jsonl(
     prompts, rows = prompts_and_rows(items, prompt)
     with Path(path).open("rb") as file:
         lines = [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
-    exact = next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
+    exact = next((line.choices[0].has_logprobs for line in lines if line.choices), False)
     method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
     drawn = _drawn(lines, judge, method, prompts, rows)
     sheet = Sheet(texts=replies)

@@ -6,8 +6,9 @@ import asyncio
 import random
 import re
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from functools import partial
+from itertools import groupby
 from time import monotonic
 from typing import Any
 
@@ -288,7 +289,10 @@ class Round:
         for key, choice in self.client.store.read(list(rest)):
             self.arrived.append((rest.pop(key), choice))
             self._read()
-        self.waiting, self.n_done = deque(_request_groups(list(rest.values()), self.plan.choices)), n - len(rest)
+        self.n_done, choices = n - len(rest), self.plan.choices
+        for _, draws in groupby(rest.values(), key=lambda call: (id(call.row), id(call.prompt), call.shown_first)):
+            alike = list(draws)  # of one item, prompt and order: one request asks for several
+            self.waiting.extend(alike[k : k + choices] for k in range(0, len(alike), choices))
         title = f"rate with {self.client.judge.model}"
         self.bar = bar_class()(total=n, initial=self.n_done, desc=title, unit="draw", disable=not self.progress)
         most = min(self.client.judge.concurrency, len(self.waiting))
@@ -425,18 +429,3 @@ class Round:
             cost = [f"${self.client.spent:.4f}"] if self.client.price else []
             counts = [f"{status} {n}" for status, n in self.sheet.counts.most_common()]
             self.bar.set_postfix_str(", ".join(cost + counts))
-
-
-def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
-    """Draws of one item, prompt and order that one request asks for."""
-    group: list[Call] = []
-    for call in calls:
-        if group:
-            first = group[0]
-            alike = call.row is first.row and call.prompt is first.prompt and call.shown_first == first.shown_first
-            if len(group) >= choices or not alike:
-                yield group
-                group = []
-        group.append(call)
-    if group:
-        yield group

@@ -136,18 +136,13 @@ def extract(
     return _Mass(grammar, choice, continued or {}, silent, stray=stray).read(start, floor)
 
 
-def has_logprobs(choice: Choice) -> bool:
-    """Whether any list of candidates came that says something."""
-    return any(listed.says_any for listed in choice.lists.values())
-
-
 def _no_score(status: str) -> Reading:
     return Reading([RatingRow(math.nan, 1.0, status)], [])
 
 
 def _why_untrusted(choice: Choice) -> str:
     """What keeps the reported probabilities from being those that the model drew from."""
-    if not has_logprobs(choice):
+    if not choice.has_logprobs:
         return "no_logprobs"
     # a grammar or schema puts a brace, a quote or a blank where the model would not have
     own = array("f", choice.logprobs)
@@ -286,10 +281,8 @@ class _Mass:
             # a 1 beside a 10 of one token goes on to nothing: it is a 1, or it would have been written so
             elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not listed & meaning.longer):
                 self._begin(begun + piece, meaning, p)
-            elif drawn:
-                trouble = self._settle_drawn(meaning, p)
             else:
-                self._settle(meaning, p)
+                trouble = self._settle(meaning, p, drawn=drawn) or trouble
         return trouble
 
     def _add_empty(self, choice: Choice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
@@ -297,7 +290,7 @@ class _Mass:
         meaning = self.grammar.meaning(begun)
         once = sum(not token and p > 0 for token, p in choice.lists[place]) == 1
         if drawn and once and not any(choice.tokens[place:]):
-            return self._settle_drawn(Meaning(meaning.value, frozenset()), p)
+            return self._settle(Meaning(meaning.value, frozenset()), p, drawn=True)
         if drawn and once and place + 1 in choice.lists and not self.grammar.beyond_ascii:
             return self.add(choice, place + 1, b"", begun, p)
         # neither a blank nor the end makes another label of one that is whole
@@ -307,21 +300,19 @@ class _Mass:
             self._settle(Meaning(meaning.value, frozenset()), p)
         return ""
 
-    def _settle_drawn(self, meaning: Meaning, p: float) -> str:
-        if self.silent and not math.isnan(meaning.value):
-            return self.silent  # "2 flaws were found" begins like a label and is none
-        self._settle(NOTHING if self.stray else meaning, p)
-        return ""
-
-    def _settle(self, meaning: Meaning, p: float) -> None:
+    def _settle(self, meaning: Meaning, p: float, *, drawn: bool = False) -> str:
+        """Count a text that ends here; says what is in the way of one that was drawn."""
         value = meaning.value
-        if math.isnan(value):
+        if drawn and self.silent and not math.isnan(value):
+            return self.silent  # "2 flaws were found" begins like a label and is none
+        if math.isnan(value) or (drawn and self.stray):
             self.off += p
-            return
+            return ""
         self.score[value] = self.score.get(value, 0.0) + p
         if meaning.longer:
             ends = (*_possible(meaning), *self.ends.get(value, ()))
             self.ends[value] = (min(ends), max(ends))
+        return ""
 
     def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
         """The beginning of several labels: settled as another reply continues it, or left open."""
