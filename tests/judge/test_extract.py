@@ -126,23 +126,8 @@ SPARSE = {"9": 0.955} | dict.fromkeys("01234", 0.009)
 LEAKED = {label: 0.4 * p for label, p in BASE.items()} | {"The": 0.6}
 TEN_OR_ONE = [("1", {"1": 0.6, "9": 0.3, "8": 0.1}), ("0", {"0": 0.95, "}": 0.05})]
 FIRST = [
-    '{"',
-    "score",
-    '":',
-    " ",
-    ("4", BASE),
-    ",",
-    ' "',
-    "reason",
-    '":',
-    ' "',
-    "It",
-    " has",
-    " ",
-    "4",
-    " flaws",
-    '."}',
-]
+    '{"', "score", '":', " ", ("4", BASE), ",", ' "', "reason", '":', ' "', "It", " has", " ", "4", " flaws", '."}',
+]  # fmt: skip
 STREAMS = {
     "A baseline": Case(in_json(" ", ("4", BASE)), 4.1, 4),
     "B same digit earlier": Case(in_json(" ", ("4", BASE), reason=["It", " has", " ", "4", " flaws"]), 4.1, 4),
@@ -860,81 +845,10 @@ def test_a_label_at_the_start_is_read(lead, text):
     assert read_label(lead + text, FIVE, "label") == (4.0, "ok")
 
 
-def test_a_label_as_a_list_item_is_read():
-    assert read_label("- 4", FIVE, "label") == (4.0, "ok")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "   ", "Two flaws in 4 words.", "I give it a 4", "four", "3-4", "1 - 5", "\u2014"]
-)
-def test_what_does_not_start_with_a_label_is_unread(text):
-    score, status = read_label(text, FIVE, "label")
-    assert math.isnan(score)
-    assert status == "unread"
-
-
-@pytest.mark.parametrize("text", ["0", "6", "45", "-4", "4.5", "Score: 100"])
-def test_a_number_that_is_no_label_is_off_the_scale(text):
-    assert read_label(text, FIVE, "label")[1] == "off_scale"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Score: 4",
-        "**Score:** 4",
-        "**Score**: **4**",
-        "Overall score: 4/5",
-        "SCORE : 4",
-        "Rating: 4 out of 5",
-        "It has 3 flaws in 12 lines.\nScore: 4",
-        "Score: 3 came to mind first.\nBut no.\nScore: 4",
-        "Score: between 3 and 5.\nScore: 4\n\nThanks for 2 minutes.",
-    ],
-)
-def test_the_last_score_line_is_read(text):
-    assert read_label(text, FIVE, "line") == (4.0, "ok")
-
-
-@pytest.mark.parametrize(
-    "text", ["4", "I give it a 4.", "Score: four", "Score: 3-4", "underscore: 4", "Score: <label>"]
-)
-def test_without_a_score_line_nothing_is_read(text):
-    assert read_label(text, FIVE, "line")[1] == "unread"
-
-
-def test_a_label_in_angle_brackets_is_read():
-    assert read_label("Score: <4>", FIVE, "line") == (4.0, "ok")
-
-
-def test_a_range_of_decimals_is_not_its_first_digit():
-    assert read_label("Score: 4.5-5", FIVE, "line")[1] != "ok"
-
-
-def test_a_score_inside_a_later_sentence_is_not_the_score_line():
-    assert read_label("Good.\nScore: 4\n\nFor a score: 5 it would need sources.", FIVE, "line") == (4.0, "ok")
-
-
-@pytest.mark.parametrize(
-    "text", ["1. The summary is\n2. It", "2 flaws were found", "Flaws: 2 names are", "5-point scale: 4"]
-)
-def test_a_number_that_belongs_to_a_sentence_is_not_a_label(text):
-    score, status = read_label(text, FIVE, "label")
-    assert status == "unread" or score == 4
-
-
 @pytest.mark.parametrize("logprobs", [True, False])
 def test_reasoning_that_was_cut_off_has_no_score(logprobs):
     reply = stream("A", " score", ":", " 3", " would", " be", " too", " low", " because", finish="length")
     assert [row.status for row in extract(reply, FIVE, "line", logprobs=logprobs)] == ["truncated"]
-
-
-def test_words_as_labels():
-    assert read_label("Strongly agree", AGREE, "label") == (5.0, "ok")
-    assert read_label("agree strongly", AGREE, "label")[1] == "unread"  # it may mean another label
-    assert read_label("No, it is not", YES_NO, "label") == (0.0, "ok")
-    assert read_label("Not really", YES_NO, "label")[1] == "unread"
-    assert read_label("Nothing to fault.\nScore: yes", YES_NO, "line") == (1.0, "ok")
 
 
 # --- replies that hold nothing -----------------------------------------------------------------------------------
@@ -959,15 +873,11 @@ def test_a_reply_that_holds_nothing_is_unread(reply, answer, logprobs):
 @pytest.mark.parametrize(
     "place",
     [
-        {"token": "4"},
-        {"token": "4", "top_logprobs": None},
-        {"token": "4", "top_logprobs": []},
+        {"token": "4"}, {"token": "4", "top_logprobs": None}, {"token": "4", "top_logprobs": []},
         {"token": "4", "bytes": None, "logprob": 0.0, "top_logprobs": []},
-        {"token": "4", "logprob": 0.0, "top_logprobs": {"4": 0.0}},
-        1,
-        None,
+        {"token": "4", "logprob": 0.0, "top_logprobs": {"4": 0.0}}, 1, None,
     ],
-)
+)  # fmt: skip
 def test_places_without_a_list_are_no_token_probabilities(place):
     reply = said("4")
     reply["choices"][0]["logprobs"] = {"content": [place]}
@@ -978,27 +888,16 @@ def test_places_without_a_list_are_no_token_probabilities(place):
 
 LONG = 1_000_000  # with a step for each pair of characters this were hours
 HOSTILE = {
-    "blanks": " " * LONG + "x",
-    "newlines": "\n" * LONG,
-    "blanks after a lead": "score: a" + " " * LONG,
-    "blanks inside a lead": "Score of" + " " * LONG + "x",
-    "blanks before a dash": "Score: 4" + " " * LONG + "x",
-    "leads": "score:" * (LONG // 6),
-    "list items": "- " * (LONG // 2),
-    "lines that begin like a lead": "the\n" * (LONG // 4),
-    "marks": "score: " + "_" * LONG + "x",
-    "marks and blanks": "_ " * (LONG // 2),
-    "digits": "score: " + "4" * LONG + "x",
-    "quotes": '{"' + '"' * LONG,
-    "strings": "{" + '"a"' * (LONG // 3),
-    "backslashes": '{"' + "\\" * (LONG + 1),
-    "a text without end": '{"score": {"' + "a" * LONG,
-    "prose without end": "{" + "a" * LONG,
-    "open braces": "{" * LONG,
-    "braces": "{}" * (LONG // 2),
-    "a key before blanks": '{"score"' + " " * LONG,
+    "blanks": " " * LONG + "x", "newlines": "\n" * LONG, "blanks after a lead": "score: a" + " " * LONG,
+    "blanks inside a lead": "Score of" + " " * LONG + "x", "blanks before a dash": "Score: 4" + " " * LONG + "x",
+    "leads": "score:" * (LONG // 6), "list items": "- " * (LONG // 2),
+    "lines that begin like a lead": "the\n" * (LONG // 4), "marks": "score: " + "_" * LONG + "x",
+    "marks and blanks": "_ " * (LONG // 2), "digits": "score: " + "4" * LONG + "x", "quotes": '{"' + '"' * LONG,
+    "strings": "{" + '"a"' * (LONG // 3), "backslashes": '{"' + "\\" * (LONG + 1),
+    "a text without end": '{"score": {"' + "a" * LONG, "prose without end": "{" + "a" * LONG, "open braces": "{" * LONG,
+    "braces": "{}" * (LONG // 2), "a key before blanks": '{"score"' + " " * LONG,
     "objects": '{"score": null}' * (LONG // 15),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

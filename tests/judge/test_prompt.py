@@ -82,15 +82,11 @@ def test_a_scale_writes_its_values_in_full():
 # --- the id -----------------------------------------------------------------------------------------------------
 
 CHANGES = {
-    "template": {"template": TEMPLATE + "."},
-    "label": {"scale": Scale(("1", "2", "3", "4", "five"))},
-    "value": {"scale": Scale(values=(1.0, 2.0, 3.0, 4.0, 6.0))},
-    "reasoning": {"reasoning": "think"},
-    "another reasoning": {"reasoning": "json"},
-    "step": {"steps": ("Read.", "Rate it.")},
-    "order of steps": {"steps": ("Rate.", "Read.")},
-    "no steps": {"steps": ()},
-}
+    "template": {"template": TEMPLATE + "."}, "label": {"scale": Scale(("1", "2", "3", "4", "five"))},
+    "value": {"scale": Scale(values=(1.0, 2.0, 3.0, 4.0, 6.0))}, "reasoning": {"reasoning": "think"},
+    "another reasoning": {"reasoning": "json"}, "step": {"steps": ("Read.", "Rate it.")},
+    "order of steps": {"steps": ("Rate.", "Read.")}, "no steps": {"steps": ()},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -348,18 +344,14 @@ HOSTILE = "\x1b[2J\u202e\x85\x07"
 @pytest.mark.parametrize(
     "refused",
     [
-        lambda: Scale((HOSTILE,), (1.0,)),
-        lambda: Scale([HOSTILE], (1.0,)),
-        lambda: Scale.parse(HOSTILE),
+        lambda: Scale((HOSTILE,), (1.0,)), lambda: Scale([HOSTILE], (1.0,)), lambda: Scale.parse(HOSTILE),
         lambda: Prompt(HOSTILE, "{{output}}").variants(2),
         lambda: Prompt.from_criteria("a", "x", inputs=(HOSTILE,), steps=()).render({"item": HOSTILE}),
         lambda: Prompt.from_criteria("a", "x", inputs=("o",), steps=()).render({"item": HOSTILE, "o": None}),
-        lambda: Prompt.from_criteria("a", "x", scale=HOSTILE),
-        lambda: Prompt.from_criteria("a", "x", scale=[HOSTILE]),
-        lambda: Prompt.from_criteria("a", "x", reasoning=HOSTILE),
-        lambda: geval_prompt(HOSTILE),
+        lambda: Prompt.from_criteria("a", "x", scale=HOSTILE), lambda: Prompt.from_criteria("a", "x", scale=[HOSTILE]),
+        lambda: Prompt.from_criteria("a", "x", reasoning=HOSTILE), lambda: geval_prompt(HOSTILE),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused_is_named_without_what_a_terminal_acts_on(refused):
     with pytest.raises((ValueError, TypeError)) as caught:
         refused()

@@ -304,14 +304,10 @@ def test_a_request_is_a_chat_completions_body():
     rated(server, n=1, method="logprob", top_logprobs=7, seed=None)
     assert server.requests == [
         {
-            "model": "m",
-            "messages": PROMPT.render({"output": items(1)["output"][0]}),
-            "temperature": 1.0,
-            "max_tokens": 8,
-            "logprobs": True,
-            "top_logprobs": 7,
+            "model": "m", "messages": PROMPT.render({"output": items(1)["output"][0]}), "temperature": 1.0,
+            "max_tokens": 8, "logprobs": True, "top_logprobs": 7,
         }
-    ]
+    ]  # fmt: skip
     own = Server()
     rated(own, n=1, base_url="http://127.0.0.1:1/v1", max_tokens=99)
     assert own.requests[0]["top_p"] == 1  # a server of one's own may have another default

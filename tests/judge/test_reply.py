@@ -97,20 +97,11 @@ def _candidates(reply: dict) -> list[dict]:
 
 WORDS = [" word"] * 40
 BYTES_OF = {  # by the text of a candidate, what a server has for its bytes
-    "\ufffd": [0xE5, 0xB7],
-    "\\xe5\\xb7": [0xE5, 0xB7],
-    "<0xE5>": [0xE5],
-    "\u0120four": list(b" four"),
-    "\u2581four": list(b" four"),
-    "": [0xE5],
-    "\x00": [0],
-    "a\x00b": [97, 0, 98],
-    "\U0001f642": list("\U0001f642".encode()),
-    "\u00e9": None,
-    "bytes": [],
-    " plain": list(b" plain"),
+    "\ufffd": [0xE5, 0xB7], "\\xe5\\xb7": [0xE5, 0xB7], "<0xE5>": [0xE5], "\u0120four": list(b" four"),
+    "\u2581four": list(b" four"), "": [0xE5], "\x00": [0], "a\x00b": [97, 0, 98],
+    "\U0001f642": list("\U0001f642".encode()), "\u00e9": None, "bytes": [], " plain": list(b" plain"),
     '\n"4': list(b'\n"4'),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("rare", BYTES_OF)
@@ -209,15 +200,9 @@ def test_the_impossible_in_a_dict_is_impossible(logprob):
 # --- what is no reply -------------------------------------------------------------------------------------------
 
 NO_REPLY = [
-    {},
-    {"choices": None},
-    {"choices": []},
-    {"choices": {}},
-    {"choices": "4"},
-    {"choices": [None]},
-    {"choices": ["4"]},
+    {}, {"choices": None}, {"choices": []}, {"choices": {}}, {"choices": "4"}, {"choices": [None]}, {"choices": ["4"]},
     {"error": {"message": "overloaded"}},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", NO_REPLY)
@@ -229,20 +214,13 @@ def test_what_is_no_chat_completion_is_refused(body):
 
 BODY = json.dumps(in_json(" ", ("4", BASE))).encode()
 BROKEN = {
-    "nothing": b"",
-    "a blank": b" ",
-    "a page": b"<html>Bad gateway</html>",
-    "null": b"null",
-    "a list": b"[" + BODY + b"]",
-    "two": BODY + BODY,
-    "half": BODY[: len(BODY) // 2],
+    "nothing": b"", "a blank": b" ", "a page": b"<html>Bad gateway</html>", "null": b"null",
+    "a list": b"[" + BODY + b"]", "two": BODY + BODY, "half": BODY[: len(BODY) // 2],
     "half a character": BODY.replace(b"facts", b"\xf0\x9f"),
     "deep": b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "choices": [{}]}',
-    "without end": b'{"choices": ' + b"[" * 100_000,
-    "half packed": decode(BODY).pack()[:-3],
-    "more than packed": decode(BODY).pack() + b"\x00",
-    "packed otherwise": msgspec.msgpack.encode([1, 2, 3]),
-}
+    "without end": b'{"choices": ' + b"[" * 100_000, "half packed": decode(BODY).pack()[:-3],
+    "more than packed": decode(BODY).pack() + b"\x00", "packed otherwise": msgspec.msgpack.encode([1, 2, 3]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -455,20 +433,12 @@ def test_messages_of_ten_megabytes_are_decoded_in_few_steps(unit, count_calls):
 @pytest.mark.parametrize(
     ("tokens", "message", "start"),
     [
-        (["4"], "4", 0),
-        ([" 4"], "4", 1),
-        (["4", "\n", "<|im_end|>"], "4", 0),
-        (["m", "<|im_end|>"], "m", 0),
-        (["a", "\n", "</s>", "<|end|>"], "a", 0),
-        (["<think>", "4", "</think>", "4"], "4", 16),
-        (["4", "</think>", "\n\n", "4", "</s>"], "4\n", 11),
-        (["4", "x", "y", "z"], "4", 0),
-        (["4"], "5", -1),
-        (["<|im_end|>"], "", 0),
-        ([" "], " ", 0),
-        ([], "4", -1),
+        (["4"], "4", 0), ([" 4"], "4", 1), (["4", "\n", "<|im_end|>"], "4", 0), (["m", "<|im_end|>"], "m", 0),
+        (["a", "\n", "</s>", "<|end|>"], "a", 0), (["<think>", "4", "</think>", "4"], "4", 16),
+        (["4", "</think>", "\n\n", "4", "</s>"], "4\n", 11), (["4", "x", "y", "z"], "4", 0), (["4"], "5", -1),
+        (["<|im_end|>"], "", 0), ([" "], " ", 0), ([], "4", -1),
     ],
-)
+)  # fmt: skip
 def test_where_the_message_begins(tokens, message, start):
     assert message_offset([token.encode() for token in tokens], message.encode()) == start
 

@@ -356,14 +356,8 @@ def test_kept_in_full_a_reply_is_there_byte_for_byte(store):
 def test_whatever_is_kept_gives_the_same_ratings(tmp_path, mode, prompt, method):
     with serve(mode=mode) as server:
         options = {
-            "server": server,
-            "n": 12,
-            "prompt": prompt,
-            "method": method,
-            "draws": 3,
-            "seed": 1,
-            "replies": True,
-        }
+            "server": server, "n": 12, "prompt": prompt, "method": method, "draws": 3, "seed": 1, "replies": True,
+        }  # fmt: skip
         frames = [rated(**options)]
         for keep in ("compact", "full"):
             frames.append(rated(**options, keep=keep, store=tmp_path / keep))

@@ -412,13 +412,9 @@ def test_a_user_and_password_in_the_url_work_and_appear_nowhere(server, monkeypa
     with serve(error_status=401, echo_key=True) as angry, pytest.raises(JudgeError) as caught:
         rated(None, base_url=angry.base_url.replace("//", f"//me:{CANARY}@"))
     shown = [
-        ratings.to_csv(),
-        str(caught.value),
-        repr(caught.value),
-        repr(connect("openai/m", url)),
-        repr(calib.Judge("m", base_url=url)),
-        *capsys.readouterr(),
-    ]
+        ratings.to_csv(), str(caught.value), repr(caught.value), repr(connect("openai/m", url)),
+        repr(calib.Judge("m", base_url=url)), *capsys.readouterr(),
+    ]  # fmt: skip
     assert not [text for text in shown if CANARY in text or "bWU6" in text or "me:" in text]
     assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
@@ -572,21 +568,14 @@ def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": " 1.5 "}, 1.5),
-        ({"retry-after": "0"}, 0),
-        ({"retry-after-ms": "50", "retry-after": "1"}, 0.05),
-        ({"retry-after-ms": "12.5"}, 0.0125),
-        ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -2359"}, 0),
-        ({"retry-after": "86400"}, 86400),
-        ({"retry-after-ms": "86400000"}, 86400),
-        ({}, None),
-        ({"retry-after": str(32 * 86400)}, 32 * 86400),
+        ({"retry-after": "7"}, 7), ({"retry-after": " 1.5 "}, 1.5), ({"retry-after": "0"}, 0),
+        ({"retry-after-ms": "50", "retry-after": "1"}, 0.05), ({"retry-after-ms": "12.5"}, 0.0125),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2), ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -2359"}, 0), ({"retry-after": "86400"}, 86400),
+        ({"retry-after-ms": "86400000"}, 86400), ({}, None), ({"retry-after": str(32 * 86400)}, 32 * 86400),
         ({"retry-after": str(32 * 86400 + 1)}, None),
     ],
-)
+)  # fmt: skip
 def test_how_long_the_server_asks_to_wait(headers, seconds):
     assert _seconds_to_wait(headers) == seconds
 
