@@ -6,7 +6,7 @@ None stands for "unread" and OFF for "off_scale". Where a person cannot be sure 
 # ruff: noqa: RUF001
 
 import pytest
-from test_extract import AGREE, FIVE, HALVES, TEN, YES_NO, rows_of, stream
+from test_extract import AGREE, CASED, FIVE, HALVES, SIGNED, STARS, TEN, VERDICT, YES_NO, rows_of, stream
 
 from calib.judge.replies.extract import extract, read_label
 from calib.judge.replies.reply import decode
@@ -192,7 +192,9 @@ SCALES = [
     (TEN, "Score: 4/10", "line", 4), (TEN, "Score: 4/5", "line", OFF), (TEN, "Score: 10/10", "line", 10),
     (AGREE, "Strongly agree", "label", 5), (AGREE, "agree strongly", "label", None),  # it may mean another label
     (YES_NO, "No, it is not", "label", 0), (YES_NO, "Not really", "label", None),
-    (YES_NO, "Nothing to fault.\nScore: yes", "line", 1),
+    (YES_NO, "Nothing to fault.\nScore: yes", "line", 1), (CASED, "a", "label", 1), (CASED, "Score: A", "line", 2),
+    (SIGNED, '{"score": -1}', "json", -1), (VERDICT, "[[B]]", "label", 2), (VERDICT, "A", "label", None),
+    (STARS, "Score: 5 stars", "line", 5), (STARS, "1-2", "label", 1.5),
     (HALVES, "1.5", "label", 1.5), (HALVES, "1,5", "label", OFF), (HALVES, "1.5/2", "label", 1.5),
     (YES_NO, "Yes", "label", 1), (YES_NO, "yes.", "label", 1), (YES_NO, "yes/no", "label", None),
     (YES_NO, "yes or no", "label", None), (YES_NO, "No, it does not", "label", 0),
