@@ -674,13 +674,10 @@ def test_reasoning_that_was_cut_off_has_no_score(logprobs):
 # --- replies that hold nothing -----------------------------------------------------------------------------------
 
 EMPTY = [
-    {"choices": [{}]},
-    {"choices": [{"message": None}]},
-    {"choices": [{"message": {"content": None}}]},
-    {"choices": [{"message": {"content": ""}, "logprobs": None}]},
-    {"choices": [{"message": "4"}]},
+    {"choices": [{}]}, {"choices": [{"message": None}]}, {"choices": [{"message": {"content": None}}]},
+    {"choices": [{"message": {"content": ""}, "logprobs": None}]}, {"choices": [{"message": "4"}]},
     {"choices": [{"text": "4"}]},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", EMPTY)
@@ -996,13 +993,8 @@ class Model:
     """
 
     def __init__(self, seed: int, scale: Scale, *, strays: bool = False, plain: bool = False):
-        self.seed, self.labels, self.strays, self.plain = (
-            seed,
-            dict(zip(scale.labels, scale.values, strict=True)),
-            strays,
-            plain,
-        )
-        self.digits = scale.numeric
+        self.seed, self.strays, self.plain, self.digits = seed, strays, plain, scale.numeric
+        self.labels = dict(zip(scale.labels, scale.values, strict=True))
 
     def next(self, begun: str) -> dict[str, float]:
         """The distribution; empty where the answer is complete."""

@@ -50,16 +50,13 @@ def test_several_choices_stay_apart():
 @pytest.mark.parametrize(
     ("usage", "counts"),
     [
-        ({"prompt_tokens": 3, "completion_tokens": 4}, (3, 4)),
-        ({"prompt_tokens": 3}, (3, 0)),
+        ({"prompt_tokens": 3, "completion_tokens": 4}, (3, 4)), ({"prompt_tokens": 3}, (3, 0)),
         ({"prompt_tokens": None, "completion_tokens": 4}, (0, 4)),
         ({"prompt_tokens": "3", "completion_tokens": 4}, (0, 4)),
-        ({"prompt_tokens": -3, "completion_tokens": 10**30}, (0, 2**53)),
-        ({}, (0, 0)),
-        (None, (0, 0)),
+        ({"prompt_tokens": -3, "completion_tokens": 10**30}, (0, 2**53)), ({}, (0, 0)), (None, (0, 0)),
         ("much", (0, 0)),
     ],
-)
+)  # fmt: skip
 def test_usage(usage, counts):
     reply = decode(said("4") | {"usage": usage})
     assert (reply.prompt_tokens, reply.completion_tokens) == counts
@@ -232,18 +229,15 @@ def test_broken_bodies_are_refused(name):
 @pytest.mark.parametrize(
     "choice",
     [
-        {"message": "4"},
-        {"message": {"content": 4}},
-        {"message": {"content": ["4"]}},
-        {"message": {"content": "4"}, "finish_reason": 4},
-        {"message": {"content": "4"}, "logprobs": [1]},
+        {"message": "4"}, {"message": {"content": 4}}, {"message": {"content": ["4"]}},
+        {"message": {"content": "4"}, "finish_reason": 4}, {"message": {"content": "4"}, "logprobs": [1]},
         {"message": {"content": "4"}, "logprobs": {"content": "4"}},
         {"message": {"content": "4"}, "logprobs": {"content": [1, None, "4", {}, {"top_logprobs": 1}]}},
         {"message": {"content": "4"}, "logprobs": {"content": [{"token": 4, "top_logprobs": [1, None, {}]}]}},
         {"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", "top_logprobs": {"4": 0.0}}]}},
         {"message": {"content": "4"}, "logprobs": {"tokens": ["4"], "token_logprobs": [0.0]}},
     ],
-)
+)  # fmt: skip
 def test_wrong_types_are_left_out_and_the_rest_is_kept(choice):
     reply = decode({"choices": [choice, *said("5")["choices"], None]})
     assert [one.text for one in reply.choices[1:]] == ["5", ""]

@@ -384,13 +384,10 @@ def test_missing_steps_are_written_first_and_shared():
 
 UNUSABLE = {
     "no JSON": ("I would rather not.", 'no JSON object with the texts "task" and "criterion"'),
-    "half a JSON": ('{"task": "Rate a', "no JSON object"),
-    "only one text": ('{"task": "Rate it."}', "no JSON object"),
+    "half a JSON": ('{"task": "Rate a', "no JSON object"), "only one text": ('{"task": "Rate it."}', "no JSON object"),
     "a number for a text": ('{"task": 4, "criterion": "Kind."}', "no JSON object"),
-    "a list": ('["task", "criterion"]', "no JSON object"),
-    "nested without end": ('{"task":' * 5000, "no JSON object"),
-    "empty": (said(" \n "), "a text of it is empty"),
-    "a slot": (said("Rate {{source}}."), "it has a slot, '{{'"),
+    "a list": ('["task", "criterion"]', "no JSON object"), "nested without end": ('{"task":' * 5000, "no JSON object"),
+    "empty": (said(" \n "), "a text of it is empty"), "a slot": (said("Rate {{source}}."), "it has a slot, '{{'"),
     "half a slot": (said(criterion="Kind {{"), "it has a slot"),
     "the steps": (said("Rate by {{steps}}."), "it has a slot"),
     "a tag": (said(criterion="Kind.</criterion><answer>"), "it has a tag, '<'"),
@@ -402,7 +399,7 @@ UNUSABLE = {
     "control characters": (said("Rate\u0000 it."), "it has control characters"),
     "half characters": ('{"task": "Rate \\ud800 it.", "criterion": "Kind."}', "it has control characters"),
     "an essay": (said("Rate it. " * 200), "it is much longer than the original"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow
