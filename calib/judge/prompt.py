@@ -1,4 +1,4 @@
-"""What the judge is asked: prompts, and the built-in criteria for summaries."""
+"""Prompts: what a judge is asked, and the built-in criteria for summaries."""
 
 from __future__ import annotations
 

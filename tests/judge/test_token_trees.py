@@ -169,14 +169,8 @@ def reply_of(way: tuple[bytes, ...], tree: Tree, lead: list[str], k: int, server
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [*SERVERS, "llama.cpp"])
-def test_the_truth_lies_within_the_bounds_of_many(server):
-    assert bounded(server, 1500) > 1200  # most have bounds, so that something was tried
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("server", [*SERVERS, "llama.cpp"])
 def test_the_truth_lies_within_the_bounds(server):
-    assert bounded(server, 150) > 110
+    assert bounded(server, 1500) > 1200  # most have bounds, so that something was tried
 
 
 def bounded(server: str, n: int) -> int:

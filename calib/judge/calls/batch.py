@@ -1,4 +1,4 @@
-"""Replies that come another way: batch input out, recorded responses and batch output in."""
+"""Batch files: requests as OpenAI batch input, and ratings from batch output or from recorded responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an endpoint may be shown, and what must not: keys stand in URLs too."""
+"""Endpoints: what of a URL may be shown (keys stand there, too), how much of a reply is read, and what calls cost."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def write_variants(
 async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
     """The prompt and n - 1 rewordings, in the order of the replies that hold them."""
     prompt = await run.with_steps(prompt)
-    different, trouble = {original.wording: prompt}, ""
+    different, rejected = {original.wording: prompt}, ""
     most = _REPLIES_A_REWORDING * (n - 1)
     for number in range(1, most + 1):
         if len(different) == n:
@@ -263,14 +263,14 @@ async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tupl
         try:
             parts = parse_rewording(reply.text, original)
         except ValueError as error:
-            trouble = f"; the last that could not be used: {error}"
+            rejected = f"; the last that could not be used: {error}"
             continue
         change = ("wording", f"by {run.judge.model}, reply {number}")
         one = replace(prompt, template=layout(parts), parts=parts, changes=(*prompt.changes, change))
         different.setdefault(parts.wording, one)
     if len(different) < n:
         got = f"{len(different) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
-        raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{trouble}.")
+        raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{rejected}.")
     return tuple(different.values())
 
 

@@ -200,19 +200,21 @@ class Run:
 
     async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
         """Have the open beginnings of labels continued, until nothing significant is open."""
-        trouble = await self._continues(plan, calls)
-        failures, waiting = [trouble] if trouble else [], iter(calls)
+        obstacle = await self._continues(plan, calls)
+        failures, waiting = [obstacle] if obstacle else [], iter(calls)
 
         async def worker() -> None:
             for call in waiting:
-                choice, more = self.store.get(call.key), dict[str, Choice]()
+                choice, continued = self.store.get(call.key), dict[str, Choice]()
                 try:
-                    while not trouble and (new := _worth_continuing(_reading(self.judge, call, choice, more), more)):
+                    while not obstacle and (
+                        new := _worth_continuing(_reading(self.judge, call, choice, continued), continued)
+                    ):
                         for one in new:
-                            more[one.prefix] = await self._continuation(plan, call, one.prefix)
+                            continued[one.prefix] = await self._continuation(plan, call, one.prefix)
                 except (RejectedError, UnavailableError) as error:
                     failures.append(str(error))
-                self.sheet.add(call, _reading(self.judge, call, choice, more).rows, choice.text)
+                self.sheet.add(call, _reading(self.judge, call, choice, continued).rows, choice.text)
 
         await asyncio.gather(*(worker() for _ in range(min(self.judge.concurrency, len(calls)))))
         if failures:

@@ -1,4 +1,4 @@
-"""The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
+"""Ways to a judge: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
 
 The embedded judge, the direct transport, LiteLLM and any function are such a thing. None
 of them retries: that is done in one place, `calib.judge.calls.client`.
@@ -147,8 +147,8 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
         try:
             return complete(request)
         except StopIteration:  # asyncio cannot pass it on, and would wait for ever
-            trouble = "StopIteration"
-        raise RuntimeError(trouble)
+            message = "StopIteration"
+        raise RuntimeError(message)
 
     async def call(request: dict[str, Any]) -> RawReply:
         try:
@@ -159,8 +159,8 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
             return await reply if inspect.isawaitable(reply) else reply
         except (TimeoutError, ConnectionError) as error:
             kind = TimeoutError if isinstance(error, TimeoutError) else UnavailableError
-            trouble = f"{type(error).__name__}: {excerpt(str(error))}"
-        raise kind(trouble)
+            message = f"{type(error).__name__}: {excerpt(str(error))}"
+        raise kind(message)
 
     async def close() -> None:
         threads.shutdown(wait=False, cancel_futures=True)
