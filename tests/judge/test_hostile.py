@@ -323,7 +323,20 @@ class Ears:
         for name in (*LOGGERS, *logging.root.manager.loggerDict):
             self.caplog.set_level(logging.DEBUG, logger=name)
 
-    def listen(self, judge: calib.Judge, *, keep: str = "compact") -> tuple[list[str], BaseException | None]:
+    def listen(
+        self, base_url: str, *, model: str = "openai/mock", keep: str = "compact", **options: object
+    ) -> BaseException | None:
+        """The error in which a run ends, if it does; nothing that is heard of the run holds a secret."""
+        try:
+            judge = calib.Judge(model, base_url=base_url, method="logprob", **options)
+        except ValueError as error:
+            heard, refused = everything(error), error
+        else:
+            heard, refused = self._heard(judge, keep)
+        assert [leaks(one) for one in heard if leaks(one)] == []
+        return refused
+
+    def _heard(self, judge: calib.Judge, keep: str) -> tuple[list[str], BaseException | None]:
         self.loud()
         # a further connection, so that the write-ahead log stays
         with Store(self.store) as other, warnings.catch_warnings(record=True) as warned:
@@ -381,11 +394,8 @@ MOODS = {
 @pytest.mark.parametrize(("mood", "said"), MOODS.values(), ids=MOODS)
 def test_no_secret_leaves_the_process(ears, way, mood, said):
     with serve(mode="digit", echo_key=True, **mood) as server:
-        url = endpoint(server.port, **way)
-        judge = calib.Judge("openai/mock", base_url=url, method="logprob", timeout=0.4, deadline=0.6)
-        heard, error = ears.listen(judge, keep="full")
+        error = ears.listen(endpoint(server.port, **way), keep="full", timeout=0.4, deadline=0.6)
         stats = server.stats()
-    assert [leaks(one) for one in heard if leaks(one)] == []
     assert (error is not None) == bool(said), error
     assert said in str(error or "")
     # it does go over the wire, and to nobody else: who stands in the URL is who asks
@@ -398,10 +408,7 @@ def test_no_secret_leaves_the_process(ears, way, mood, said):
 def test_half_a_key_is_none_either(ears, status, pad):
     """Where long answers are cut, the cut may fall into the key."""
     with serve(mode="digit", echo_key=True, error_status=status, pad=pad) as server:
-        judge = calib.Judge("openai/mock", base_url=endpoint(server.port), method="logprob", timeout=1, deadline=0.3)
-        heard, error = ears.listen(judge)
-    assert error is not None
-    assert [leaks(one) for one in heard if leaks(one)] == []
+        assert ears.listen(endpoint(server.port), timeout=1, deadline=0.3) is not None
 
 
 NOWHERE = ["http://{who}127.0.0.1:{port}/v1", "https://{who}127.0.0.1:{port}/v1", "http://{who}host.invalid/v1",
@@ -414,13 +421,7 @@ def test_no_secret_of_an_endpoint_that_is_none(ears, url):
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         base_url = url.format(who=f"me:{PASSWORD}@", port=taken.getsockname()[1]) + f"?key={QUERY}"
-        try:
-            judge = calib.Judge("openai/mock", base_url=base_url, method="logprob", timeout=0.5, deadline=0.5)
-            heard, error = ears.listen(judge)
-        except ValueError as refused:
-            heard, error = everything(refused), refused
-    assert error is not None
-    assert [leaks(one) for one in heard if leaks(one)] == []
+        assert ears.listen(base_url, timeout=0.5, deadline=0.5) is not None
 
 
 def test_what_is_rescued_holds_no_secret(ears, monkeypatch):
@@ -457,10 +458,8 @@ def litellm():
 @pytest.mark.parametrize(("mood", "said"), [MOODS["well"], MOODS["401"], MOODS["500"]], ids=["well", "401", "500"])
 def test_no_secret_through_litellm(litellm, ears, mood, said):
     with serve(mode="digit", echo_key=True, **mood) as server:
-        judge = calib.Judge("litellm/openai/mock", base_url=endpoint(server.port), method="logprob", deadline=20)
-        heard, error = ears.listen(judge)
+        error = ears.listen(endpoint(server.port), model="litellm/openai/mock", deadline=20)
         stats = server.stats()
-    assert [leaks(one) for one in heard if leaks(one)] == []
     assert said in str(error or "")
     assert (error is not None) == bool(said), error
     assert stats["authorization"] == [text_hash(f"Bearer {KEY}")]
@@ -470,12 +469,6 @@ def test_no_secret_through_litellm(litellm, ears, mood, said):
 def test_litellm_takes_no_secret_in_the_endpoint(litellm, ears, way):
     """It would log it, and could not use it."""
     with serve(mode="digit") as server:
-        url = endpoint(server.port, **way)
-        try:
-            judge = calib.Judge("litellm/openai/mock", base_url=url, method="logprob", deadline=5)
-            heard, error = ears.listen(judge)
-        except ValueError as refused:
-            heard, error = everything(refused), refused
+        error = ears.listen(endpoint(server.port, **way), model="litellm/openai/mock", deadline=5)
         assert server.stats()["requests"] == 0
-    assert [leaks(one) for one in heard if leaks(one)] == []
     assert "base URL" in str(error)

@@ -60,16 +60,12 @@ def test_scales_are_values():
         (lambda: Scale(("a", ""), (1, 2)), "`labels` must be two or more different words, but got ('a', '')."),
         (lambda: Scale(("a", "b"), (1,)), "`values` must be one finite number for each label, but got (1,)."),
         (lambda: Scale.of(a=1, b=1), "`values` must be one finite number for each label, but got (1.0, 1.0)."),
-        (
-            lambda: Scale.of(a=1, b=float("inf")),
-            "`values` must be one finite number for each label, but got (1.0, inf).",
-        ),
-        (
-            lambda: Scale.of(a=1, b=float("nan")),
-            "`values` must be one finite number for each label, but got (1.0, nan).",
-        ),
+        (lambda: Scale.of(a=1, b=float("inf")),
+         "`values` must be one finite number for each label, but got (1.0, inf)."),
+        (lambda: Scale.of(a=1, b=float("nan")),
+         "`values` must be one finite number for each label, but got (1.0, nan)."),
     ],
-)
+)  # fmt: skip
 def test_a_scale_that_is_none_is_refused(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
@@ -217,37 +213,23 @@ def test_a_text_of_a_megabyte():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: replace(BARE, reasoning="maybe"),
-            "`reasoning` must be one of 'form', 'think', 'json', but got 'maybe'.",
-        ),
-        (
-            lambda: geval_prompt("fluency", reasoning="JSON"),
-            "`reasoning` must be one of 'form', 'think', 'json', but got 'JSON'.",
-        ),
-        (
-            lambda: replace(BARE, template="Rate {{steps}}."),
-            "`template` must name an item's column as {{column}}, but names none.",
-        ),
-        (
-            lambda: Prompt.from_criteria("q", "c", inputs="source"),
-            "`inputs` must be a sequence of column names without braces, but got 'source'.",
-        ),
-        (
-            lambda: Prompt.from_criteria("q", "c", inputs=()),
-            "`inputs` must be a sequence of column names without braces, but got ().",
-        ),
-        (
-            lambda: BARE.render({"item": "a", "source": "s"}),
-            "`items` must have the columns that the prompt shows; 'output' is missing.",
-        ),
-        (
-            lambda: geval_prompt("beauty"),
-            "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
-            "(Prompt.from_criteria takes any other), but got 'beauty'.",
-        ),
+        (lambda: replace(BARE, reasoning="maybe"),
+         "`reasoning` must be one of 'form', 'think', 'json', but got 'maybe'."),
+        (lambda: geval_prompt("fluency", reasoning="JSON"),
+         "`reasoning` must be one of 'form', 'think', 'json', but got 'JSON'."),
+        (lambda: replace(BARE, template="Rate {{steps}}."),
+         "`template` must name an item's column as {{column}}, but names none."),
+        (lambda: Prompt.from_criteria("q", "c", inputs="source"),
+         "`inputs` must be a sequence of column names without braces, but got 'source'."),
+        (lambda: Prompt.from_criteria("q", "c", inputs=()),
+         "`inputs` must be a sequence of column names without braces, but got ()."),
+        (lambda: BARE.render({"item": "a", "source": "s"}),
+         "`items` must have the columns that the prompt shows; 'output' is missing."),
+        (lambda: geval_prompt("beauty"),
+         "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
+         "(Prompt.from_criteria takes any other), but got 'beauty'."),
     ],
-)
+)  # fmt: skip
 def test_messages(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()

@@ -551,23 +551,17 @@ def test_worded_labels_stand_as_their_numbers(scale, text, score):
 @pytest.mark.parametrize(
     ("frame", "prompt", "message"),
     [
-        (
-            items(2).assign(item=[1, 1]),
-            PROMPT,
-            "items: column `item`, row 1: must be unique, but '1' was there before.",
-        ),
+        (items(2).assign(item=[1, 1]), PROMPT,
+         "items: column `item`, row 1: must be unique, but '1' was there before."),
         (items(2).drop(columns="item"), PROMPT, "items: column `item` is missing; there are 'output'."),
-        (
-            items(2).drop(columns="output").assign(text="t"),
-            PROMPT,
-            "`items` must have the columns that the prompt shows; 'output' is missing.",
-        ),
+        (items(2).drop(columns="output").assign(text="t"), PROMPT,
+         "`items` must have the columns that the prompt shows; 'output' is missing."),
         (items(0), PROMPT, "`items` and `prompt` must not be empty, but got 0 items, 1 prompts."),
         (items(2), [], "`items` and `prompt` must not be empty, but got 2 items, 0 prompts."),
         # fails: the text would be sent as the word "nan"
         (items(2).assign(context=["c", None]), Prompt("q", "{{context}}"), "context"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_asked_is_refused_without_a_call(frame, prompt, message):
     server = Server()
     with pytest.raises(ValueError, match=re.escape(message)):

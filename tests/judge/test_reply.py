@@ -68,10 +68,6 @@ def test_no_message_is_an_empty_text(message):
     assert choice_of({"choices": [{"message": message}]}).text == ""
 
 
-def test_a_refusal_is_kept():
-    assert choice_of(said(None, refusal="No.")).refusal == "No."
-
-
 def test_bytes_are_believed_before_the_text_of_a_token():
     entry = {"token": "?", "bytes": [0xF0, 0x9F], "logprob": 0, "top_logprobs": [{"token": "?", "bytes": [52]}]}
     choice = choice_of({"choices": [{"message": {"content": "?"}, "logprobs": {"content": [entry]}}]})

@@ -443,17 +443,13 @@ def test_a_rewording_may_keep_what_the_original_has():
     ("replies", "message"),
     [
         ([said()] * 6, "m wrote 1 different rewordings of 'tone' in 6 replies, and 2 are asked for."),
-        (
-            [said("judge a  LETTER to a bank.", "It is\nfriendly.")] * 6,
-            "m wrote 0 different rewordings of 'tone' in 6 replies, and 2 are asked for.",
-        ),
-        (
-            ["no"] * 6,
-            "m wrote 0 different rewordings of 'tone' in 6 replies, and 2 are asked for; the last that could not be "
-            'used: it has no JSON object with the texts "task" and "criterion".',
-        ),
+        ([said("judge a  LETTER to a bank.", "It is\nfriendly.")] * 6,
+         "m wrote 0 different rewordings of 'tone' in 6 replies, and 2 are asked for."),
+        (["no"] * 6,
+         "m wrote 0 different rewordings of 'tone' in 6 replies, and 2 are asked for; the last that could not be "
+         'used: it has no JSON object with the texts "task" and "criterion".'),
     ],
-)
+)  # fmt: skip
 def test_too_few_different_rewordings_are_an_error(replies, message, tmp_path):
     server = Server(replies)
     with pytest.raises(JudgeError, match=f"^{re.escape(message)}$"):
