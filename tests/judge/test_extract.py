@@ -302,13 +302,6 @@ def test_a_list_of_nothing_but_the_impossible_is_not_read(scale):
     assert rows_of(reply, scale) == [NOTHING]
 
 
-def test_bytes_are_believed_before_tokens():
-    reply = stream(("4", BASE))
-    for candidate in reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]:
-        candidate["token"] = "<unprintable>"
-    assert shares(rows_of(reply)) == pytest.approx({3.0: 0.1, 4.0: 0.7, 5.0: 0.2})
-
-
 @pytest.mark.parametrize("space", ["\u2581", "\u0120", " ", "\n"])
 @pytest.mark.parametrize("in_message", [True, False])
 def test_the_tokenizers_marks_for_a_space_are_spaces(space, in_message):

@@ -24,7 +24,6 @@ from calib.judge.prompt import Prompt, geval_prompt
 from calib.judge.replies.extract import RatingRow, Reading
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
-from calib.table import TableError
 
 pytestmark = pytest.mark.usefixtures("quick")
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -567,11 +566,6 @@ def test_what_cannot_be_asked_is_refused_without_a_call(frame, prompt, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         calib.rate(frame, prompt, calib.Judge("m", method="sample", draws=1), complete=server, progress=False)
     assert server.calls == 0
-
-
-def test_a_table_error_is_a_value_error():
-    with pytest.raises(TableError):
-        calib.rate(items(2).assign(item=""), PROMPT, calib.Judge("offline"), progress=False)
 
 
 @pytest.mark.parametrize(

@@ -517,16 +517,6 @@ def test_the_offline_judge_is_its_own_transport():
     assert (transport.name, transport.endpoint, transport.complete) == ("offline", None, offline.complete)
 
 
-@pytest.mark.parametrize("asynchronous", [True, False])
-def test_any_function_is_a_transport(asynchronous):
-    async def later(request: dict) -> dict:
-        return {"echo": request}
-
-    transport = wrap(later if asynchronous else lambda request: {"echo": request}, None)
-    assert transport.name.startswith("callable:")
-    assert asyncio.run(transport.complete({"model": "m"})) == {"echo": {"model": "m"}}
-
-
 def test_an_object_that_can_be_called_is_known_by_its_class():
     class Client:
         def __call__(self, request: dict) -> dict:
