@@ -44,10 +44,6 @@ def user_text(prompt: Prompt, item: dict = ITEM) -> str:
 LEVELS = np.array([way_of(k) for k in range(MOST_VARIANTS)])
 
 
-def test_all_choices_come_once():
-    assert len({tuple(levels) for levels in LEVELS}) == MOST_VARIANTS == 256
-
-
 @pytest.mark.parametrize("n", range(1, 70))
 def test_among_the_first_n_each_choice_of_a_facet_is_as_frequent(n):
     for facet in range(4):
