@@ -37,7 +37,7 @@ Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and
 Scores = Annotated[
     Path, typer.Argument(help="A judge's scores or ratings, or a file of your own, which may hold the labels, too.")
 ]
-Human = Annotated[
+LabelsFile = Annotated[
     Path | None, typer.Argument(help="People's scores or ratings, or a file of your own, where FILE has none.")
 ]
 By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
@@ -57,12 +57,12 @@ class Files:
 
         What these were taken for is told in a line each, beside the output.
         """
-        from calib.inputs.resolve import as_given, in_words, opened
+        from calib.inputs.resolve import in_words, opened, resolve_tables
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        intake = as_given(opened(first), opened(second), self.said, names=names or self.names[:2])
+        intake = resolve_tables(opened(first), opened(second), self.said, names=names or self.names[:2])
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)
@@ -70,14 +70,18 @@ class Files:
             if line not in self.shown:
                 say(line)
             self.shown.add(line)
-        scores, people, gold = (_with_items(table, texts) for table in (intake.scores, intake.people, intake.gold))
-        return replace(intake, scores=scores, people=people, gold=gold), None
+        scores, annotations, labels = (
+            _with_items(table, texts) for table in (intake.scores, intake.annotations, intake.labels)
+        )
+        return replace(intake, scores=scores, annotations=annotations, labels=labels), None
 
     def tables(self, first: Path | None, second: Path | None = None) -> tuple[Any, Any]:
         """The same as tables of judges and of people, for a verb that takes nothing else."""
-        from calib.inputs.resolve import given
+        from calib.inputs.resolve import resolve_inputs
 
-        both = given(*self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=())
+        both = resolve_inputs(
+            *self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=()
+        )
         return both.scores, both.gold
 
 

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import pandas as pd
 
-from calib.inputs.names import Intake
+from calib.inputs.names import InferredTables
 from calib.table import TableError
-from calib.table.gold import MOST_VALUES, gold_pairs, values_of
+from calib.table.labelled import MOST_VALUES, label_pairs, values_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -50,7 +50,7 @@ class Beside(NamedTuple):
     criterion: str
     rater: str
     frame: pd.DataFrame
-    intake: Intake
+    intake: InferredTables
 
     @property
     def labelled(self) -> pd.DataFrame:
@@ -59,7 +59,7 @@ class Beside(NamedTuple):
     @property
     def people(self) -> pd.DataFrame:
         """People's labels one by one."""
-        people = self.intake.gold if self.intake.people is None else self.intake.people
+        people = self.intake.labels if self.intake.annotations is None else self.intake.annotations
         assert people is not None
         return people[(people["criterion"].astype(str) == self.criterion) & people["score"].notna()]
 
@@ -80,35 +80,35 @@ Rule: TypeAlias = Callable[[Beside], str]  # why not, or nothing
 Words: TypeAlias = Callable[[Sequence[Beside]], str]  # what it can be computed from
 
 
-def beside(intake: Intake) -> tuple[Beside, ...]:
+def beside(intake: InferredTables) -> tuple[Beside, ...]:
     """Each judge beside the labels; none where there are no two sides, or they share nothing."""
-    if intake.scores is None or intake.gold is None:
+    if intake.scores is None or intake.labels is None:
         return ()
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
     pairs = []
     try:
-        for pair in gold_pairs(scores_in(intake.scores, "scores"), scores_in(intake.gold, "gold")):
+        for pair in label_pairs(scores_in(intake.scores, "scores"), scores_in(intake.labels, "gold")):
             mine = pair.frame[pair.frame["_merge"] != "right_only"]
             in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
             pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, intake))
-    except TableError:  # `Intake.notes` say why
+    except TableError:  # `InferredTables.notes` say why
         return ()
     return tuple(pairs) if any(len(pair.labelled) for pair in pairs) else ()
 
 
-def possibilities(intake: Intake, pairs: Sequence[Beside]) -> tuple[Can, ...]:
+def possibilities(intake: InferredTables, pairs: Sequence[Beside]) -> tuple[Can, ...]:
     """All questions that calib has an answer to, in the order of a report."""
     kind = "pairs" if intake.pairwise else "scores"
     answers = [need.count(need, intake, pairs) for need in _ANALYSES if need.of in ("", kind)]
-    if intake.scores is None and intake.people is None:
+    if intake.scores is None and intake.annotations is None:
         return tuple(replace(one, why="the files make no tables as they are") for one in answers)
-    sides = {"there are no scores of a judge": intake.scores, "there are no labels of people": intake.gold}
+    sides = {"there are no scores of a judge": intake.scores, "there are no labels of people": intake.labels}
     lacking = [text for text, frame in sides.items() if frame is None or not len(frame)]
     missing = " and ".join(lacking) or "no item has both a score of the judge and a label"
     return tuple(one if one.why else replace(one, why=missing) for one in answers)
 
 
-def _of_judges(need: Needs, _: Intake, pairs: Sequence[Beside]) -> Can:
+def _of_judges(need: Needs, _: InferredTables, pairs: Sequence[Beside]) -> Can:
     """The answer for the criteria whose judges all allow it; where one will do, some of them."""
     trouble: dict[str, list[str]] = {}
     for pair in pairs:
@@ -136,7 +136,7 @@ class Needs:
     of: Literal["scores", "pairs", ""] = ""  # preferences, anything else, or either
     some: bool = False  # whether one of the judges of a criterion will do
     options: Mapping[str, Any] = field(default_factory=dict)
-    count: Callable[[Needs, Intake, Sequence[Beside]], Can] = _of_judges
+    count: Callable[[Needs, InferredTables, Sequence[Beside]], Can] = _of_judges
 
     def refusal(self, pair: Beside) -> str:
         return next(filter(None, (rule(pair) for rule in self.rules)), "")
@@ -232,7 +232,7 @@ def _few_values(pair: Beside) -> str:
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
     if len(values) != 2:
-        return f"labels have {len(values)} values (--pass-mark says what passes)"
+        return f"labels have {len(values)} values (--label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side
@@ -290,7 +290,7 @@ _LABELLED = _counted("{} items with a label")
 # --- analyses that count in their own way -------------------------------------------------------------------------
 
 
-def _difference(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
+def _difference(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
     first = next((pair for pair in pairs if not need.refusal(pair)), None)
     names = tuple(first.values("system")) if first else ()
 
@@ -304,7 +304,7 @@ def _difference(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     return replace(_of_judges(replace(need, words=words), intake, pairs), systems=names)
 
 
-def _ranking(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
+def _ranking(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
     judges: dict[str, list[str]] = {}
     for pair in pairs:
         judges.setdefault(pair.criterion, []).extend([] if _both_vary(pair) else [pair.rater])
@@ -316,12 +316,12 @@ def _ranking(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     return _of_judges(replace(need, rules=(two_judges,), words=words), intake, pairs)
 
 
-def _reliability(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
-    if intake.people is None or not len(intake.people):
+def _reliability(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
+    if intake.annotations is None or not len(intake.annotations):
         return need.refused("there are no labels of people")
     bad: dict[str, str] = {}
     good: dict[str, int] = {}
-    for criterion, rows in intake.people.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in intake.annotations.groupby("criterion", observed=True, sort=False):
         each = rows.dropna(subset=["score"]).groupby("item", observed=True)["rater"].nunique()
         raters = rows["rater"].nunique()
         if raters < 2:
@@ -337,8 +337,8 @@ def _reliability(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
     return Can(need.what, need.verb, True, why, criteria=tuple(good), whole=not bad)
 
 
-def _leaderboard(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
-    frames = [frame for frame in (intake.scores, intake.gold) if frame is not None]
+def _leaderboard(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
+    frames = [frame for frame in (intake.scores, intake.labels) if frame is not None]
     systems = {str(name) for frame in frames if "system" in frame for name in frame["system"].dropna().unique()}
     named = any(one.role == "first" for one in intake.columns)
     if not frames or not named or len(systems) < 3:
@@ -347,7 +347,7 @@ def _leaderboard(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
     return Can(need.what, need.verb, True, f"{len(systems)} systems", criteria=criteria)
 
 
-def _labels_needed(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
+def _labels_needed(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Can:
     """For the half-width that twice the labels would have, of people alone, to two digits."""
     if intake.pairwise:  # preferences are planned for each system
         pairs = [pair._replace(frame=part) for pair in pairs for _, part in pair.frame.groupby("system", observed=True)]
@@ -364,10 +364,10 @@ def _labels_needed(need: Needs, intake: Intake, pairs: Sequence[Beside]) -> Can:
     return _of_judges(replace(need, words=lambda _: why, options={"half_width": width}), intake, pairs)
 
 
-def _choice(need: Needs, intake: Intake, _: Sequence[Beside]) -> Can:
+def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     if intake.scores is None or not len(intake.scores):
         return need.refused("there are no scores of a judge")
-    if intake.gold is not None and len(intake.gold):
+    if intake.labels is not None and len(intake.labels):
         return need.refused("some have labels already, and the drawing comes before the labels")
     whose = intake.scores[["criterion", "rater"]].drop_duplicates()
     if len(whose) > 1:
@@ -415,7 +415,7 @@ _ANALYSES = (
     Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
           "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),
-    Needs("items to label", "choose_items", count=_choice),
+    Needs("items to label", "choose", count=_choice),
 )  # fmt: skip
 
 

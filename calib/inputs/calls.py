@@ -9,23 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from calib.inputs.availability import Can
-from calib.inputs.names import Intake
+from calib.inputs.names import BY_COLUMN, InferredTables
 from calib.inputs.roles import is_table
 
-# commands that have another name than their verb
-_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose",
-             "score_sets": "sets", "pass_fail": "passfail",
-             "pairwise_agreement": "pairwise-agreement"}  # fmt: skip
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
-def report_path(intake: Intake) -> Path:
+def report_path(intake: InferredTables) -> Path:
     """Where a report goes that was not told where: into this folder, called as the file is."""
     path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
     return Path(f"{path.stem}-report.html")
 
 
-def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def lines_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
     """Lines of Python: the report, then each question that can be answered."""
     files, words = _python_arguments(intake)
     page = _literal(str(report_path(intake)))
@@ -37,7 +33,7 @@ def lines_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
+def commands_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
     """The same as commands; none for what is in no file."""
     if any(source.path is None for source in intake.sources):
         return ()
@@ -46,13 +42,13 @@ def commands_of(intake: Intake, can: Sequence[Can]) -> tuple[str, ...]:
     for one in _printed(can, intake):
         options = dict(one.options)
         amount = [str(options.pop("n"))] if "n" in options else []
-        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
+        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose")]
         places = [*_in_order(one, files), *amount, *_sides(one)]
-        commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
+        commands.append(_joined(one.verb.replace("_", "-"), places, more))
     return tuple(commands)
 
 
-def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def tries_of(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """To look again, with what is said now: a command, where all is in files, and a line."""
     files, words = _python_arguments(intake)
     command = _joined("look", *_shell_arguments(intake))
@@ -60,43 +56,46 @@ def tries_of(intake: Intake) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return (command,) if in_files else (), (f"calib.look({', '.join([*files, *words])})",)
 
 
-def _python_arguments(intake: Intake) -> tuple[list[str], list[str]]:
+def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
     """The files, a frame by a name that its user will know better, and what was said of columns."""
     files = [FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
-    return files, [f"{name}={_literal(value)}" for name, value in intake.said.items()]
+    return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
 
 
-def _shell_arguments(intake: Intake) -> tuple[list[str], list[str]]:
-    return [str(source.path) for source in intake.sources], _as_options(intake.said)
+def _shell_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
+    return [str(source.path) for source in intake.sources], _as_options(intake.options)
 
 
 def _as_options(values: Mapping[str, Any]) -> list[str]:
     """Each value as an option; one that begins as an option does is joined to its name."""
     words = []
     for name, value in values.items():
-        option = f"--{name.replace('_', '-')}"
+        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            if name in BY_COLUMN:
+                words += [option, f"{name}={one}"]
+                continue
             words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
 
 
 def _reported(can: Sequence[Can]) -> bool:
-    return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
+    return any(one.possible and one.verb not in ("choose", "labels_needed") for one in can)
 
 
-def _printed(can: Sequence[Can], intake: Intake) -> Iterator[Can]:
+def _printed(can: Sequence[Can], intake: InferredTables) -> Iterator[Can]:
     """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
-    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.said
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.options
     for one in can:
         if one.possible and one.whole:
             yield one
-        elif one.possible and own and one.verb != "choose_items":
+        elif one.possible and own and one.verb != "choose":
             yield from (replace(one, options={**one.options, "criterion": name}) for name in one.criteria)
 
 
 def _in_order(can: Can, files: Sequence[str]) -> list[str]:
     """Of reliability people come first; items are drawn from the judge's scores alone."""
-    if can.verb == "choose_items":
+    if can.verb == "choose":
         return list(files[:1])
     return list(reversed(files)) if can.verb == "reliability" else list(files)
 

@@ -254,7 +254,9 @@ def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
     shared = [item for item in labelled if item in scored]
     if labelled and scored and not shared:
         theirs, ours = list(labelled), list(scored)
-        hint = _alike(theirs, ours) or "; item= and label_item= (--item, --label-item) name other columns"
+        hint = (
+            _alike(theirs, ours) or "; item= and label_item= (--column item=, --column label_item=) name other columns"
+        )
         raise TableError(f"no id is in both: {judges.of} has {_two(ours)}, {people.of} has {_two(theirs)}{hint}.")
     unmatched = [item for item in labelled if item not in scored]
     hint = _alike(unmatched, list(scored))
@@ -263,7 +265,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
         notes.append(f"{of} and are left out, such as {_two(unmatched)} ({people.of}){hint}.")
 
 
-def refuse_larger_gold(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
+def refuse_larger_labels(judges: Rows, people: Rows, notes: list[str], *, sure: bool) -> None:
     """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
     scored, labelled = (side.rows.loc[side.rows["score"].notna(), "item"].nunique() for side in (judges, people))
     if labelled <= scored or people.table is not None or judges.table is not None:

@@ -19,10 +19,10 @@ from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, possibilities
 from calib.inputs.calls import FRAMES, commands_of, lines_of, tries_of
 from calib.inputs.cells import blank
-from calib.inputs.names import Columns, Intake, Source, Taken
+from calib.inputs.names import Columns, InferredColumn, InferredTables, Source
 from calib.inputs.roles import Side, seen, sided
 from calib.inputs.source import source_of
-from calib.inputs.tables import taken_in
+from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.labels import Labels
 from calib.table.text import visible
@@ -45,7 +45,7 @@ class Look:
 
     Attributes
     ----------
-    intake : Intake
+    intake : InferredTables
         The files as they were read, with all that was recognised.
     can : tuple of Can
         Each question with `possible` and `why`.
@@ -55,7 +55,7 @@ class Look:
         What to type in a shell, and in Python.
     """
 
-    intake: Intake
+    intake: InferredTables
     can: tuple[Can, ...]
     notes: tuple[str, ...]
     commands: tuple[str, ...]
@@ -69,12 +69,12 @@ class Look:
     @property
     def people(self) -> pd.DataFrame | None:
         """The labels of each annotator."""
-        return self.intake.people
+        return self.intake.annotations
 
     @property
     def gold(self) -> pd.DataFrame | None:
         """The labels, pooled where there are several annotators."""
-        return self.intake.gold
+        return self.intake.labels
 
     @property
     def items(self) -> pd.DataFrame | None:
@@ -82,7 +82,7 @@ class Look:
         return self.intake.items
 
     @property
-    def columns(self) -> tuple[Taken, ...]:
+    def columns(self) -> tuple[InferredColumn, ...]:
         """What each column was taken for, and why."""
         return self.intake.columns
 
@@ -90,7 +90,7 @@ class Look:
         """What each column was taken for: one row per column of each file."""
         rows = []
         for one, why in _with_why(self.intake):
-            of = f" ({one.stands})" if one.stands and one.stands != one.column else ""
+            of = f" ({one.score_of})" if one.score_of and one.score_of != one.column else ""
             rows.append((one.source, one.column, f"{ROLES[one.role]}{of}", why))
         return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
 
@@ -150,12 +150,12 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
             # two frames are called as the lines to type call them
             sources.append(source if second is None else replace(source, name=f"the frame `{frame}`"))
     try:
-        return look_of(taken_in(*sources, **words))
+        return look_of(infer_tables(*sources, **words))
     except TableError as error:  # of the files, not of a word that was said
         return _not_taken(sources, words, error)
 
 
-def look_of(intake: Intake) -> Look:
+def look_of(intake: InferredTables) -> Look:
     """At files that are tables already."""
     pairs = beside(intake)
     can = possibilities(intake, pairs)
@@ -163,9 +163,9 @@ def look_of(intake: Intake) -> Look:
     if not roles & {"judge", "label"}:
         lacking = ["no column was taken for scores: say which are (--judge, --label)."]
     elif "item" not in roles:
-        lacking = ["no column holds ids: each row counts as an item of its own (--item names one)."]
+        lacking = ["no column holds ids: each row counts as an item of its own (--column item= names one)."]
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
-    doubts = [*intake.notes, *intake.apart, *lacking, *suspicions(pairs), *copied_labels(intake)]
+    doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
     return Look(intake, can, notes, commands_of(intake, can), lines_of(intake, can))
 
@@ -183,12 +183,12 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
     if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
         text = trouble.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    columns = tuple(column for one in with_ids for column in one.taken({}))
-    intake = Intake(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
+    columns = tuple(column for one in with_ids for column in one.inferred({}))
+    intake = InferredTables(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):
-        if len(sources) == 2 and taken_in(*turned.sources, **words).scores is not None:
+        if len(sources) == 2 and infer_tables(*turned.sources, **words).scores is not None:
             text = "the other way round they make tables: the judge's file comes first, people's second."
             return Look(intake, can, (*notes, text), *tries_of(turned))
     scale = ""
@@ -198,7 +198,7 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
         texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
         scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
-    tries = tries_of(replace(intake, said=Columns(**words, scale=scale))) if scale else ((), ())
+    tries = tries_of(replace(intake, options=Columns(**words, scale=scale))) if scale else ((), ())
     return Look(intake, can, notes, *tries)
 
 
@@ -220,9 +220,11 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
-def copied_labels(intake: Intake) -> Iterator[str]:
+def copied_labels(intake: InferredTables) -> Iterator[str]:
     """People who never differ, where there is something to differ about."""
-    frame = pd.DataFrame() if intake.people is None else intake.people.astype({"item": object, "rater": object})
+    frame = (
+        pd.DataFrame() if intake.annotations is None else intake.annotations.astype({"item": object, "rater": object})
+    )
     for criterion, rows in frame.groupby("criterion", observed=True, sort=False) if len(frame) else ():
         if rows["rater"].nunique() > _FEW_PEOPLE:
             continue
@@ -279,7 +281,7 @@ def _refused(can: Iterable[Can]) -> list[str]:
     return [f"{'; '.join(what)}: {visible(why)}." for why, what in by_reason.items()]
 
 
-def _holds(intake: Intake) -> str:
+def _holds(intake: InferredTables) -> str:
     """What the tables hold, in a sentence, and the scale."""
     parts = []
     if intake.scores is not None and len(intake.scores):
@@ -287,9 +289,9 @@ def _holds(intake: Intake) -> str:
         parts += [_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
         if "group" in intake.scores:
             parts.append(_number(intake.scores["group"].nunique(), "group"))
-    if intake.gold is not None and intake.people is not None and len(intake.gold):
-        people = intake.people["rater"].nunique()
-        parts.append(f"{_number(len(intake.gold), 'label')} of {_number(people, 'annotator')}")
+    if intake.labels is not None and intake.annotations is not None and len(intake.labels):
+        people = intake.annotations["rater"].nunique()
+        parts.append(f"{_number(len(intake.labels), 'label')} of {_number(people, 'annotator')}")
     scale = "scale not known (--scale)"
     if intake.scale:
         parsed = parse_scale(intake.scale)
@@ -306,7 +308,7 @@ def _names(of: str, values: Any) -> str:
     return f"{of} {listed}" if len(names) == 1 else f"{len(names)} {several} ({listed})" if names else ""
 
 
-def _with_why(intake: Intake) -> Iterator[tuple[Taken, str]]:
+def _with_why(intake: InferredTables) -> Iterator[tuple[InferredColumn, str]]:
     """Each column with the reason, and of labels how many are blank."""
     frames = {source.name: source.frame for source in intake.sources}
     for one in intake.columns:
@@ -315,7 +317,7 @@ def _with_why(intake: Intake) -> Iterator[tuple[Taken, str]]:
         yield one, f"{one.why}{f', blank in {blanks} of {len(cells)} rows' * (blanks > 0)}"
 
 
-def _grouped(intake: Intake) -> list[tuple[str, str, str]]:
+def _grouped(intake: InferredTables) -> list[tuple[str, str, str]]:
     """Columns that were taken for one thing for one reason, in one row; those that are not used last."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for one, why in _with_why(intake):

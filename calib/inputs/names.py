@@ -16,7 +16,7 @@ Role = Literal[
     "output", "text", "weight", "other",
 ]  # fmt: skip
 Stands = Literal["rater", "system", "criterion"]
-# a table of calib's, or what is taken in: a path, a frame of pandas, polars, pyarrow, columns, rows; an `Intake`
+# a table of calib's, or a path, a frame of pandas, polars, pyarrow, columns, rows; or `InferredTables`
 Data: TypeAlias = Any
 
 
@@ -39,6 +39,10 @@ class Columns(TypedDict, total=False):
     wide: Annotated[Stands, "What several columns of scores stand for: system, rater (judges) or criterion."]
 
 
+# roles that a command line gives as --column ROLE=NAME; the others have an option of their own
+BY_COLUMN = ("item", "label_item", "annotator", "rater", "criterion", "wide")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A file or frame as it was read.
@@ -54,37 +58,39 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class InferredColumn:
     """What one column of one source was taken for, and why."""
 
     source: str
     column: str
     role: Role
     why: str  # "its name", "unique in each row", "blank in 740 of 800 rows", "as was said"
-    stands: str = ""  # the system, rater or criterion that a score column is of
+    score_of: str = ""  # the system, rater or criterion that a score column is of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intake:
+class InferredTables:
     """Files of one's own as tables.
 
-    `scores` are the judges' (None where there are none), `people` the labels of each annotator, `gold` these pooled
-    to one rater per criterion, `items` the texts, where there are any.
+    `scores` are the judges' (None where there are none), `annotations` the labels of each annotator, `labels` these
+    pooled to one rater per criterion, `items` the texts, where there are any.
     """
 
     sources: tuple[Source, ...]
-    columns: tuple[Taken, ...]
+    columns: tuple[InferredColumn, ...]
     scale: str
     guessed_scale: bool
     scores: pd.DataFrame | None
-    people: pd.DataFrame | None
-    gold: pd.DataFrame | None
+    annotations: pd.DataFrame | None
+    labels: pd.DataFrame | None
     items: pd.DataFrame | None
     pairwise: bool  # preferences of one of two, as 1, 0.5 and 0 for the first
     words: tuple[str, ...]  # of the scale, in the order of its values, where labels were words
     notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs say them as warnings
-    said: Columns  # what the user said
-    apart: tuple[str, ...] = ()  # notes on judges on a scale of their own, for verbs that need them on that of people
+    options: Columns  # what the user wrote
+    scale_warnings: tuple[
+        str, ...
+    ] = ()  # on judges on a scale of their own, for verbs that need them on that of people
 
 
 # --- what the names of columns say ------------------------------------------------------------------------------------

@@ -14,7 +14,19 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.cells import blank, nature
 from calib.inputs.codes import TIE, folded, guessed_scale, loosely
-from calib.inputs.names import ROLE_OF, Columns, Name, Role, Source, Taken, is_person, key, no_score, of_a_score, read
+from calib.inputs.names import (
+    ROLE_OF,
+    Columns,
+    InferredColumn,
+    Name,
+    Role,
+    Source,
+    is_person,
+    key,
+    no_score,
+    of_a_score,
+    read,
+)
 from calib.table import parse_scale
 
 Side = Literal["judge", "label", ""]
@@ -61,18 +73,20 @@ class Seen:
     def with_role(self, role: Role, column: str, why: str) -> Seen:
         return replace(self, roles=self.roles | {role: column}, why=self.why | {column: why})
 
-    def taken(self, stands: Mapping[str, str]) -> Iterator[Taken]:
+    def inferred(self, score_of: Mapping[str, str]) -> Iterator[InferredColumn]:
         """What each column was taken for, in the order of the file."""
         role_of: dict[str, Role] = {column: role for role, column in self.roles.items()}
         values = {value.column: value for value in self.graded if value.side}
         for column in map(str, self.source.frame):
             if column in values:
                 value = values[column]
-                yield Taken(self.source.name, column, value.side or "other", value.why, stands.get(column, ""))
+                yield InferredColumn(
+                    self.source.name, column, value.side or "other", value.why, score_of.get(column, "")
+                )
             else:
                 role = role_of.get(column, "other")
                 why = self.why.get(column, "no role was found for it")
-                yield Taken(self.source.name, column, role, why)
+                yield InferredColumn(self.source.name, column, role, why)
 
 
 def is_table(frame: Any) -> bool:

@@ -22,11 +22,11 @@ from calib.inputs.ids import (
     of_criteria,
     of_one_spelling,
     parted,
-    refuse_larger_gold,
+    refuse_larger_labels,
     refuse_repeated,
     scales_of,
 )
-from calib.inputs.names import Columns, Intake, Source, Stands, is_model
+from calib.inputs.names import Columns, InferredTables, Source, Stands, is_model
 from calib.inputs.roles import BOTH_SIDES, Seen, Side, is_table, refuse_unknown, seen, sided
 from calib.inputs.rows import (
     ROW,
@@ -44,24 +44,24 @@ from calib.inputs.rows import (
 )
 from calib.inputs.source import source_of
 from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, check_items, check_scores, has_replies
-from calib.table.gold import mean_of_people
-from calib.table.validate import Checked, scores_in
+from calib.table.labelled import mean_of_annotators
+from calib.table.validate import ValidatedTable, scores_in
 
-_PEOPLE = ("gold", "human", "people")  # arguments that are people's
+_PEOPLE = ("labels", "gold", "human", "people")  # arguments that are people's
 
 
-def taken_in(
+def infer_tables(
     first: Any,
     second: Any = None,
     *,
     names: Sequence[str] = ("scores", "gold"),
     in_pairs: bool = False,
     **columns: Unpack[Columns],
-) -> Intake:
+) -> InferredTables:
     """Files or frames of one's own, or one beside a table of calib's, as tables.
 
     They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came
-    as, of which "gold" and "human" are people's. With `in_pairs` preferences stay shares of the first of the two
+    as, of which "labels" are people's. With `in_pairs` preferences stay shares of the first of the two
     compared, who are named in `system_a` and `system_b`; else they become win rates of systems. `columns` say what
     columns are; the rest is recognised.
 
@@ -69,10 +69,10 @@ def taken_in(
     --------
     >>> import pandas as pd
     >>> mine = pd.DataFrame({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})
-    >>> found = taken_in(mine)
+    >>> found = infer_tables(mine)
     >>> [(one.column, one.role) for one in found.columns]
     [('id', 'item'), ('gpt-4o', 'judge'), ('label', 'label')]
-    >>> len(found.scores), len(found.gold), found.scale
+    >>> len(found.scores), len(found.labels), found.scale
     (3, 1, '1|2|3|4|5')
     """
     things = [(thing, name) for thing, name in zip((first, second), names, strict=False) if thing is not None]
@@ -146,7 +146,7 @@ def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list
 # --- the tables of a study ----------------------------------------------------------------------------------------
 
 
-def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> Intake:
+def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     pairwise, how = is_pairwise(files, options), stood(files, options)
     files = [_with_ids(one, ids, notes) for one, ids in zip(files, chosen_ids(files), strict=True)]
@@ -165,20 +165,20 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
     for value in (value for one in files for value in one.graded):
         entity = how.entity(value) or value.name.person or value.name.entity
         stands[value.column] = ", ".join(filter(None, (entity, value.name.criterion)))
-    return Intake(
+    return InferredTables(
         sources=tuple(one.source for one in files),
-        columns=tuple(column for one in files for column in one.taken(stands)),
+        columns=tuple(column for one in files for column in one.inferred(stands)),
         scale=scales.text,
         guessed_scale=scales.guessed,
         scores=scores,
-        people=everyone,
-        gold=None if everyone is None else mean_of_people(Checked(everyone, "scores", "gold")).frame,
+        annotations=everyone,
+        labels=None if everyone is None else mean_of_annotators(ValidatedTable(everyone, "scores", "gold")).frame,
         items=_items(files, sides),
         pairwise=pairwise,
         words=() if pairwise else _words_of(read),
         notes=tuple(dict.fromkeys(notes)),
-        said=options,
-        apart=scales.apart,
+        options=options,
+        scale_warnings=scales.apart,
     )
 
 
@@ -201,7 +201,7 @@ def _matched(sides: Sides, files: Sequence[Seen], notes: list[str], *, pairwise:
         # whether anything but the order of the files says which are the labels
         says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
         sure = len(files) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in says)
-        refuse_larger_gold(sides["judge"], sides["label"], notes, sure=sure)
+        refuse_larger_labels(sides["judge"], sides["label"], notes, sure=sure)
     return sides
 
 

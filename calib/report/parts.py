@@ -14,7 +14,7 @@ import numpy as np
 
 from calib.analysis.agreement import frames as agreements
 from calib.analysis.bias import frames as biases
-from calib.analysis.calibration import frames as calibrations
+from calib.analysis.calibration import frames as calibrations, frames_escalation
 from calib.analysis.distributions import frames as distributions
 from calib.analysis.means import frames as means
 from calib.analysis.pairs import frames as pairs
@@ -24,11 +24,11 @@ from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.inputs.availability import MOST_IN_PAIRS, Can
 from calib.inputs.look import Look, look
-from calib.inputs.names import Intake
+from calib.inputs.names import InferredTables
 from calib.inputs.resolve import is_file
-from calib.inputs.tables import taken_in
+from calib.inputs.tables import infer_tables
 from calib.table.results import Results
-from calib.table.validate import Who
+from calib.table.validate import SliceKey
 
 Part = tuple[str, Any]
 _ESTIMATORS = ("classical", "judge_only", "auto")  # people alone, the judge alone, both
@@ -52,7 +52,7 @@ _SECTIONS = {
     # a confidence level of intervals is not that of a promise
     "calibrate": _Section(calibrations, "What a score means"),
     "score_sets": _Section(calibrations, "Sets of labels", ()),
-    "escalate": _Section(calibrations, "What the judge may decide alone", ()),
+    "escalate": _Section(frames_escalation, "What the judge may decide alone", ()),
     "pass_fail": _Section(verdicts, "Pass and fail"),
     "bias": _Section(biases, "What moves the judge beyond quality"),
     "pairwise_agreement": _Section(pairs, "The judge's verdicts on pairs beside people's"),
@@ -129,9 +129,9 @@ def _results(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
         if set(judged) != set(can.criteria):  # people stand alone, or a criterion without a judge would be missing
             tables = replace(tables, scores=None)
     elif can.verb == "profile":
-        tables = replace(look.intake, notes=(), apart=())
+        tables = replace(look.intake, notes=(), scale_warnings=())
     elif section.verbs is pairs:  # from the pairs as they are: the tables of a look have win rates
-        tables = taken_in(*look.intake.sources, in_pairs=True, **look.intake.said)
+        tables = infer_tables(*look.intake.sources, in_pairs=True, **look.intake.options)
     with warnings.catch_warnings():
         if section.quiet:
             warnings.simplefilter("ignore", check.CalibWarning)
@@ -148,12 +148,12 @@ def _of_all(look: Look, **options: Any) -> Can:
     return Can("", "interval", possible=False, why="", options=options, criteria=criteria)
 
 
-def _of(look: Look, can: Can) -> Intake:
+def _of(look: Look, can: Can) -> InferredTables:
     """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
     frames = (look.scores, look.people, look.gold)
     kept = [None if f is None else f[f["criterion"].astype(str).isin(can.criteria)] for f in frames]
     scores, people, gold = (frame if frame is not None and len(frame) else None for frame in kept)
-    return replace(look.intake, scores=scores, people=people, gold=gold, notes=(), apart=())
+    return replace(look.intake, scores=scores, annotations=people, labels=gold, notes=(), scale_warnings=())
 
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -165,9 +165,9 @@ def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
     parts, trouble = [], {}
     tables = _of(look, can)
     estimators: list[str] = []
-    if tables.scores is not None and tables.gold is not None:
+    if tables.scores is not None and tables.labels is not None:
         # a judge on a scale of its own has no mean that could stand beside that of people
-        apart = set(tables.scores["scale"].astype(str)) != set(tables.gold["scale"].astype(str))
+        apart = set(tables.scores["scale"].astype(str)) != set(tables.labels["scale"].astype(str))
         estimators = [name for name in _ESTIMATORS if not (apart and name == "judge_only")]
     for name in estimators:
         try:
@@ -192,7 +192,7 @@ def _differences(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]
     parts = [means.difference(_of(look, can), None, a, b, **level) for a, b in both]
     results = sum(parts[1:], parts[0])
     labels = [dict(label) for label in results.labels]
-    who = [Who.of(label) for label in labels]  # one judge and criterion
+    who = [SliceKey.of(label) for label in labels]  # one judge and criterion
     for one in dict.fromkeys(who) if len(set(who)) < len(who) else ():
         places = [place for place, other in enumerate(who) if other == one]
         p = adjusted(np.array([results[place].p_value for place in places]), "holm")

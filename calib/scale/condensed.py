@@ -1,7 +1,7 @@
-"""Scores that come in parts, beside people's labels: labelled items as they are, of all others a few for many.
+"""Scores in parts beside people's labels: rows of the labelled items, and rows that stand for all others.
 
 What a statistic has to know of items without a label are sums: how many there are, their mean and spread, for each
-group, stratum or system. So a row may stand for many items (`STANDS`), and a verb works as on one table.
+group, stratum or system. So a row may stand for many items (`REPRESENTED`), and a verb works as on one table.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
 from calib.table.pairs import DESIGN, FOLDED
 from calib.table.scores import one_order_alone, summarized
-from calib.table.validate import LITTLE, STANDS, Checked, Who, warned_of_mass
+from calib.table.validate import LITTLE, REPRESENTED, SliceKey, ValidatedTable, warned_of_mass
 
-_ALIKE = (*Who._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
+_ALIKE = (*SliceKey._fields, "scale", "system", *DESIGN[:1], *DESIGN[2:], *FOLDED)  # what rows that stand for one share
 _AND_MORE = "\x01"  # ends the ids of such rows, which are no items and stand in the order of their first one
 
 
@@ -40,7 +40,7 @@ class _Half(NamedTuple):
 
 def condensed(
     parts: Partitions, labelled: pd.Series, columns: Sequence[str | None] = (), groups: str | None = None
-) -> tuple[Checked, bool]:
+) -> tuple[ValidatedTable, bool]:
     """Scores of the labelled items, with rows that stand for the rest; and whether any of the groups repeats.
 
     `columns` are those that results (the first), strata or weights are made by. Where groups repeat within a result
@@ -48,7 +48,7 @@ def condensed(
     """
     names = frozenset(labelled.astype(str))
     keys = [name for name in columns if name is not None]
-    within = [*Who._fields, *keys[: bool(columns and columns[0])], groups]
+    within = [*SliceKey._fields, *keys[: bool(columns and columns[0])], groups]
     halves = list(parts.each(_half, names, keys, None if groups is None else within, what="parts read"))
     if not halves:
         raise TableError("scores: must come in one part at least, but there is none.")
@@ -78,7 +78,7 @@ def condensed(
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
-    scores = Checked(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    scores = ValidatedTable(check_scores(_as_they_came(frame, seen)), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
     return warned_of_mass(replace(scores, n_items=n_items)), repeat
@@ -105,7 +105,7 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
     there = scores["item"].isin(labelled)
     shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
     others, hashed = scores[~there], items_hashed(scores["item"])
-    names = [name for name in dict.fromkeys([*Who._fields, *keys[:1]]) if name in scores]
+    names = [name for name in dict.fromkeys([*SliceKey._fields, *keys[:1]]) if name in scores]
     seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
     return _Half(scores[there], stand_ins(others, keys), hashed, shared, seen, alone)
 
@@ -116,8 +116,8 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     Examples
     --------
     >>> frame = pd.DataFrame({"item": ["a", "b", "c"], "criterion": "fluency", "rater": "judge", "score": [3, 4, 5]})
-    >>> stand_ins(check_scores(frame), [])[["item", "score", "stands"]].to_dict("records")
-    [{'item': 'a', 'score': 4.0, 'stands': 3}]
+    >>> stand_ins(check_scores(frame), [])[["item", "score", "n_represented"]].to_dict("records")
+    [{'item': 'a', 'score': 4.0, 'n_represented': 3}]
     """
     read = scores["score"].notna()
     marked = scores.assign(_read=read, _little=read & (scores["mass"] < LITTLE))
@@ -128,7 +128,7 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     rows = marked.iloc[begins].reset_index(drop=True)
     rows = rows.astype(dict.fromkeys(rows.select_dtypes("category"), object))
     sides = (moments.n, moments.squares, moments.low, moments.high)
-    stands = {name: values[: len(begins)] for name, values in zip(STANDS, sides, strict=True)}
+    represented = {name: values[: len(begins)] for name, values in zip(REPRESENTED, sides, strict=True)}
     mean = np.where(rows["_read"].astype(bool), moments.mean[: len(begins)], np.nan)
     first = np.full(len(begins), len(scores["item"].cat.categories))
     np.minimum.at(first, number, scores["item"].cat.codes.to_numpy())
@@ -140,26 +140,26 @@ def stand_ins(scores: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     mass[number[order]] = marked["mass"].to_numpy()[order]
     like[number[order]] = marked["item"].astype(object).to_numpy()[order]
     columns = [*alike, *(name for name in ("inclusion",) if name in rows)]
-    return rows[columns].assign(item=items, score=mean, mass=mass, like=like, **stands)
+    return rows[columns].assign(item=items, score=mean, mass=mass, like=like, **represented)
 
 
 def merged(others: pd.DataFrame) -> pd.DataFrame:
     """Rows of all parts that are alike as one, in the order of the parts: whoever worked, the sums are the same."""
-    plain = ("item", "score", "mass", "like", "inclusion", *STANDS)
+    plain = ("item", "score", "mass", "like", "inclusion", *REPRESENTED)
     number, begins = first_places(others, [name for name in others if name not in plain])
     if not len(begins):
         return others
-    n, squares, low, high = (others[name].to_numpy() for name in STANDS)
+    n, squares, low, high = (others[name].to_numpy() for name in REPRESENTED)
     whole = Moments(n, others["score"].fillna(0.0).to_numpy(), squares, low, high).within(number, len(begins))
     order = np.argsort(-others["mass"].fillna(np.inf).to_numpy(), kind="stable")
     least = np.empty(len(begins), dtype=np.intp)
     least[number[order]] = order  # the last that is written has the least mass
     rows = others.iloc[begins].reset_index(drop=True)
-    stands = dict(zip(STANDS, (whole.n, whole.squares, whole.low, whole.high), strict=True))
+    represented = dict(zip(REPRESENTED, (whole.n, whole.squares, whole.low, whole.high), strict=True))
     beside = {name: others[name].to_numpy()[least] for name in ("mass", "like")}
     score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
     ids = others["item"].astype(object).groupby(number).min().to_numpy() + _AND_MORE  # in the order of the first one
-    return rows.assign(item=ids, score=score, **stands, **beside).drop(columns=["_read", "_little"])
+    return rows.assign(item=ids, score=score, **represented, **beside).drop(columns=["_read", "_little"])
 
 
 # --- whether groups repeat ----------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
 def _any_shared(groups: list[Any]) -> bool:
     if any(one is True for one in groups):
         return True
-    everything = np.concatenate(groups)
-    groups.clear()
-    everything.sort()
-    return bool((everything[1:] == everything[:-1]).any())
+    hashed = np.concatenate(groups)
+    groups.clear()  # the largest part of what came
+    hashed.sort()
+    return bool((hashed[1:] == hashed[:-1]).any())

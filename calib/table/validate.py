@@ -23,11 +23,11 @@ from calib.table.scores import scores_of_ratings
 Kind = Literal["items", "ratings", "scores"]
 LITTLE = 0.5  # captured mass below which a score is mostly a guess
 _MANY = 0.01  # share of such scores that is worth a word
-# of a row that stands for several items: how many, the sum of their squared distances from the mean, and their ends
-STANDS = ("stands", "squares", "least", "most")
+# of a row that represents several items: how many, the sum of their squared distances from the mean, and their ends
+REPRESENTED = ("n_represented", "squares", "least", "most")
 
 
-class Who(NamedTuple):
+class SliceKey(NamedTuple):
     """Whose scores on what: the identity of a slice, in which no temperature equals no temperature."""
 
     criterion: str
@@ -37,7 +37,7 @@ class Who(NamedTuple):
     temperature: float | None
 
     @classmethod
-    def of(cls, label: Mapping[str, Any]) -> Who:
+    def of(cls, label: Mapping[str, Any]) -> SliceKey:
         """Of the labels of a result."""
         values = {name: label[name] for name in cls._fields}
         return cls(**values | {"temperature": None if math.isnan(label["temperature"]) else label["temperature"]})
@@ -49,7 +49,7 @@ class Who(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class ValidatedTable:
     """A frame that keeps the rules of its table, and the argument that it came as.
 
     Of scores that came in parts `n_items` counts all items.
@@ -60,7 +60,7 @@ class Checked:
     argument: str
     n_items: int | None = None
 
-    def only(self, rows: Any) -> Checked:
+    def only(self, rows: Any) -> ValidatedTable:
         """Some of its rows, which keep the rules as well."""
         return replace(self, frame=self.frame[rows])
 
@@ -92,11 +92,11 @@ class Checked:
 
 def slices(frame: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """The rows of each criterion, rater, prompt, method and temperature."""
-    if (same := in_all_rows(frame, Who._fields)) is not None:
-        yield dict(zip(Who._fields, same, strict=True)), frame.iloc[:]
+    if (same := in_all_rows(frame, SliceKey._fields)) is not None:
+        yield dict(zip(SliceKey._fields, same, strict=True)), frame.iloc[:]
         return
-    for key, rows in frame.groupby(list(Who._fields), observed=True, dropna=False, sort=False):
-        yield dict(zip(Who._fields, key, strict=True)), rows
+    for key, rows in frame.groupby(list(SliceKey._fields), observed=True, dropna=False, sort=False):
+        yield dict(zip(SliceKey._fields, key, strict=True)), rows
 
 
 def by_criterion(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -122,38 +122,38 @@ def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
     return same or None
 
 
-def checked(frame: Any, kind: Kind, argument: str) -> Checked:
+def validated(frame: Any, kind: Kind, argument: str) -> ValidatedTable:
     """A user's frame as one of the tables; errors name the argument that it came as.
 
     Examples
     --------
-    >>> checked(pd.DataFrame({"item": ["a"]}), "scores", "gold")
+    >>> validated(pd.DataFrame({"item": ["a"]}), "scores", "gold")
     Traceback (most recent call last):
         ...
     calib.table.schema.TableError: `gold`: scores: column `criterion` is missing; there are 'item'.
     """
-    if isinstance(frame, Checked):
+    if isinstance(frame, ValidatedTable):
         return frame
     if isinstance(frame, Labels):
         frame = frame.ratings if kind == "ratings" else frame.gold
     if not isinstance(frame, pd.DataFrame):
         raise TableArgumentError(argument, "must be a pandas DataFrame", f"got {type(frame).__name__}")
     try:
-        return Checked(frame if is_checked(frame, kind) else CHECKS[kind](frame), kind, argument)
+        return ValidatedTable(frame if is_checked(frame, kind) else CHECKS[kind](frame), kind, argument)
     except TableError as error:
         raise TableError(f"`{argument}`: {error}") from None
 
 
-def scores_in(frame: Any, argument: str) -> Checked:
+def scores_in(frame: Any, argument: str) -> ValidatedTable:
     """Scores; ratings are summarised on the way, since that is free. Warns of scores with little mass."""
-    if isinstance(frame, Checked):
+    if isinstance(frame, ValidatedTable):
         return frame
     if isinstance(frame, pd.DataFrame) and has_replies(frame):
-        frame = scores_of_ratings(checked(frame, "ratings", argument).frame)
-    return warned_of_mass(checked(frame, "scores", argument))
+        frame = scores_of_ratings(validated(frame, "ratings", argument).frame)
+    return warned_of_mass(validated(frame, "scores", argument))
 
 
-def warned_of_mass(table: Checked) -> Checked:
+def warned_of_mass(table: ValidatedTable) -> ValidatedTable:
     """The same, with a warning of scores that rest on little."""
     if (table.frame["mass"] < LITTLE).any():
         for label, rows in table.slices():
@@ -162,9 +162,9 @@ def warned_of_mass(table: Checked) -> Checked:
     return table
 
 
-def ratings_in(frame: Any, argument: str = "ratings") -> Checked:
+def ratings_in(frame: Any, argument: str = "ratings") -> ValidatedTable:
     """Ratings; scores, in which draws and labels are averaged, are none."""
-    return checked(frame, "ratings", argument)
+    return validated(frame, "ratings", argument)
 
 
 def little_mass(label: Mapping[str, Any], rows: pd.DataFrame) -> tuple[str, ...]:
@@ -185,16 +185,16 @@ def little_mass(label: Mapping[str, Any], rows: pd.DataFrame) -> tuple[str, ...]
 
 def items_in(rows: pd.DataFrame) -> int:
     """How many items these are, where a row may stand for several."""
-    return int(rows["stands"].astype(float).fillna(1).sum()) if "stands" in rows else len(rows)
+    return int(rows["n_represented"].astype(float).fillna(1).sum()) if "n_represented" in rows else len(rows)
 
 
 @contextmanager
-def in_the_names_of(label: Mapping[str, Any], **names: str) -> Iterator[None]:
+def renamed_errors(label: Mapping[str, Any], **names: str) -> Iterator[None]:
     """What the arrays refuse, in the names of a verb's arguments and with the result that it is about.
 
     Examples
     --------
-    >>> with in_the_names_of({"criterion": "fluency"}, y="gold", f="scores"):
+    >>> with renamed_errors({"criterion": "fluency"}, y="gold", f="scores"):
     ...     raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     Traceback (most recent call last):
         ...

@@ -10,7 +10,7 @@ from calib.analysis.calibration.score_sets import least_labels
 from calib.inputs.availability import beside, possibilities
 from calib.inputs.calls import commands_of, lines_of
 from calib.inputs.look import copied_labels, suspicions
-from calib.inputs.names import Intake
+from calib.inputs.names import InferredTables
 
 
 def scored(rater, score, criterion="quality", **more):
@@ -23,8 +23,8 @@ def scored(rater, score, criterion="quality", **more):
 
 def taken(scores=None, gold=None, people=None, **more):
     fields = {"sources": (), "columns": (), "scale": "", "guessed_scale": False, "items": None,
-              "pairwise": False, "words": (), "notes": (), "said": {}}  # fmt: skip
-    return Intake(scores=scores, gold=gold, people=gold if people is None else people, **fields | more)
+              "pairwise": False, "words": (), "notes": (), "options": {}}  # fmt: skip
+    return InferredTables(scores=scores, labels=gold, annotations=gold if people is None else people, **fields | more)
 
 
 def asked(intake):
@@ -173,7 +173,7 @@ def test_the_width_that_is_asked_for_can_be_reached(seed, n, of):
     plan = calib.labels_needed(scores, gold, **found.options).one()
     now = calib.interval(scores, gold, estimator="classical").one().interval
     assert found.options["half_width"] < (now.high - now.low) / 2
-    assert plan.n_gold_alone > n
+    assert plan.n_labels_alone > n
 
 
 @pytest.mark.slow
@@ -235,7 +235,7 @@ def test_labels_of_all_items_leave_none_to_decide():
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
     scores = judge().assign(entropy=np.linspace(0.1, 1, 80))
-    drawn = calib.choose_items(scores, 40, design="active", rng=3)
+    drawn = calib.choose(scores, 40, design="active", rng=3)
     gold = labels(80).loc[drawn["chosen"].to_numpy()]
     found = asked(taken(drawn, gold))
     assert [found[name].possible for name in (MEANT, SETS, ALONE)] == [True, False, False]
@@ -273,7 +273,7 @@ def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
     judge().to_csv("judge.csv", index=False)
     labels(30).to_csv("people.csv", index=False)
     seen = str(calib.look("judge.csv", "people.csv"))
-    for line in ("calib calibrate", "calib sets", "calib escalate"):
+    for line in ("calib calibrate", "calib score-sets", "calib escalate"):
         assert f"  {line} judge.csv people.csv\n" in seen
     for line in ("calibrate", "score_sets", "escalate"):
         assert f'  calib.{line}("judge.csv", "people.csv")\n' in seen

@@ -11,7 +11,7 @@ import calib
 from calib import cli, table
 from calib.core.check import ArgumentError, CalibWarning
 from calib.inputs.resolve import in_words
-from calib.inputs.tables import taken_in
+from calib.inputs.tables import infer_tables
 
 MODELS = ("gpt-4o", "llama", "claude", "mistral")
 SCALE = "1|2|3|4|5"
@@ -146,7 +146,7 @@ def test_one_file_with_judge_and_labels(one_file, write, capsys, tmp_path):
     told = "results.csv: `id` as ids, `gpt4` as the judge, `label` as labels (40 of 120); scale 1|2|3|4|5 (guessed)"
     assert err == f"calib: {told}\n"
     assert "scale 1|2|3|4|5, guessed." in out
-    assert shell(capsys, "agree", path)[0] == 0
+    assert shell(capsys, "agreement", path)[0] == 0
 
 
 WORDS = {1: "poor", 2: "poor", 3: "fair", 4: "good", 5: "good"}
@@ -321,13 +321,13 @@ RECOGNISED = [
 
 @pytest.mark.parametrize(("called", "expected"), RECOGNISED)
 def test_columns_are_recognised_by_name_and_by_what_is_blank(called, expected):
-    found = roles(taken_in(frame().rename(columns=called)))
+    found = roles(infer_tables(frame().rename(columns=called)))
     assert {name: found[name] for name in expected} == expected
 
 
 def test_what_else_a_file_has_is_recognised_or_left():
     n = 40
-    found = taken_in(
+    found = infer_tables(
         frame(
             doc_id=[k // 2 for k in range(n)],
             model=["a", "b"] * (n // 2),
@@ -344,18 +344,18 @@ def test_what_else_a_file_has_is_recognised_or_left():
 
 def test_each_guess_can_be_said_otherwise():
     mine = frame().rename(columns={"judge": "one", "label": "two"}).assign(three=1, judge=2, label=3, z=["a", "b"] * 20)
-    found = taken_in(mine, item="id", judge="one", label="two", system="z", scale="1|2|3|4|5")
+    found = infer_tables(mine, item="id", judge="one", label="two", system="z", scale="1|2|3|4|5")
     assert {name: roles(found)[name] for name in ("one", "two", "z")} == {"one": "judge", "two": "label", "z": "system"}
-    assert (len(found.scores), len(found.gold), found.guessed_scale) == (40, 15, False)
+    assert (len(found.scores), len(found.labels), found.guessed_scale) == (40, 15, False)
     assert set(found.scores["rater"]) == {"one"}
-    both = taken_in(mine, judge=["one", "three"], label="two")
+    both = infer_tables(mine, judge=["one", "three"], label="two")
     assert set(both.scores["rater"]) == {"one", "three"}
 
 
 @pytest.mark.parametrize(("wide", "column"), [("system", "system"), ("rater", "rater"), ("criterion", "criterion")])
 def test_what_several_columns_stand_for_can_be_said(truth, wide, column):
     people, judge = truth
-    found = taken_in(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
+    found = infer_tables(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
     assert set(found.scores[column]) == set(MODELS)
     assert f"as {'judges' if wide == 'rater' else 'the judge of several'}" in in_words(found)[0]
 
@@ -366,7 +366,7 @@ def calib_wide(table_of_models):
 
 @pytest.mark.slow
 def test_several_judges_beside_one_label_are_judges():
-    found = taken_in(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
+    found = infer_tables(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=3))
     assert set(found.scores["rater"]) == {"gpt-4o", "claude"}
     assert calib.rank_judges(frame().rename(columns={"judge": "gpt-4o"}).assign(claude=[3, 4] * 20)).one().names
 
@@ -375,9 +375,9 @@ def test_several_judges_beside_one_label_are_judges():
 def test_criteria_on_both_sides_by_their_stems():
     mine = frame().rename(columns={"judge": "judge_tone", "label": "human_tone"})
     mine = mine.assign(judge_depth=mine["judge_tone"], human_depth=mine["human_tone"])
-    found = taken_in(mine)
-    assert (set(found.scores["criterion"]), set(found.gold["criterion"])) == ({"tone", "depth"},) * 2
-    assert set(taken_in(mine, criterion="tone").scores["criterion"]) == {"tone"}
+    found = infer_tables(mine)
+    assert (set(found.scores["criterion"]), set(found.labels["criterion"])) == ({"tone", "depth"},) * 2
+    assert set(infer_tables(mine, criterion="tone").scores["criterion"]) == {"tone"}
 
 
 @pytest.mark.slow
@@ -423,8 +423,8 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
     with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
-    refused("`gold` must be people's labels, but these are a judge's", people, judged)
-    assert calib.interval(judged, people).one().n_gold == 15
+    refused("`labels` must be people's labels, but these are a judge's", people, judged)
+    assert calib.interval(judged, people).one().n_labels == 15
 
 
 @pytest.mark.slow
@@ -436,7 +436,7 @@ def test_labels_without_a_score_are_in_the_sentence():
     assert "; 2 labels of items without a judge score were left out" in calib.conclusions(results)[0]
     most = labels.assign(id=[f"x{k}" if k > 3 else one for k, one in enumerate(labels["id"])])
     with pytest.warns(CalibWarning, match="11 of 15 labelled items have no score of the judge.*'x4' and 'x5'"):
-        taken = calib.interval(scores, most, min_gold=2)
+        taken = calib.interval(scores, most, min_labels=2)
     assert taken.labels[0]["n_unmatched"] == 11
 
 
@@ -458,7 +458,7 @@ def test_scores_that_are_missing_are_counted(truth):
 def test_ids_that_do_not_match_are_shown_from_both_sides():
     scores, labels = split(frame())
     other = labels.assign(id="r" + labels["id"])
-    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `gold` has 'rq0' and 'rq1'", scores, other)
+    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `labels` has 'rq0' and 'rq1'", scores, other)
     upper = labels.assign(id=labels["id"].str.upper())
     refused("'Q0' and 'q0' differ in case alone", scores, upper)
     expected = numbers(calib.interval(scores, labels))
@@ -487,7 +487,7 @@ def test_rows_that_are_there_twice(write):
 def test_a_wide_file_against_a_long_one_without_systems(truth):
     people, judge = truth
     one = wide(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
-    refused("`system` must be a column of `gold` as well", long(judge, "score"), one)
+    refused("`system` must be a column of `labels` as well", long(judge, "score"), one)
     refused(
         "`system` must be a column of `scores` as well",
         wide(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
@@ -499,7 +499,7 @@ def test_a_column_of_who_labelled_that_nobody_named():
     scores, labels = split(frame())
     two = pd.concat([labels.assign(initials="kl"), labels.assign(initials="mn", label=6 - labels["label"])])
     refused("name it: system, criterion, annotator, rater", scores, two)
-    assert taken_in(scores, two, annotator="initials").people["rater"].nunique() == 2
+    assert infer_tables(scores, two, annotator="initials").annotations["rater"].nunique() == 2
 
 
 def test_messages_name_the_users_column_and_line(write):
@@ -512,7 +512,7 @@ def test_messages_name_the_users_column_and_line(write):
     )
     refused("`label` must name people's labels", frame().drop(columns="label"))
     refused("`judge` must name the judge's scores", split(frame())[1])
-    refused("`gold` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
+    refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
     table_of = [
         calib.scores_from(one, item="id", score=name, rater=f"by {name}")
         for one, name in zip(split(frame()), ("judge", "label"), strict=True)
@@ -606,4 +606,4 @@ def test_two_files_of_one_name_are_called_by_their_folders(tmp_path):
     for path, column in zip(paths, ("gpt-4o", "label"), strict=True):
         path.parent.mkdir()
         pd.DataFrame({"id": ["a", "b", "c"], column: [4, 2, 5]}).to_csv(path, index=False)
-    assert [source.name for source in taken_in(*paths).sources] == [str(path) for path in paths]
+    assert [source.name for source in infer_tables(*paths).sources] == [str(path) for path in paths]

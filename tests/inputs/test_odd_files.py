@@ -10,7 +10,7 @@ import pytest
 
 import calib
 from calib.core.check import CalibWarning
-from calib.inputs.tables import taken_in
+from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError
 
 N = 40
@@ -33,21 +33,21 @@ def texts(blank):
 def is_as_it_was_made(found, mean=MEAN, count=COUNT, judge=JUDGED):
     """The judge's mean, and the mean and number of labels, are those of numpy."""
     assert found.scores["score"].mean() == pytest.approx(judge)
-    assert (found.gold["score"].mean(), len(found.gold)) == (pytest.approx(mean), count)
+    assert (found.labels["score"].mean(), len(found.labels)) == (pytest.approx(mean), count)
     assert len(set(found.scores["rater"])) == 1
     return " ".join(found.notes)
 
 
 @pytest.mark.parametrize("code", [-1, -9, -99, 99, 999])
 def test_a_code_for_no_label(code):
-    found = taken_in(frame(human=np.where(LABELLED, PEOPLE, code)))
+    found = infer_tables(frame(human=np.where(LABELLED, PEOPLE, code)))
     assert f"`human`: cells that say {code} ({N - COUNT}) are taken for no score" in is_as_it_was_made(found)
     assert found.scale == "1|2|3|4|5"
 
 
 def test_a_code_of_a_judge_that_failed_is_an_unread_score():
     failed = np.arange(N) % 9 == 1
-    found = taken_in(frame(judge=np.where(failed, -1, JUDGE)))
+    found = infer_tables(frame(judge=np.where(failed, -1, JUDGE)))
     assert found.scores["score"].mean() == JUDGE[~failed].mean()
     assert found.scores["n_unread"].sum() == failed.sum()
 
@@ -56,8 +56,8 @@ def test_a_code_of_a_judge_that_failed_is_an_unread_score():
     "labels", [[-1, 0, 1, 1], [60, 99, 100, 70], [-2, -1, 1, 2], [-1, 0, 1, 2], [0.5, -1, 2.5, 4], [-1.2, -1, 3.3, 0]]
 )
 def test_what_may_be_a_score_is_no_code(labels):
-    found = taken_in({"id": list("abcd"), "judge": labels, "human": labels})
-    assert found.gold["score"].tolist() == labels
+    found = infer_tables({"id": list("abcd"), "judge": labels, "human": labels})
+    assert found.labels["score"].tolist() == labels
 
 
 @pytest.mark.parametrize(("low", "scale", "within"), [(0, "1|2|3|4|5", "0|1|2|3|4|5"), (-1, "0|1", "-1|0|1")])
@@ -65,27 +65,29 @@ def test_a_lowest_value_that_may_be_no_label_is_asked_for(low, scale, within):
     people, judge = (PEOPLE, JUDGE) if low == 0 else (PEOPLE > 3, JUDGE > 3)
     mine = frame(judge=judge.astype(int), human=np.where(LABELLED, people.astype(int), low))
     with pytest.raises(TableArgumentError, match="whether") as caught:
-        taken_in(mine)
+        infer_tables(mine)
     assert f"{scale!r} takes it for none, {within!r} for the lowest" in str(caught.value)
-    is_as_it_was_made(taken_in(mine, scale=scale), people[LABELLED].mean(), COUNT, judge.mean())
+    is_as_it_was_made(infer_tables(mine, scale=scale), people[LABELLED].mean(), COUNT, judge.mean())
     whole = np.where(LABELLED, people, low)
-    is_as_it_was_made(taken_in(mine, scale=within), whole.mean(), N, judge.mean())
+    is_as_it_was_made(infer_tables(mine, scale=within), whole.mean(), N, judge.mean())
 
 
 def test_a_few_zeros_are_scores_and_said():
-    found = taken_in(frame(human=np.where(np.arange(N) == 7, 0, PEOPLE)))
+    found = infer_tables(frame(human=np.where(np.arange(N) == 7, 0, PEOPLE)))
     assert found.scale == "0|1|2|3|4|5"
     assert "1 of 40 labels of quality are 0, and none of the others" in " ".join(found.notes)
 
 
 def test_zeros_of_a_judge_on_another_scale_are_nothing_odd():
-    assert not taken_in(frame(judge=JUDGE * 20 - 20)).notes[1:]
-    assert not taken_in(frame(judge=np.linspace(0.01, 0.99, N), human=(SPARSE > 3).astype(int).where(LABELLED))).notes
+    assert not infer_tables(frame(judge=JUDGE * 20 - 20)).notes[1:]
+    assert not infer_tables(
+        frame(judge=np.linspace(0.01, 0.99, N), human=(SPARSE > 3).astype(int).where(LABELLED))
+    ).notes
 
 
 @pytest.mark.parametrize("word", ["skip", "not labelled", "?", "--", "N.A.", "unrated", "TBD"])
 def test_words_for_no_label(word):
-    notes = is_as_it_was_made(taken_in(frame(human=texts(word))))
+    notes = is_as_it_was_made(infer_tables(frame(human=texts(word))))
     assert f"cells that say {word.casefold()} ({N - COUNT}) are taken for no score" in notes
 
 
@@ -93,52 +95,52 @@ def test_a_word_among_numbers_is_refused_with_its_line(tmp_path):
     path = tmp_path / "mine.csv"
     frame(human=texts("cannot say")).to_csv(path, index=False)
     with pytest.raises(TableError, match=r"`human`, line 3: must be a number, or blank where there is no score"):
-        taken_in(path)
+        infer_tables(path)
 
 
 def test_a_judge_with_errors_is_no_column_of_names():
     with pytest.raises(TableError, match="`judge`, row 0: must be a number, or blank"):
-        taken_in(frame(judge=["ERROR", *map(str, JUDGE[1:])]))
+        infer_tables(frame(judge=["ERROR", *map(str, JUDGE[1:])]))
 
 
 @pytest.mark.parametrize("last", [["Average"], ["mean", "std"], ["TOTAL:"]])
 def test_means_below_the_rows_are_no_items(last):
     below = pd.DataFrame({"id": last, "judge": 2.96, "human": 3.3})
-    assert "are taken for summaries" in is_as_it_was_made(taken_in(pd.concat([frame(), below])))
+    assert "are taken for summaries" in is_as_it_was_made(infer_tables(pd.concat([frame(), below])))
 
 
 @pytest.mark.parametrize("name", ["judge_confidence", "judge_std", "difficulty", "retries", "human_confidence"])
 def test_columns_beside_the_scores_that_are_none(name):
     others = np.tile([5, 1, 2, 3], N // 4)
-    is_as_it_was_made(taken_in(frame(**{name: others})))
-    is_as_it_was_made(taken_in(frame(**{name: pd.Series(others).where(LABELLED)})))
+    is_as_it_was_made(infer_tables(frame(**{name: others})))
+    is_as_it_was_made(infer_tables(frame(**{name: pd.Series(others).where(LABELLED)})))
 
 
 def test_beside_a_column_of_labels_a_sparse_one_of_no_name_is_no_second_annotator():
-    is_as_it_was_made(taken_in(frame(zap=pd.Series(JUDGE).where(LABELLED))))
+    is_as_it_was_made(infer_tables(frame(zap=pd.Series(JUDGE).where(LABELLED))))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("robert", "albert"), ("expert5", "expert6"), ("Robert", "Bertha")])
 def test_people_who_are_called_as_models_are(names):
-    found = taken_in(pd.DataFrame({"id": IDS, "judge": JUDGE, **dict.fromkeys(names, SPARSE)}))
+    found = infer_tables(pd.DataFrame({"id": IDS, "judge": JUDGE, **dict.fromkeys(names, SPARSE)}))
     is_as_it_was_made(found)
     rows = [pd.DataFrame({"id": IDS, "rater": "gpt-4", "score": JUDGE})]
     rows += [pd.DataFrame({"id": IDS, "rater": name, "score": PEOPLE})[LABELLED] for name in names]
-    is_as_it_was_made(taken_in(pd.concat(rows)))
+    is_as_it_was_made(infer_tables(pd.concat(rows)))
 
 
 def test_ids_in_other_forms_of_unicode():
     ids = [f"é{k}" for k in range(N)]
     mine = frame(id=[unicodedata.normalize("NFC", text) for text in ids])[["id", "judge"]]
     people = frame(id=[unicodedata.normalize("NFD", text) for text in ids])[["id", "human"]]
-    is_as_it_was_made(taken_in(mine, people))
+    is_as_it_was_made(infer_tables(mine, people))
 
 
 @pytest.mark.parametrize(("form", "why"), [("Q{}", "case"), ("q{}", "")])
 def test_some_ids_in_another_case_are_said(form, why):
     people = frame(id=[form.format(k) if k % 9 == 0 else f"q{k}" for k in range(N)]).dropna()[["id", "human"]]
-    notes = " ".join(taken_in(frame()[["id", "judge"]], people).notes)
+    notes = " ".join(infer_tables(frame()[["id", "judge"]], people).notes)
     assert ("differ in case alone" in notes) == bool(why)
 
 
@@ -151,7 +153,7 @@ def test_some_ids_in_another_case_are_said(form, why):
 def test_a_title_above_the_names(tmp_path, top, separator):
     path = tmp_path / "mine.csv"
     path.write_text(top.replace(";", separator) + frame().to_csv(index=False, sep=separator))
-    is_as_it_was_made(taken_in(path))
+    is_as_it_was_made(infer_tables(path))
     assert "stands above the names" in " ".join(calib.look(path).notes)
 
 
@@ -163,7 +165,7 @@ def test_a_title_on_a_sheet(tmp_path):
         book.active.append(row)
     book.active.merge_cells("A1:C1")
     book.save(tmp_path / "mine.xlsx")
-    is_as_it_was_made(taken_in(tmp_path / "mine.xlsx"))
+    is_as_it_was_made(infer_tables(tmp_path / "mine.xlsx"))
 
 
 def records():
@@ -189,20 +191,20 @@ def records():
 def test_forms_of_json(tmp_path, made):
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(made(records())))
-    is_as_it_was_made(taken_in(path))
+    is_as_it_was_made(infer_tables(path))
 
 
 def test_objects_for_each_model():
     rows = [{"id": r["id"], "gpt-4o": {"score": r["judge"]}, "human": {"gpt-4o": r["human"]}} for r in records()]
-    is_as_it_was_made(taken_in(rows))
+    is_as_it_was_made(infer_tables(rows))
 
 
 def test_criteria_are_no_models():
     rows = [{"id": r["id"], "scores": {"coherence": r["judge"], "tone": 6 - r["judge"]}} for r in records()]
-    found = taken_in(rows, frame()[["id", "human"]].rename(columns={"human": "human.coherence"}).dropna())
+    found = infer_tables(rows, frame()[["id", "human"]].rename(columns={"human": "human.coherence"}).dropna())
     of = found.scores[found.scores["criterion"] == "coherence"]
     assert of["score"].tolist() == JUDGE.tolist()
-    assert set(found.gold["criterion"]) == {"coherence"}
+    assert set(found.labels["criterion"]) == {"coherence"}
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ SHARE = np.select([WON == "A", WON == "B"], [1, 0], 0.5)
 )
 def test_winners_as_they_are_written(spelled):
     cells = pd.Series(WON).map(spelled)
-    found = taken_in({"id": IDS, "judge_winner": cells, "human_winner": cells.where(LABELLED)})
+    found = infer_tables({"id": IDS, "judge_winner": cells, "human_winner": cells.where(LABELLED)})
     assert found.pairwise
     is_as_it_was_made(found, SHARE[LABELLED].mean(), COUNT, SHARE.mean())
 
@@ -234,25 +236,25 @@ def duels():
 
 def test_a_question_that_several_pairs_answer():
     mine = duels()
-    found = taken_in(mine)
+    found = infer_tables(mine)
     for name in "xyz":
         wins = [*SHARE[mine["model_a"] == name], *(1 - SHARE[mine["model_b"] == name])]
         assert found.scores.loc[found.scores["system"] == name, "score"].mean() == pytest.approx(np.mean(wins))
-        assert (found.gold["system"] == name).sum() == len(wins)
+        assert (found.labels["system"] == name).sum() == len(wins)
 
 
 def test_two_files_that_name_the_two_in_another_order():
     turned = pd.Series(WON).map({"A": "B", "B": "A", "tie": "tie"})
     judge = pd.DataFrame({"id": IDS, "model_a": "u", "model_b": "v", "winner": WON})
     people = pd.DataFrame({"id": IDS, "model_a": "v", "model_b": "u", "winner": turned})[LABELLED]
-    found = taken_in(judge, people)
-    assert set(found.gold["system"]) == {"u"}
+    found = infer_tables(judge, people)
+    assert set(found.labels["system"]) == {"u"}
     is_as_it_was_made(found, SHARE[LABELLED].mean(), COUNT, SHARE.mean())
 
 
 def test_lists_under_the_names_of_the_compared_are_no_names():
     lists = frame(model_a=[["x"]] * N, model_b=[["y"]] * N)
-    assert [one.role for one in taken_in(lists).columns] == ["item", "judge", "label", "other", "other"]
+    assert [one.role for one in infer_tables(lists).columns] == ["item", "judge", "label", "other", "other"]
 
 
 @pytest.mark.slow
@@ -268,12 +270,12 @@ def test_lines_that_are_printed_for_pairs_run():
 
 def test_what_tells_repeated_ids_apart_is_named():
     with pytest.raises(TableError, match="Here `language` does"):
-        taken_in(pd.concat([frame(language="en"), frame(language="de", judge=6 - JUDGE)]))
+        infer_tables(pd.concat([frame(language="en"), frame(language="de", judge=6 - JUDGE)]))
 
 
 def test_scores_by_id_are_refused_with_what_to_write():
     with pytest.raises(TableError, match=r"scores by id are \{'id': \['q0', ...\], 'score': \[...\]\}"):
-        taken_in(dict(zip(IDS, map(int, JUDGE), strict=True)))
+        infer_tables(dict(zip(IDS, map(int, JUDGE), strict=True)))
 
 
 @pytest.mark.slow
@@ -302,6 +304,6 @@ def test_a_slip_that_would_stretch_the_scale_is_said():
     slipped = pd.DataFrame(
         {"id": range(200), "judge": [k % 5 + 1 for k in range(200)], "human": [*labels, *[None] * 130]}
     )
-    assert not any("far above" in note for note in taken_in(slipped).notes)
+    assert not any("far above" in note for note in infer_tables(slipped).notes)
     slipped.loc[5, "human"] = 11
-    assert any("1 of 70 labels" in note and "1|2|3|4|5" in note for note in taken_in(slipped).notes)
+    assert any("1 of 70 labels" in note and "1|2|3|4|5" in note for note in infer_tables(slipped).notes)

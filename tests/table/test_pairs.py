@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from calib.table import check_scores, pairs
-from calib.table.validate import Checked, by_criterion, slices
+from calib.table.validate import ValidatedTable, by_criterion, slices
 
 
 def scores(rng, items, **columns):
@@ -56,6 +56,6 @@ def test_one_slice_is_found_without_groups(temperature):
 
 def test_a_slice_is_no_way_to_the_table():
     frame = scores(np.random.default_rng(1), ["b", "a"])
-    ((_, rows),) = Checked(frame, "scores", "scores").slices()
+    ((_, rows),) = ValidatedTable(frame, "scores", "scores").slices()
     rows["score"] = 7.0
     assert (frame["score"] != 7.0).all()

@@ -12,7 +12,7 @@ import pytest
 import calib
 from calib.core.check import ArgumentError, CalibWarning
 from calib.table import TableArgumentError, TableError, checks, validate as door
-from calib.table.validate import Checked, Who, checked, in_the_names_of, ratings_in, scores_in
+from calib.table.validate import SliceKey, ValidatedTable, ratings_in, renamed_errors, scores_in, validated
 
 
 def scores(n: int = 6, **columns: object) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def test_a_checked_value_goes_through_as_it_is():
     assert scores_in(once, "other") is once
     assert (once.kind, once.argument) == ("scores", "gold")
     assert once.only(once.frame["score"] > 3).frame["score"].min() == 4
-    assert isinstance(once.only(once.frame["score"] > 3), Checked)
+    assert isinstance(once.only(once.frame["score"] > 3), ValidatedTable)
 
 
 def test_ratings_are_summarised_at_the_door_and_scores_are_no_ratings():
@@ -141,20 +141,20 @@ def test_ratings_are_summarised_at_the_door_and_scores_are_no_ratings():
 
 def test_errors_name_the_argument_that_a_frame_came_as():
     with pytest.raises(TableError, match=r"`gold`: scores: column `score`, row 0: must be a number, but got 'x'"):
-        checked(scores().assign(score="x"), "scores", "gold")
+        validated(scores().assign(score="x"), "scores", "gold")
 
 
 def test_who_is_who_though_a_missing_temperature_differs_from_itself():
     label = {"criterion": "a", "rater": "b", "prompt": "", "method": "human", "temperature": float("nan")}
     other = {**label, "temperature": float("nan")}
     assert label != other
-    assert Who.of(label) == Who.of(other)
-    assert str(Who.of(label).label) == str(label)
-    assert Who.of({**label, "temperature": 0.7}) != Who.of(label)
+    assert SliceKey.of(label) == SliceKey.of(other)
+    assert str(SliceKey.of(label).label) == str(label)
+    assert SliceKey.of({**label, "temperature": 0.7}) != SliceKey.of(label)
 
 
 def test_arrays_refuse_in_the_names_of_the_verb():
-    with pytest.raises(ArgumentError) as caught, in_the_names_of({"criterion": "fluency"}, y="gold", f="scores"):
+    with pytest.raises(ArgumentError) as caught, renamed_errors({"criterion": "fluency"}, y="gold", f="scores"):
         raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     assert str(caught.value) == "fluency: `gold` must have the length of `scores`, but got 2."
     assert (caught.value.argument, caught.value.mentions, caught.value.about) == ("gold", ("scores",), "fluency")
@@ -178,7 +178,7 @@ def test_an_error_comes_back_from_another_process(again):
 def test_a_former_name_of_an_argument_is_refused():
     human = calib.scores_from(pd.DataFrame({"item": [f"i{k}" for k in range(40)], "score": np.arange(40) % 5}))
     with pytest.raises(TypeError, match="method"):
-        calib.choose_items(human, 10, method="simple", rng=1)
+        calib.choose(human, 10, method="simple", rng=1)
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ VERBS = {
     "reliability": lambda judge, human: calib.reliability(pd.concat([human, human.assign(rater="you")]), judge),
     "will_it_help": calib.will_it_help,
     "labels_needed": lambda judge, human: calib.labels_needed(judge, human, half_width=0.5),
-    "choose_items": lambda judge, _human: calib.choose_items(judge, 10, rng=1),
+    "choose": lambda judge, _human: calib.choose(judge, 10, rng=1),
 }
 
 
