@@ -18,7 +18,7 @@ import pandas as pd
 from calib.adapters.row import Row, field
 from calib.core.check import ArgumentError
 from calib.core.text import printable
-from calib.judge.replies.extract import RatingRow, extract, has_logprobs
+from calib.judge.replies.extract import RatingRow, extract
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
 from calib.table import TableError, check_items, check_ratings, check_scores
@@ -102,7 +102,7 @@ def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dic
             rule = "must list its labels to read token probabilities, 1|2|3|4|5"
             raise ArgumentError("scale", rule, f"got {scale!r}")
         choice = decode(row.completion).choices[0]
-        exact = has_logprobs(choice)
+        exact = choice.has_logprobs
         shares = tuple(extract(choice, Scale.parse(scale), "label", logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
     is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))

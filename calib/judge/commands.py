@@ -75,8 +75,8 @@ def rate(
         typer.echo(f"wrote {shown_text(calib.to_batch(table, prompts, judge, to_batch))}")
         return
     if options["dry_run"]:
-        there = kept if kept and kept.exists() else None  # looking on leaves no file behind
-        typer.echo(str(calib.rate(table, prompts, judge, store=there, dry_run=True)))
+        before = kept if kept and kept.exists() else None  # looking on leaves no file behind
+        typer.echo(str(calib.rate(table, prompts, judge, store=before, dry_run=True)))
         return
     if out is None:
         raise typer.BadParameter("--out must name a file for the ratings.")

@@ -75,7 +75,8 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
         criterion = _CRITERION_LEADS[int(_uniform(question, seed, "criterion") * 5)]
         text = json.dumps({"task": f"{task} {question_parts[1]}", "criterion": f"{criterion} {question_parts[2]}"})
     elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
-        criterion = _criterion_of(head) or "the criterion"
+        line = _CRITERION_LINE.search(head)
+        criterion = line[1].strip() if line else "the criterion"
         text = (
             f"1. Read the material and note what bears on {criterion}.\n"
             f"2. Go through the rated text and mark every strength and flaw in {criterion}.\n"
@@ -126,7 +127,8 @@ _REASONED_FORMS = {
 def _gist_of(question: str) -> _Gist:
     sections = [text for _, _, text in _ITEM_SECTION.findall(question)]
     head = _ITEM_SECTION.sub("", question)
-    criterion = _criterion_of(head)
+    named = _CRITERION_LINE.search(head)
+    criterion = named[1].strip() if named else ""
     if (pair := _PAIR_LINE.search(head)) and len(sections) > 1:
         # from "the second is better" to "the first is", and where between them the two outputs lie
         *sources, first, second = sections
@@ -145,10 +147,6 @@ def _gist_of(question: str) -> _Gist:
         bias += _PROMPT_BIAS * (2 * _uniform(head, 0, "prompt") - 1)
         bias += _ITEM_PROMPT_BIAS * (2 * _uniform(head + "\0" + texts, 0, "item and prompt") - 1)
     return _Gist(labels, _quality(criterion, source, output) * (len(labels) - 1) + bias)
-
-
-def _criterion_of(head: str) -> str:
-    return line[1].strip() if (line := _CRITERION_LINE.search(head)) else ""
 
 
 @lru_cache(maxsize=4096)

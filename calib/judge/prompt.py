@@ -1,4 +1,4 @@
-"""What the judge is asked: prompts, and the built-in criteria for summaries."""
+"""Prompts: what a judge is asked, and the built-in criteria for summaries."""
 
 from __future__ import annotations
 
@@ -310,13 +310,13 @@ class Prompt:
                 empty = f"item {item.get('item')!r} has none"
                 raise ArgumentError("items", f"must have a text in {name!r} everywhere; {empty}")
         steps = "\n".join(f"{i}. {step}" for i, step in enumerate(self.steps or (), start=1))
-        shown = {name: str(item[name]) for name in names}
+        texts = {name: str(item[name]) for name in names}
         if self.pair and shown_first == "b":
             first, second = self.pair
-            shown |= {first: shown[second], second: shown[first]}
+            texts |= {first: texts[second], second: texts[first]}
         # a hash of all texts: none of them can hold it, and so none can begin or end another
-        mark = hashlib.blake2b(json.dumps(shown).encode(), digest_size=8).hexdigest()
-        texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in shown.items()}
+        mark = hashlib.blake2b(json.dumps(texts).encode(), digest_size=8).hexdigest()
+        texts = {n: f"BEGIN {n.upper()} {mark}\n{text}\nEND {n.upper()} {mark}" for n, text in texts.items()}
         texts["steps"] = steps
         # one pass over the template alone: what an item says is never read as a template
         pieces = _pieces(self.template)

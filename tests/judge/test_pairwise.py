@@ -85,15 +85,11 @@ def test_the_scale_is_the_share_of_a():
 @pytest.mark.parametrize(
     "options",
     [
-        {"ties": False},
-        {"name": "truth"},
-        {"task": "Two answers follow. Say which one a nurse would rather read."},
-        {"labels": ("1", "2", "0")},
-        {"inputs": ("output_a", "output_b")},
-        {"reasoning": "think"},
+        {"ties": False}, {"name": "truth"}, {"task": "Two answers follow. Say which one a nurse would rather read."},
+        {"labels": ("1", "2", "0")}, {"inputs": ("output_a", "output_b")}, {"reasoning": "think"},
         {"steps": ("Read both.", "Decide.")},
     ],
-)
+)  # fmt: skip
 def test_every_option_changes_what_is_sent(options):
     other = Prompt.pairwise("The better one is true.", **options)
     assert other.id != PROMPT.id

@@ -60,16 +60,12 @@ def test_scales_are_values():
         (lambda: Scale(("a", ""), (1, 2)), "`labels` must be two or more different words, but got ('a', '')."),
         (lambda: Scale(("a", "b"), (1,)), "`values` must be one finite number for each label, but got (1,)."),
         (lambda: Scale.of(a=1, b=1), "`values` must be one finite number for each label, but got (1.0, 1.0)."),
-        (
-            lambda: Scale.of(a=1, b=float("inf")),
-            "`values` must be one finite number for each label, but got (1.0, inf).",
-        ),
-        (
-            lambda: Scale.of(a=1, b=float("nan")),
-            "`values` must be one finite number for each label, but got (1.0, nan).",
-        ),
+        (lambda: Scale.of(a=1, b=float("inf")),
+         "`values` must be one finite number for each label, but got (1.0, inf)."),
+        (lambda: Scale.of(a=1, b=float("nan")),
+         "`values` must be one finite number for each label, but got (1.0, nan)."),
     ],
-)
+)  # fmt: skip
 def test_a_scale_that_is_none_is_refused(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
@@ -82,20 +78,11 @@ def test_a_scale_writes_its_values_in_full():
 # --- the id -----------------------------------------------------------------------------------------------------
 
 CHANGES = {
-    "template": {"template": TEMPLATE + "."},
-    "label": {"scale": Scale(("1", "2", "3", "4", "five"))},
-    "value": {"scale": Scale(values=(1.0, 2.0, 3.0, 4.0, 6.0))},
-    "reasoning": {"reasoning": "think"},
-    "another reasoning": {"reasoning": "json"},
-    "step": {"steps": ("Read.", "Rate it.")},
-    "order of steps": {"steps": ("Rate.", "Read.")},
-    "no steps": {"steps": ()},
-}
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_id_changes_with_what_is_sent(name):
-    assert replace(BARE, **CHANGES[name]).id != BARE.id
+    "template": {"template": TEMPLATE + "."}, "label": {"scale": Scale(("1", "2", "3", "4", "five"))},
+    "value": {"scale": Scale(values=(1.0, 2.0, 3.0, 4.0, 6.0))}, "reasoning": {"reasoning": "think"},
+    "another reasoning": {"reasoning": "json"}, "step": {"steps": ("Read.", "Rate it.")},
+    "order of steps": {"steps": ("Rate.", "Read.")}, "no steps": {"steps": ()},
+}  # fmt: skip
 
 
 def test_the_id_changes_with_the_system_message(monkeypatch):
@@ -226,57 +213,35 @@ def test_a_text_of_a_megabyte():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: replace(BARE, reasoning="maybe"),
-            "`reasoning` must be one of 'form', 'think', 'json', but got 'maybe'.",
-        ),
-        (
-            lambda: geval_prompt("fluency", reasoning="JSON"),
-            "`reasoning` must be one of 'form', 'think', 'json', but got 'JSON'.",
-        ),
-        (
-            lambda: replace(BARE, template="Rate {{steps}}."),
-            "`template` must name an item's column as {{column}}, but names none.",
-        ),
-        (
-            lambda: Prompt.from_criteria("q", "c", inputs="source"),
-            "`inputs` must be a sequence of column names without braces, but got 'source'.",
-        ),
-        (
-            lambda: Prompt.from_criteria("q", "c", inputs=()),
-            "`inputs` must be a sequence of column names without braces, but got ().",
-        ),
-        (
-            lambda: BARE.render({"item": "a", "source": "s"}),
-            "`items` must have the columns that the prompt shows; 'output' is missing.",
-        ),
-        (
-            lambda: geval_prompt("beauty"),
-            "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
-            "(Prompt.from_criteria takes any other), but got 'beauty'.",
-        ),
+        (lambda: replace(BARE, reasoning="maybe"),
+         "`reasoning` must be one of 'form', 'think', 'json', but got 'maybe'."),
+        (lambda: geval_prompt("fluency", reasoning="JSON"),
+         "`reasoning` must be one of 'form', 'think', 'json', but got 'JSON'."),
+        (lambda: replace(BARE, template="Rate {{steps}}."),
+         "`template` must name an item's column as {{column}}, but names none."),
+        (lambda: Prompt.from_criteria("q", "c", inputs="source"),
+         "`inputs` must be a sequence of column names without braces, but got 'source'."),
+        (lambda: Prompt.from_criteria("q", "c", inputs=()),
+         "`inputs` must be a sequence of column names without braces, but got ()."),
+        (lambda: BARE.render({"item": "a", "source": "s"}),
+         "`items` must have the columns that the prompt shows; 'output' is missing."),
+        (lambda: geval_prompt("beauty"),
+         "`criterion` must be one of 'coherence', 'consistency', 'fluency', 'relevance' "
+         "(Prompt.from_criteria takes any other), but got 'beauty'."),
     ],
-)
+)  # fmt: skip
 def test_messages(make, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         make()
 
 
-@pytest.mark.parametrize("name", ["source text", "model-output", "a.b"])
+@pytest.mark.parametrize("name", ["source text", "model-output", "a.b", "steps"])
 def test_a_column_of_any_name_is_shown_or_refused(name):
     try:
         prompt = Prompt.from_criteria("q", "c", inputs=(name, "output"), steps=())
     except ValueError:
         return
     assert "the hidden text" in prompt.render({name: "the hidden text", "output": "o"})[1]["content"]
-
-
-def test_a_column_called_steps_is_shown_or_refused():
-    try:
-        prompt = Prompt.from_criteria("q", "c", inputs=("steps", "output"), steps=())
-    except ValueError:
-        return
-    assert "the hidden text" in prompt.render({"steps": "the hidden text", "output": "o"})[1]["content"]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
@@ -348,18 +313,14 @@ HOSTILE = "\x1b[2J\u202e\x85\x07"
 @pytest.mark.parametrize(
     "refused",
     [
-        lambda: Scale((HOSTILE,), (1.0,)),
-        lambda: Scale([HOSTILE], (1.0,)),
-        lambda: Scale.parse(HOSTILE),
+        lambda: Scale((HOSTILE,), (1.0,)), lambda: Scale([HOSTILE], (1.0,)), lambda: Scale.parse(HOSTILE),
         lambda: Prompt(HOSTILE, "{{output}}").variants(2),
         lambda: Prompt.from_criteria("a", "x", inputs=(HOSTILE,), steps=()).render({"item": HOSTILE}),
         lambda: Prompt.from_criteria("a", "x", inputs=("o",), steps=()).render({"item": HOSTILE, "o": None}),
-        lambda: Prompt.from_criteria("a", "x", scale=HOSTILE),
-        lambda: Prompt.from_criteria("a", "x", scale=[HOSTILE]),
-        lambda: Prompt.from_criteria("a", "x", reasoning=HOSTILE),
-        lambda: geval_prompt(HOSTILE),
+        lambda: Prompt.from_criteria("a", "x", scale=HOSTILE), lambda: Prompt.from_criteria("a", "x", scale=[HOSTILE]),
+        lambda: Prompt.from_criteria("a", "x", reasoning=HOSTILE), lambda: geval_prompt(HOSTILE),
     ],
-)
+)  # fmt: skip
 def test_what_is_refused_is_named_without_what_a_terminal_acts_on(refused):
     with pytest.raises((ValueError, TypeError)) as caught:
         refused()

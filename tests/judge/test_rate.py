@@ -24,7 +24,6 @@ from calib.judge.prompt import Prompt, geval_prompt
 from calib.judge.replies.extract import RatingRow, Reading
 from calib.judge.replies.reply import decode
 from calib.judge.scale import Scale
-from calib.table import TableError
 
 pytestmark = pytest.mark.usefixtures("quick")
 PROMPT = Prompt.from_criteria("quality", "It is good.", inputs=("output",), steps=())
@@ -200,22 +199,18 @@ def test_another_reading_costs_nothing(store, monkeypatch):
     assert set(after["score"]) == {2.0} != set(before["score"])
 
 
-@pytest.mark.slow
+CHANGES = [{"model": "other"}, {"temperature": 0.5}, {"seed": 2}, {"base_url": "http://h/v1"}, {"prompt": THINK}]
+
+
 @pytest.mark.parametrize(
-    "change", [{"model": "other"}, {"temperature": 0.5}, {"seed": 2}, {"base_url": "http://h/v1"}, {"prompt": THINK}]
+    ("change", "calls"),
+    [*(pytest.param(change, 24, marks=pytest.mark.slow) for change in CHANGES), ({"concurrency": 1}, 0)],
 )
-def test_what_changes_the_request_is_asked_anew(store, change):
+def test_what_changes_the_request_is_asked_anew_and_nothing_else(store, change, calls):
     rated(Server(), store=store)
     server = Server()
     rated(server, store=store, **change)
-    assert server.calls == 24
-
-
-def test_how_many_at_once_is_no_part_of_the_request(store):
-    rated(Server(), store=store)
-    server = Server()
-    rated(server, store=store, concurrency=1)
-    assert server.calls == 0
+    assert server.calls == calls
 
 
 # a function is known by its name: the endpoint tells two of one name apart
@@ -304,14 +299,10 @@ def test_a_request_is_a_chat_completions_body():
     rated(server, n=1, method="logprob", top_logprobs=7, seed=None)
     assert server.requests == [
         {
-            "model": "m",
-            "messages": PROMPT.render({"output": items(1)["output"][0]}),
-            "temperature": 1.0,
-            "max_tokens": 8,
-            "logprobs": True,
-            "top_logprobs": 7,
+            "model": "m", "messages": PROMPT.render({"output": items(1)["output"][0]}), "temperature": 1.0,
+            "max_tokens": 8, "logprobs": True, "top_logprobs": 7,
         }
-    ]
+    ]  # fmt: skip
     own = Server()
     rated(own, n=1, base_url="http://127.0.0.1:1/v1", max_tokens=99)
     assert own.requests[0]["top_p"] == 1  # a server of one's own may have another default
@@ -347,7 +338,7 @@ def test_auto_samples_where_there_are_none_and_warns_once(store):
     assert again.calls == 0
 
 
-def test_auto_samples_where_token_probabilities_are_refused():
+def test_where_token_probabilities_are_refused_auto_samples_and_logprob_is_an_error():
     async def complete(request: dict) -> dict:
         if "logprobs" in request:
             raise LogprobsError("not here")
@@ -356,12 +347,6 @@ def test_auto_samples_where_token_probabilities_are_refused():
     with pytest.warns(UserWarning, match="gives no token probabilities"):
         ratings = rated(complete, method="auto")
     assert set(ratings["run"]) == {"callable:" + complete.__qualname__ + "|auto:sample"}
-
-
-def test_token_probabilities_that_were_asked_for_and_refused_are_an_error():
-    async def complete(request: dict) -> dict:
-        raise LogprobsError("not here")
-
     with pytest.raises(LogprobsError, match="not here"):
         rated(complete, method="logprob")
 
@@ -508,20 +493,11 @@ def test_the_ratings_say_how_they_were_made():
     assert "reply" not in ratings
 
 
-def test_replies_come_on_request():
-    ratings = calib.rate(
-        items(2), PROMPT, calib.Judge("m", method="sample", draws=1),
-        complete=lambda request: said('4 \u202e because, "so"\n'), replies=True, progress=False,
-    )  # fmt: skip
-    assert ratings["reply"].tolist() == ['4 \u202e because, "so"\n'] * 2
-
-
-def test_a_reply_with_half_a_character_comes_too():
-    ratings = calib.rate(
-        items(1), PROMPT, calib.Judge("m", method="sample", draws=1),
-        complete=lambda request: said("4 \ud83d"), replies=True, progress=False,
-    )  # fmt: skip
-    assert ratings["reply"].tolist() == ["4 \ud83d"]
+@pytest.mark.parametrize("text", ['4 \u202e because, "so"\n', "4 \ud83d"])  # with half a character, too
+def test_replies_come_on_request(text):
+    judge, options = calib.Judge("m", method="sample", draws=1), {"replies": True, "progress": False}
+    ratings = calib.rate(items(2), PROMPT, judge, complete=lambda request: said(text), **options)
+    assert ratings["reply"].tolist() == [text] * 2
 
 
 @pytest.mark.parametrize("text", ["\ud800", "\x00", "\u202e\u200f", "x" * 1_000_000, "{{source}} %s {0}"])
@@ -560,14 +536,12 @@ def test_several_prompts_make_one_table():
     assert list(dict.fromkeys(ratings["criterion"])) == ["fluency", "coherence"]
 
 
-def test_worded_labels_stand_as_their_numbers():
-    prompt = Prompt.from_criteria("q", "c", inputs=("output",), scale=Scale.of(no=0, yes=1), steps=())
-    assert rated(lambda r: said("Yes."), prompt=prompt, n=1)["score"].tolist() == [1.0, 1.0]
-
-
-def test_values_that_are_no_short_decimals():
-    prompt = Prompt.from_criteria("q", "c", inputs=("output",), scale=Scale.of(bad=0, fair=1 / 3), steps=())
-    assert rated(lambda r: said("fair"), prompt=prompt, n=1, draws=1)["score"].tolist() == [1 / 3]
+@pytest.mark.parametrize(
+    ("scale", "text", "score"), [(Scale.of(no=0, yes=1), "Yes.", 1), (Scale.of(bad=0, fair=1 / 3), "fair", 1 / 3)]
+)
+def test_worded_labels_stand_as_their_numbers(scale, text, score):
+    prompt = Prompt.from_criteria("q", "c", inputs=("output",), scale=scale, steps=())
+    assert rated(lambda _: said(text), prompt=prompt, n=1)["score"].tolist() == [score] * 2
 
 
 # --- what is refused before anything is paid --------------------------------------------------------------------
@@ -576,33 +550,22 @@ def test_values_that_are_no_short_decimals():
 @pytest.mark.parametrize(
     ("frame", "prompt", "message"),
     [
-        (
-            items(2).assign(item=[1, 1]),
-            PROMPT,
-            "items: column `item`, row 1: must be unique, but '1' was there before.",
-        ),
+        (items(2).assign(item=[1, 1]), PROMPT,
+         "items: column `item`, row 1: must be unique, but '1' was there before."),
         (items(2).drop(columns="item"), PROMPT, "items: column `item` is missing; there are 'output'."),
-        (
-            items(2).drop(columns="output").assign(text="t"),
-            PROMPT,
-            "`items` must have the columns that the prompt shows; 'output' is missing.",
-        ),
+        (items(2).drop(columns="output").assign(text="t"), PROMPT,
+         "`items` must have the columns that the prompt shows; 'output' is missing."),
         (items(0), PROMPT, "`items` and `prompt` must not be empty, but got 0 items, 1 prompts."),
         (items(2), [], "`items` and `prompt` must not be empty, but got 2 items, 0 prompts."),
         # fails: the text would be sent as the word "nan"
         (items(2).assign(context=["c", None]), Prompt("q", "{{context}}"), "context"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_asked_is_refused_without_a_call(frame, prompt, message):
     server = Server()
     with pytest.raises(ValueError, match=re.escape(message)):
         calib.rate(frame, prompt, calib.Judge("m", method="sample", draws=1), complete=server, progress=False)
     assert server.calls == 0
-
-
-def test_a_table_error_is_a_value_error():
-    with pytest.raises(TableError):
-        calib.rate(items(2).assign(item=""), PROMPT, calib.Judge("offline"), progress=False)
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,9 @@ DRAWS = 400
 SAMPLERS = ("top_k", "min_p", "top_p")
 # short ones: the model reads byte by byte
 TEXTS = (
-    "The mill closed in 1987.",
-    "Two goals in the last minute, and the cup was theirs.",
-    "poor dull fine sharp",
-    "A minister said that a bridge would be built.",
-    "Rain is expected; bring a coat.",
-    "the the summary of of it",
-)
+    "The mill closed in 1987.", "Two goals in the last minute, and the cup was theirs.", "poor dull fine sharp",
+    "A minister said that a bridge would be built.", "Rain is expected; bring a coat.", "the the summary of of it",
+)  # fmt: skip
 ITEMS = pd.DataFrame({"item": [f"i{k}" for k in range(len(TEXTS))], "output": TEXTS})
 FORM, THINK, JSON = (Prompt("quality", "Rate it.\n{{output}}", reasoning=kind) for kind in ("form", "think", "json"))
 ELEVEN = Prompt("quality", "Rate it.\n{{output}}", Scale.of(*range(11)))

@@ -50,16 +50,13 @@ def test_several_choices_stay_apart():
 @pytest.mark.parametrize(
     ("usage", "counts"),
     [
-        ({"prompt_tokens": 3, "completion_tokens": 4}, (3, 4)),
-        ({"prompt_tokens": 3}, (3, 0)),
+        ({"prompt_tokens": 3, "completion_tokens": 4}, (3, 4)), ({"prompt_tokens": 3}, (3, 0)),
         ({"prompt_tokens": None, "completion_tokens": 4}, (0, 4)),
         ({"prompt_tokens": "3", "completion_tokens": 4}, (0, 4)),
-        ({"prompt_tokens": -3, "completion_tokens": 10**30}, (0, 2**53)),
-        ({}, (0, 0)),
-        (None, (0, 0)),
+        ({"prompt_tokens": -3, "completion_tokens": 10**30}, (0, 2**53)), ({}, (0, 0)), (None, (0, 0)),
         ("much", (0, 0)),
     ],
-)
+)  # fmt: skip
 def test_usage(usage, counts):
     reply = decode(said("4") | {"usage": usage})
     assert (reply.prompt_tokens, reply.completion_tokens) == counts
@@ -71,10 +68,6 @@ def test_no_message_is_an_empty_text(message):
     assert choice_of({"choices": [{"message": message}]}).text == ""
 
 
-def test_a_refusal_is_kept():
-    assert choice_of(said(None, refusal="No.")).refusal == "No."
-
-
 def test_bytes_are_believed_before_the_text_of_a_token():
     entry = {"token": "?", "bytes": [0xF0, 0x9F], "logprob": 0, "top_logprobs": [{"token": "?", "bytes": [52]}]}
     choice = choice_of({"choices": [{"message": {"content": "?"}, "logprobs": {"content": [entry]}}]})
@@ -84,11 +77,12 @@ def test_bytes_are_believed_before_the_text_of_a_token():
 
 @pytest.mark.parametrize("raw", [None, [], "4", [300], [-1], [4.5], {}])
 def test_the_text_of_a_token_stands_where_no_bytes_are(raw):
-    reply = stream(("4", {"4": 1.0}))
-    for one in (reply["choices"][0]["logprobs"]["content"][0], *_candidates(reply)):
-        one["bytes"] = raw
-    assert choice_of(reply).tokens == [b"4"]
-    assert dict(choice_of(reply).lists[0]) == {b"4": 1.0}
+    for after in ([], WORDS):  # a long reply may be read by its texts alone
+        reply = stream((" 4", {" 4": 0.6, " 5": 0.4}), *after)
+        for one in (*reply["choices"][0]["logprobs"]["content"], *_candidates(reply)):
+            one["bytes"] = raw
+        assert choice_of(reply).tokens[0] == b" 4"
+        assert choice_of(reply).lists[0].tokens == [b" 4", b" 5"]
 
 
 def _candidates(reply: dict) -> list[dict]:
@@ -97,20 +91,11 @@ def _candidates(reply: dict) -> list[dict]:
 
 WORDS = [" word"] * 40
 BYTES_OF = {  # by the text of a candidate, what a server has for its bytes
-    "\ufffd": [0xE5, 0xB7],
-    "\\xe5\\xb7": [0xE5, 0xB7],
-    "<0xE5>": [0xE5],
-    "\u0120four": list(b" four"),
-    "\u2581four": list(b" four"),
-    "": [0xE5],
-    "\x00": [0],
-    "a\x00b": [97, 0, 98],
-    "\U0001f642": list("\U0001f642".encode()),
-    "\u00e9": None,
-    "bytes": [],
-    " plain": list(b" plain"),
+    "\ufffd": [0xE5, 0xB7], "\\xe5\\xb7": [0xE5, 0xB7], "<0xE5>": [0xE5], "\u0120four": list(b" four"),
+    "\u2581four": list(b" four"), "": [0xE5], "\x00": [0], "a\x00b": [97, 0, 98],
+    "\U0001f642": list("\U0001f642".encode()), "\u00e9": None, "bytes": [], " plain": list(b" plain"),
     '\n"4': list(b'\n"4'),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("rare", BYTES_OF)
@@ -152,14 +137,6 @@ def test_where_the_tokens_of_a_reply_have_other_texts_than_bytes_so_have_candida
     for one in (places[0], *_candidates(reply)[:2]):
         one["bytes"] = list(one["token"].replace("token_id:19", "4").replace("token_id:20", "5").encode())
     assert choice_of(reply).lists[0].tokens == [b"4", b"5"]
-
-
-@pytest.mark.parametrize("raw", [None, [], "4", [300], [-1], [4.5], {}])
-def test_in_a_long_reply_texts_stand_where_no_bytes_are(raw):
-    reply = stream((" 4", {" 4": 0.6, " 5": 0.4}), *WORDS)
-    for one in (*reply["choices"][0]["logprobs"]["content"], *_candidates(reply)):
-        one["bytes"] = raw
-    assert choice_of(reply).lists[0].tokens == [b" 4", b" 5"]
 
 
 @pytest.mark.parametrize("mark", ["\u2581", "\u0120", " "])
@@ -209,15 +186,9 @@ def test_the_impossible_in_a_dict_is_impossible(logprob):
 # --- what is no reply -------------------------------------------------------------------------------------------
 
 NO_REPLY = [
-    {},
-    {"choices": None},
-    {"choices": []},
-    {"choices": {}},
-    {"choices": "4"},
-    {"choices": [None]},
-    {"choices": ["4"]},
+    {}, {"choices": None}, {"choices": []}, {"choices": {}}, {"choices": "4"}, {"choices": [None]}, {"choices": ["4"]},
     {"error": {"message": "overloaded"}},
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("body", NO_REPLY)
@@ -229,20 +200,13 @@ def test_what_is_no_chat_completion_is_refused(body):
 
 BODY = json.dumps(in_json(" ", ("4", BASE))).encode()
 BROKEN = {
-    "nothing": b"",
-    "a blank": b" ",
-    "a page": b"<html>Bad gateway</html>",
-    "null": b"null",
-    "a list": b"[" + BODY + b"]",
-    "two": BODY + BODY,
-    "half": BODY[: len(BODY) // 2],
+    "nothing": b"", "a blank": b" ", "a page": b"<html>Bad gateway</html>", "null": b"null",
+    "a list": b"[" + BODY + b"]", "two": BODY + BODY, "half": BODY[: len(BODY) // 2],
     "half a character": BODY.replace(b"facts", b"\xf0\x9f"),
     "deep": b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "choices": [{}]}',
-    "without end": b'{"choices": ' + b"[" * 100_000,
-    "half packed": decode(BODY).pack()[:-3],
-    "more than packed": decode(BODY).pack() + b"\x00",
-    "packed otherwise": msgspec.msgpack.encode([1, 2, 3]),
-}
+    "without end": b'{"choices": ' + b"[" * 100_000, "half packed": decode(BODY).pack()[:-3],
+    "more than packed": decode(BODY).pack() + b"\x00", "packed otherwise": msgspec.msgpack.encode([1, 2, 3]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -254,18 +218,15 @@ def test_broken_bodies_are_refused(name):
 @pytest.mark.parametrize(
     "choice",
     [
-        {"message": "4"},
-        {"message": {"content": 4}},
-        {"message": {"content": ["4"]}},
-        {"message": {"content": "4"}, "finish_reason": 4},
-        {"message": {"content": "4"}, "logprobs": [1]},
+        {"message": "4"}, {"message": {"content": 4}}, {"message": {"content": ["4"]}},
+        {"message": {"content": "4"}, "finish_reason": 4}, {"message": {"content": "4"}, "logprobs": [1]},
         {"message": {"content": "4"}, "logprobs": {"content": "4"}},
         {"message": {"content": "4"}, "logprobs": {"content": [1, None, "4", {}, {"top_logprobs": 1}]}},
         {"message": {"content": "4"}, "logprobs": {"content": [{"token": 4, "top_logprobs": [1, None, {}]}]}},
         {"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", "top_logprobs": {"4": 0.0}}]}},
         {"message": {"content": "4"}, "logprobs": {"tokens": ["4"], "token_logprobs": [0.0]}},
     ],
-)
+)  # fmt: skip
 def test_wrong_types_are_left_out_and_the_rest_is_kept(choice):
     reply = decode({"choices": [choice, *said("5")["choices"], None]})
     assert [one.text for one in reply.choices[1:]] == ["5", ""]
@@ -455,20 +416,12 @@ def test_messages_of_ten_megabytes_are_decoded_in_few_steps(unit, count_calls):
 @pytest.mark.parametrize(
     ("tokens", "message", "start"),
     [
-        (["4"], "4", 0),
-        ([" 4"], "4", 1),
-        (["4", "\n", "<|im_end|>"], "4", 0),
-        (["m", "<|im_end|>"], "m", 0),
-        (["a", "\n", "</s>", "<|end|>"], "a", 0),
-        (["<think>", "4", "</think>", "4"], "4", 16),
-        (["4", "</think>", "\n\n", "4", "</s>"], "4\n", 11),
-        (["4", "x", "y", "z"], "4", 0),
-        (["4"], "5", -1),
-        (["<|im_end|>"], "", 0),
-        ([" "], " ", 0),
-        ([], "4", -1),
+        (["4"], "4", 0), ([" 4"], "4", 1), (["4", "\n", "<|im_end|>"], "4", 0), (["m", "<|im_end|>"], "m", 0),
+        (["a", "\n", "</s>", "<|end|>"], "a", 0), (["<think>", "4", "</think>", "4"], "4", 16),
+        (["4", "</think>", "\n\n", "4", "</s>"], "4\n", 11), (["4", "x", "y", "z"], "4", 0), (["4"], "5", -1),
+        (["<|im_end|>"], "", 0), ([" "], " ", 0), ([], "4", -1),
     ],
-)
+)  # fmt: skip
 def test_where_the_message_begins(tokens, message, start):
     assert message_offset([token.encode() for token in tokens], message.encode()) == start
 

@@ -20,19 +20,12 @@ import calib
 from calib.judge.scale import Scale
 
 SCALES = {
-    "five": FIVE,
-    "ten": TEN,
-    "hundred": HUNDRED,
-    "halves": HALVES,
-    "signed": SIGNED,
-    "yes": YES_NO,
-    "agree": AGREE,
+    "five": FIVE, "ten": TEN, "hundred": HUNDRED, "halves": HALVES, "signed": SIGNED, "yes": YES_NO, "agree": AGREE,
     "nested": Scale(("a", "ab", "abc", "b c", "B"), (1.0, 2.0, 3.0, 4.0, 5.0)),
     "chinese": Scale.parse("差=1|中=2|好=3"),
-    "chinese, nested": Scale.parse("差=1|中=2|中等=3|好=4"),
-    "thumbs": Scale.parse("👎=0|👍=1"),
+    "chinese, nested": Scale.parse("差=1|中=2|中等=3|好=4"), "thumbs": Scale.parse("👎=0|👍=1"),
     "mixed": Scale.parse("no=0|так=1|да=2|ja=3|é=4"),
-}
+}  # fmt: skip
 MARKS, ENDS, STRAYS = (
     ("", "", " ", "**", '"', "\n", " **"),
     ("\n", "</s>", "", ".\n", "**"),
@@ -176,14 +169,8 @@ def reply_of(way: tuple[bytes, ...], tree: Tree, lead: list[str], k: int, server
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [*SERVERS, "llama.cpp"])
-def test_the_truth_lies_within_the_bounds_of_many(server):
-    assert bounded(server, 1500) > 1200  # most have bounds, so that something was tried
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("server", [*SERVERS, "llama.cpp"])
 def test_the_truth_lies_within_the_bounds(server):
-    assert bounded(server, 150) > 110
+    assert bounded(server, 1500) > 1200  # most have bounds, so that something was tried
 
 
 def bounded(server: str, n: int) -> int:

@@ -9,7 +9,6 @@ import re
 import threading
 import urllib.request
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -116,6 +115,19 @@ def server(start):
 def rated(server: object, *, way: str = "direct", store: object = None, complete: object = None, **judge: object):
     options = {"model": WAYS[way], "method": "logprob", "base_url": server and server.url} | judge
     return calib.rate(ITEMS, PROMPT, calib.Judge(**options), store=store, complete=complete, progress=False)
+
+
+def ask(server: object, way: str) -> None:
+    """One call of a transport, which nobody makes again."""
+
+    async def call() -> None:
+        try:
+            await transport.complete({"messages": [{"role": "user", "content": "q"}]})
+        finally:
+            await transport.close()
+
+    transport = connect(WAYS[way], server.url)
+    asyncio.run(call())
 
 
 def items(n: int) -> pd.DataFrame:
@@ -277,15 +289,6 @@ def test_an_error_of_the_provider_shows_no_key(server, way, monkeypatch, tmp_pat
     assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("length", range(470, 520, 7))
-def test_a_key_that_is_cut_off_in_a_long_message_is_not_shown_either(server, monkeypatch, length):
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    server.mood, server.status, server.says = "fails", 401, {"m": "x" * (length - 20) + CANARY}
-    with pytest.raises(JudgeError) as caught:
-        rated(server, concurrency=1)
-    assert "canary" not in str(caught.value)
-
-
 @both
 @pytest.mark.parametrize(
     ("status", "says", "hint"),
@@ -332,16 +335,8 @@ def test_what_may_pass_is_asked_again(server, way, status):
 )
 def test_the_servers_word_on_how_long_to_wait_comes_through(server, way, header, seconds):
     server.mood, server.status, server.says, server.headers = "fails", 429, {"error": {"message": "busy"}}, header
-    transport = connect(WAYS[way], server.url)
-
-    async def call() -> None:
-        try:
-            await transport.complete({"messages": [{"role": "user", "content": "q"}]})
-        finally:
-            await transport.close()
-
     with pytest.raises(UnavailableError) as caught:
-        asyncio.run(call())
+        ask(server, way)
     assert caught.value.limited
     assert caught.value.retry_after == seconds
 
@@ -412,13 +407,9 @@ def test_a_user_and_password_in_the_url_work_and_appear_nowhere(server, monkeypa
     with serve(error_status=401, echo_key=True) as angry, pytest.raises(JudgeError) as caught:
         rated(None, base_url=angry.base_url.replace("//", f"//me:{CANARY}@"))
     shown = [
-        ratings.to_csv(),
-        str(caught.value),
-        repr(caught.value),
-        repr(connect("openai/m", url)),
-        repr(calib.Judge("m", base_url=url)),
-        *capsys.readouterr(),
-    ]
+        ratings.to_csv(), str(caught.value), repr(caught.value), repr(connect("openai/m", url)),
+        repr(calib.Judge("m", base_url=url)), *capsys.readouterr(),
+    ]  # fmt: skip
     assert not [text for text in shown if CANARY in text or "bWU6" in text or "me:" in text]
     assert not any(CANARY.encode() in file.read_bytes() for file in tmp_path.iterdir())
 
@@ -512,16 +503,8 @@ def test_runs_in_several_threads_do_not_close_each_others_connections():
 def test_it_neither_fetches_prices_nor_repeats_calls_nor_warns(litellm, server, recwarn):
     assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
     server.mood, server.status, server.says = "fails", 500, {}
-    transport = connect(WAYS["litellm"], server.url)
-
-    async def ask() -> None:
-        try:
-            await transport.complete({"messages": [{"role": "user", "content": "q"}]})
-        finally:
-            await transport.close()
-
     with pytest.raises(UnavailableError):
-        asyncio.run(ask())
+        ask(server, "litellm")
     assert len(server.seen) == 1
     assert not recwarn.list
 
@@ -532,16 +515,6 @@ def test_it_neither_fetches_prices_nor_repeats_calls_nor_warns(litellm, server, 
 def test_the_offline_judge_is_its_own_transport():
     transport = connect("offline", None)
     assert (transport.name, transport.endpoint, transport.complete) == ("offline", None, offline.complete)
-
-
-@pytest.mark.parametrize("asynchronous", [True, False])
-def test_any_function_is_a_transport(asynchronous):
-    async def later(request: dict) -> dict:
-        return {"echo": request}
-
-    transport = wrap(later if asynchronous else lambda request: {"echo": request}, None)
-    assert transport.name.startswith("callable:")
-    assert asyncio.run(transport.complete({"model": "m"})) == {"echo": {"model": "m"}}
 
 
 def test_an_object_that_can_be_called_is_known_by_its_class():
@@ -572,21 +545,14 @@ def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
-        ({"retry-after": "7"}, 7),
-        ({"retry-after": " 1.5 "}, 1.5),
-        ({"retry-after": "0"}, 0),
-        ({"retry-after-ms": "50", "retry-after": "1"}, 0.05),
-        ({"retry-after-ms": "12.5"}, 0.0125),
-        ({"retry-after-ms": "soon", "retry-after": "2"}, 2),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -2359"}, 0),
-        ({"retry-after": "86400"}, 86400),
-        ({"retry-after-ms": "86400000"}, 86400),
-        ({}, None),
-        ({"retry-after": str(32 * 86400)}, 32 * 86400),
+        ({"retry-after": "7"}, 7), ({"retry-after": " 1.5 "}, 1.5), ({"retry-after": "0"}, 0),
+        ({"retry-after-ms": "50", "retry-after": "1"}, 0.05), ({"retry-after-ms": "12.5"}, 0.0125),
+        ({"retry-after-ms": "soon", "retry-after": "2"}, 2), ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -2359"}, 0), ({"retry-after": "86400"}, 86400),
+        ({"retry-after-ms": "86400000"}, 86400), ({}, None), ({"retry-after": str(32 * 86400)}, 32 * 86400),
         ({"retry-after": str(32 * 86400 + 1)}, None),
     ],
-)
+)  # fmt: skip
 def test_how_long_the_server_asks_to_wait(headers, seconds):
     assert _seconds_to_wait(headers) == seconds
 
@@ -618,8 +584,8 @@ def test_an_absurd_word_on_it_does_not_stop_a_run(server, way, junk):
     assert len(server.seen) == 5
 
 
-@pytest.mark.parametrize("zone", ["", " -0000"])
-def test_a_date_without_a_zone_is_of_greenwich(zone, monkeypatch):
+@pytest.mark.parametrize("zone", [" GMT", " +0000", "", " -0000"])
+def test_how_long_it_is_to_a_date_which_without_a_zone_is_of_greenwich(zone, monkeypatch):
     date = (datetime.now(UTC) + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S") + zone
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     tzset()
@@ -630,25 +596,16 @@ def test_a_date_without_a_zone_is_of_greenwich(zone, monkeypatch):
         tzset()
 
 
-@pytest.mark.parametrize("zone", ["GMT", "+0000"])
-def test_how_long_it_is_to_a_date(zone):
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=90)).replace("+0000", zone)
-    assert 87 < _seconds_to_wait({"retry-after": date}) <= 90
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("nothing to hide", "nothing to hide"),
-        ("key sk-proj-abcdefgh1234.", "key ***."),
-        ("gsk-12345678 and xai-12345678", "*** and ***"),
-        ("Authorization: Bearer abc.def", "Authorization: ***"),
-        ("risk-taking tasks", "risk-taking tasks"),
-        ("at https://me:pass@host/v1?", "at https://***@host/v1?"),
+        ("nothing to hide", "nothing to hide"), ("key sk-proj-abcdefgh1234.", "key ***."),
+        ("gsk-12345678 and xai-12345678", "*** and ***"), ("Authorization: Bearer abc.def", "Authorization: ***"),
+        ("risk-taking tasks", "risk-taking tasks"), ("at https://me:pass@host/v1?", "at https://***@host/v1?"),
         ("Authorization: Basic bWU6cGFzcw==", "Authorization: ***"),
         ("Basic authentication is needed, ask me@host", "Basic authentication is needed, ask me@host"),
     ],
-)
+)  # fmt: skip
 def test_what_looks_like_a_secret_is_not_shown(text, shown):
     assert redact(text) == shown
 

@@ -1,4 +1,4 @@
-"""Replies that come another way: batch input out, recorded responses and batch output in."""
+"""Batch files: requests as OpenAI batch input, and ratings from batch output or from recorded responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calib.core.text import printable
 from calib.judge.calls.transport import model_name
 from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
-from calib.judge.replies.extract import extract, has_logprobs
+from calib.judge.replies.extract import extract
 from calib.judge.replies.reply import Choice, decode, to_json
 from calib.table import TableError
 from calib.table.files import whole_or_not
@@ -107,9 +107,9 @@ def from_jsonl(
     prompts, rows = prompts_and_rows(items, prompt)
     with Path(path).open("rb") as file:
         lines = [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
-    exact = next((has_logprobs(line.choices[0]) for line in lines if line.choices), False)
+    exact = next((line.choices[0].has_logprobs for line in lines if line.choices), False)
     method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
-    drawn = _drawn(lines, judge, method, prompts, rows)
+    drawn = _draws_in(lines, judge, method, prompts, rows)
     sheet = Sheet(texts=replies)
     sheet.expect([call for call, _ in drawn])
     for call, choice in drawn:
@@ -118,8 +118,8 @@ def from_jsonl(
             continue
         reading = extract(choice, call.scale, call.prompt.answer, logprobs=call.logprobs, floor=judge.noise_floor)
         sheet.add(call, reading.rows, choice.text)
-    if silent := len(rows) - len({call.row["item"] for call, _ in drawn}):
-        warnings.warn(f"{silent} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
+    if without := len(rows) - len({call.row["item"] for call, _ in drawn}):
+        warnings.warn(f"{without} of {len(rows)} items have no line in {printable(Path(path).name)}.", stacklevel=2)
     auto = f"|auto:{method}" if judge.method == "auto" else ""
     return sheet.frame(judge, f"file:{Path(path).name}{auto}")
 
@@ -149,20 +149,21 @@ def _read_line(number: int, raw: bytes) -> _Line:
     return _Line(number, None if name is None else str(name), choices, line.get("shown_first"))
 
 
-def _drawn(
+def _draws_in(
     lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
 ) -> list[tuple[Call, Choice | None]]:
     """The draws in the file, each with its choice; None where the line reports an error."""
-    by_key: dict[str, list[Call]] = {}
-    for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
-        by_key.setdefault(call.key, []).append(call)  # items of one text share a request
+    by_name: dict[str, list[Call]] = {}
     # what lines that name an item may be replies to: one question, or that about a pair in either order
-    by_item: dict[str, list[Call]] = {}
     for row in rows if len(prompts) == 1 else ():
-        by_item[row["item"]] = [
+        by_name[row["item"]] = [
             Call(f"item {row['item']}{order}", prompts[0], row, draw, method == "logprob", order)
             for draw, order in enumerate(prompts[0].orders)
         ]
+    by_key: dict[str, list[Call]] = {}
+    for call in calls_for(judge, _BATCH_ADDRESS, Plan(method, "", {}), prompts, rows):
+        by_key.setdefault(call.key, []).append(call)  # items of one text share a request
+    by_name |= by_key
     if all(line.name is None for line in lines):  # lines without ids are those of the items, in their order
         if len(lines) != len(rows):
             raise TableError(f"lines without ids must be as many as the items, but are {len(lines)} for {len(rows)}.")
@@ -171,7 +172,7 @@ def _drawn(
     drawn: list[tuple[Call, Choice | None]] = []
     for line in lines:
         choices: Sequence[Choice | None] = line.choices or [None]
-        for call, choice in product(_calls_of(line, by_key, by_item), choices):
+        for call, choice in product(_calls_of(line, by_name), choices):
             same = (call.key, call.row["item"])
             number = call.draw + counts[same]
             drawn.append((call._replace(key=f"{call.key}/{len(drawn)}", draw=number), choice))
@@ -179,14 +180,12 @@ def _drawn(
     return drawn
 
 
-def _calls_of(line: _Line, by_key: dict[str, list[Call]], by_item: dict[str, list[Call]]) -> list[Call]:
-    if line.name not in by_key and line.name not in by_item:
+def _calls_of(line: _Line, by_name: dict[str, list[Call]]) -> list[Call]:
+    calls = by_name.get(line.name or "", [])
+    if not calls:
         raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
-    if line.name in by_key:
-        return by_key[line.name]
-    # the question about an item; about a pair the line has to say which
-    both = by_item[line.name]
-    calls = [call for call in both if len(both) == 1 or call.shown_first == line.shown_first]
+    if len({call.shown_first for call in calls}) > 1:  # about a pair the line has to say which
+        calls = [call for call in calls if call.shown_first == line.shown_first]
     if not calls:
         rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
         raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")

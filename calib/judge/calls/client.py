@@ -141,7 +141,7 @@ class Pace:
 
         An UnavailableError says that the deadline has passed, or nothing at all gets through.
         """
-        troubles: list[UnavailableError] = []
+        errors: list[UnavailableError] = []
         end = math.inf
         while True:
             await self._turn()
@@ -153,16 +153,16 @@ class Pace:
                 end = min(end, now + self.deadline)
                 return await self._once(attempt)
             except UnavailableError as error:
-                troubles.append(error.with_traceback(None))  # or its frames, with all that came, keep it and each other
+                errors.append(error.with_traceback(None))  # or its frames, with all that came, keep it and each other
             finally:
                 self._leave()
-            wait = self._wait(troubles)
-            paid, odd = sum(one.paid for one in troubles), sum(not one.limited for one in troubles)
+            wait = self._wait(errors)
+            paid, odd = sum(one.paid for one in errors), sum(not one.limited for one in errors)
             hopeless = paid >= _MOST_ATTEMPTS or (odd >= _MOST_ATTEMPTS and not self.served)
             if monotonic() + wait >= end or hopeless:
                 break
             await asyncio.sleep(wait)
-        last, n = troubles[-1], len(troubles)
+        last, n = errors[-1], len(errors)
         why = f"given up after {n} attempts" if n > 1 else "given up after one attempt"
         if last.retry_after:
             why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
@@ -184,10 +184,10 @@ class Pace:
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
-    def _wait(self, troubles: list[UnavailableError]) -> float:
-        if after := troubles[-1].retry_after:
+    def _wait(self, errors: list[UnavailableError]) -> float:
+        if after := errors[-1].retry_after:
             return after * self._random.uniform(1.0, 1.25)
-        blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
+        blind = sum(not one.retry_after for one in errors)  # where the server did not say how long to wait
         return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
 
     async def _turn(self) -> None:

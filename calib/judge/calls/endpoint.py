@@ -1,4 +1,4 @@
-"""What of an endpoint may be shown, and what must not: keys stand in URLs too."""
+"""Endpoints: what of a URL may be shown (keys stand there, too), how much of a reply is read, and what calls cost."""
 
 from __future__ import annotations
 
@@ -50,10 +50,16 @@ def public_url(url: str) -> str:
     ('https://host:8000/v1', 'https://host/***a2eeac/v1')
     """
     parts = url_parts(url)
+    host, path = parts.netloc.rpartition("@")[2], parts.path
     if not parts.netloc:  # no URL, but it can hold the same things
         host, slash, path = re.split(r"[?#]", url.rpartition("@")[2])[0].partition("/")
-        return host + _public_path(slash + path)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], _public_path(parts.path), "", ""))
+        path = slash + path
+    pieces = path.split("/")
+    for place, piece in enumerate(pieces):
+        if _may_be_key(piece):
+            pieces[place] = "***" + blake2b(unquote(piece).encode("utf-8", "replace"), digest_size=3).hexdigest()
+    path = "/".join(pieces)
+    return urlunsplit((parts.scheme, host, path, "", "")) if parts.netloc else host + path
 
 
 def keep_secret(url: str) -> None:
@@ -87,14 +93,6 @@ def excerpt(text: str, most: int = _MOST_SHOWN) -> str:
     much is looked at that where it was cut is not shown.
     """
     return redact(text[:_MOST_LOOKED_AT])[:most]
-
-
-def _public_path(path: str) -> str:
-    parts = path.split("/")
-    for place, part in enumerate(parts):
-        if _may_be_key(part):
-            parts[place] = "***" + blake2b(unquote(part).encode("utf-8", "replace"), digest_size=3).hexdigest()
-    return "/".join(parts)
 
 
 def _may_be_key(part: str) -> bool:

@@ -6,8 +6,9 @@ import asyncio
 import random
 import re
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from functools import partial
+from itertools import groupby
 from time import monotonic
 from typing import Any
 
@@ -199,19 +200,21 @@ class Run:
 
     async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
         """Have the open beginnings of labels continued, until nothing significant is open."""
-        trouble = await self._continues(plan, calls)
-        failures, waiting = [trouble] if trouble else [], iter(calls)
+        obstacle = await self._continues(plan, calls)
+        failures, waiting = [obstacle] if obstacle else [], iter(calls)
 
         async def worker() -> None:
             for call in waiting:
-                choice, more = self.store.get(call.key), dict[str, Choice]()
+                choice, continued = self.store.get(call.key), dict[str, Choice]()
                 try:
-                    while not trouble and (new := _worth_continuing(_reading(self.judge, call, choice, more), more)):
+                    while not obstacle and (
+                        new := _worth_continuing(_reading(self.judge, call, choice, continued), continued)
+                    ):
                         for one in new:
-                            more[one.prefix] = await self._continuation(plan, call, one.prefix)
+                            continued[one.prefix] = await self._continuation(plan, call, one.prefix)
                 except (RejectedError, UnavailableError) as error:
                     failures.append(str(error))
-                self.sheet.add(call, _reading(self.judge, call, choice, more).rows, choice.text)
+                self.sheet.add(call, _reading(self.judge, call, choice, continued).rows, choice.text)
 
         await asyncio.gather(*(worker() for _ in range(min(self.judge.concurrency, len(calls)))))
         if failures:
@@ -276,7 +279,7 @@ class Round:
         self.lost: list[JudgeError] = []  # of single calls
         self.in_a_row: list[JudgeError] = []  # lost since `served_then` replies had come
         self.served_then = 0
-        self.stopping, self.shown = False, monotonic()
+        self.stopping, self.last_shown = False, monotonic()
 
     async def work(self, calls: list[Call]) -> list[str]:
         """Read what is in the store and ask for the rest; what the user has to know.
@@ -286,8 +289,12 @@ class Round:
         rest = self.sheet.expect(calls)
         n = len(rest)
         for key, choice in self.client.store.read(list(rest)):
-            self._read(rest.pop(key), choice)
-        self.waiting, self.n_done = deque(_request_groups(list(rest.values()), self.plan.choices)), n - len(rest)
+            self.arrived.append((rest.pop(key), choice))
+            self._read()
+        self.n_done, choices = n - len(rest), self.plan.choices
+        for _, draws in groupby(rest.values(), key=lambda call: (id(call.row), id(call.prompt), call.shown_first)):
+            alike = list(draws)  # of one item, prompt and order: one request asks for several
+            self.waiting.extend(alike[k : k + choices] for k in range(0, len(alike), choices))
         title = f"rate with {self.client.judge.model}"
         self.bar = bar_class()(total=n, initial=self.n_done, desc=title, unit="draw", disable=not self.progress)
         most = min(self.client.judge.concurrency, len(self.waiting))
@@ -310,7 +317,7 @@ class Round:
             raise self.client.broken
         if self.failures or (self.lost and not self.n_done):
             raise (self.failures or self.lost)[0]
-        self._read_arrived()
+        self._read()
         again = "their rows have the status 'failed', and a run with the same store asks again"
         lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
         short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
@@ -346,7 +353,7 @@ class Round:
                 self.waiting.appendleft(group)
                 return
             await self._ask(group, body)
-            if monotonic() - self.shown > _SHOW_EVERY:
+            if monotonic() - self.last_shown > _SHOW_EVERY:
                 self._show()
 
     def _claimed(self, group: list[Call]) -> list[Call]:
@@ -405,40 +412,22 @@ class Round:
         self.n_done += 1
         self.bar.update()
         if len(self.arrived) >= _READ_AT_ONCE:
-            self._read_arrived()
+            self._read()
 
-    def _read_arrived(self) -> None:
+    def _read(self) -> None:
         for call, choice in self.arrived:
-            self._read(call, choice)
+            reading = _reading(self.client.judge, call, choice)
+            if self.client.judge.continuation and _worth_continuing(reading, ()):
+                self.unresolved.append(call)
+            else:
+                self.sheet.add(call, reading.rows, choice.text)
         self.arrived.clear()
-
-    def _read(self, call: Call, choice: Choice) -> None:
-        reading = _reading(self.client.judge, call, choice)
-        if self.client.judge.continuation and _worth_continuing(reading, ()):
-            self.unresolved.append(call)
-        else:
-            self.sheet.add(call, reading.rows, choice.text)
 
     def _show(self) -> None:
         """Cost so far and how the replies read, beside what the bar shows by itself: done, rate, time left."""
-        self.shown = monotonic()
+        self.last_shown = monotonic()
         if self.progress:
-            self._read_arrived()
+            self._read()
             cost = [f"${self.client.spent:.4f}"] if self.client.price else []
             counts = [f"{status} {n}" for status, n in self.sheet.counts.most_common()]
             self.bar.set_postfix_str(", ".join(cost + counts))
-
-
-def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
-    """Draws of one item, prompt and order that one request asks for."""
-    group: list[Call] = []
-    for call in calls:
-        if group:
-            first = group[0]
-            alike = call.row is first.row and call.prompt is first.prompt and call.shown_first == first.shown_first
-            if len(group) >= choices or not alike:
-                yield group
-                group = []
-        group.append(call)
-    if group:
-        yield group

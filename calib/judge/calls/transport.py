@@ -1,4 +1,4 @@
-"""The seam to the network: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
+"""Ways to a judge: ``async complete(request) -> reply``, in OpenAI's chat-completions form.
 
 The embedded judge, the direct transport, LiteLLM and any function are such a thing. None
 of them retries: that is done in one place, `calib.judge.calls.client`.
@@ -17,6 +17,7 @@ import warnings
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial, wraps
@@ -146,8 +147,8 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
         try:
             return complete(request)
         except StopIteration:  # asyncio cannot pass it on, and would wait for ever
-            trouble = "StopIteration"
-        raise RuntimeError(trouble)
+            message = "StopIteration"
+        raise RuntimeError(message)
 
     async def call(request: dict[str, Any]) -> RawReply:
         try:
@@ -158,8 +159,8 @@ def wrap(complete: AnyComplete, base_url: str | None, concurrency: int = 16) -> 
             return await reply if inspect.isawaitable(reply) else reply
         except (TimeoutError, ConnectionError) as error:
             kind = TimeoutError if isinstance(error, TimeoutError) else UnavailableError
-            trouble = f"{type(error).__name__}: {excerpt(str(error))}"
-        raise kind(trouble)
+            message = f"{type(error).__name__}: {excerpt(str(error))}"
+        raise kind(message)
 
     async def close() -> None:
         threads.shutdown(wait=False, cancel_futures=True)
@@ -337,33 +338,13 @@ class _LiteLLM:
                 await client.close()
 
 
+@dataclass
 class _Watch:
     """One call through LiteLLM: how much is read of the reply, and what ended it."""
 
-    def __init__(self, most: int) -> None:
-        self.most, self.failure = most, cast("JudgeError | None", None)
-        self.error_text = ""  # of a body that is not JSON: the server's own words, or the beginning of a long reply
-
-    async def read(self, response: httpx.Response) -> httpx.Response:
-        """The same response with its body unpacked."""
-        import httpx
-
-        status, headers = response.status_code, response.headers
-        try:
-            if status in _REDIRECTS:
-                raise _http_error(status, "", {}, headers)
-            body = await _received(status, headers, response.aiter_raw(), self.most)
-        except JudgeError as failure:
-            self.failure = failure  # LiteLLM makes another error of it
-            raise
-        if status != 200:
-            try:
-                json.loads(body)
-            except ValueError:
-                self.error_text = body.decode("utf-8", "replace")
-        framing = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
-        others = [(name, value) for name, value in headers.multi_items() if name not in framing]
-        return httpx.Response(status, headers=others, content=body, request=response.request)
+    most: int
+    failure: JudgeError | None = None
+    error_text: str = ""  # of a body that is not JSON: the server's own words, or the beginning of a long reply
 
 
 _watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watching", default=None)
@@ -385,10 +366,24 @@ def _watch_httpx() -> None:
             return await send(client, request, **options)
         request.headers["accept-encoding"] = ACCEPTED
         response = await send(client, request, **options | {"stream": True, "follow_redirects": False})
+        status, headers = response.status_code, response.headers
         try:
-            return await watch.read(response)
+            if status in _REDIRECTS:
+                raise _http_error(status, "", {}, headers)
+            body = await _received(status, headers, response.aiter_raw(), watch.most)
+        except JudgeError as failure:
+            watch.failure = failure  # LiteLLM makes another error of it
+            raise
         finally:
             await response.aclose()
+        if status != 200:
+            try:
+                json.loads(body)
+            except ValueError:
+                watch.error_text = body.decode("utf-8", "replace")
+        framing = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
+        others = [(name, value) for name, value in headers.multi_items() if name not in framing]
+        return httpx.Response(status, headers=others, content=body, request=response.request)
 
     httpx.AsyncClient.send = watched  # type: ignore[method-assign, assignment]
 

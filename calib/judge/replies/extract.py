@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -126,8 +126,8 @@ def extract(
         return _no_score(silent)
     # where the answer is 3/10 on a scale that ends at 5, the others in its list are meant so, too
     other = "off_scale" if match and grammar.is_of_another(match) else ""
-    if trouble := _why_untrusted(choice) or other:
-        return _no_score(trouble)
+    if status := _why_untrusted(choice) or other:
+        return _no_score(status)
     start = _answer_offset(choice, text, grammar, match, slot)
     if start is None:
         return _no_score(silent or "unread")
@@ -136,18 +136,13 @@ def extract(
     return _Mass(grammar, choice, continued or {}, silent, stray=stray).read(start, floor)
 
 
-def has_logprobs(choice: Choice) -> bool:
-    """Whether any list of candidates came that says something."""
-    return any(listed.says_any for listed in choice.lists.values())
-
-
 def _no_score(status: str) -> Reading:
     return Reading([RatingRow(math.nan, 1.0, status)], [])
 
 
 def _why_untrusted(choice: Choice) -> str:
     """What keeps the reported probabilities from being those that the model drew from."""
-    if not has_logprobs(choice):
+    if not choice.has_logprobs:
         return "no_logprobs"
     # a grammar or schema puts a brace, a quote or a blank where the model would not have
     own = array("f", choice.logprobs)
@@ -163,9 +158,9 @@ def _answer_offset(
     shift = message_offset(choice.tokens, _as_bytes(text))
     if shift >= 0:
         return answer_start(whole, shift + len(before))
-    there = grammar.find(_as_text(whole))
-    if there is not None and match is not None and there["value"] == match["value"]:
-        return answer_start(whole, len(_as_bytes(_as_text(whole)[: there.start("slot")])))
+    spelled = grammar.find(_as_text(whole))
+    if spelled is not None and match is not None and spelled["value"] == match["value"]:
+        return answer_start(whole, len(_as_bytes(_as_text(whole)[: spelled.start("slot")])))
     # tokens that do not say how other characters are spelt: as many of ASCII stand before the answer
     plain = _NOT_ASCII.sub(b"", before)
     if not match or UNKNOWN not in whole or not before[-1:].isascii():
@@ -181,9 +176,9 @@ def _was_forced(choice: Choice, place: int) -> bool:
     token = choice.tokens[place]
     if choice.share(place) >= _RARE or not token:  # the end of a reply often has no text
         return False
-    beside = {text: p for text, p in choice.lists[place] if p > 0}
-    listed = beside.get(token)
-    return listed is None or (listed < _RARE and listed <= min(beside.values()))
+    candidates = {text: p for text, p in choice.lists[place] if p > 0}
+    listed = candidates.get(token)
+    return listed is None or (listed < _RARE and listed <= min(candidates.values()))
 
 
 # --- the distribution at the answer's tokens --------------------------------------------------------------------
@@ -216,8 +211,8 @@ class _Mass:
         lead = tokens[place][: start - begins[place]]  # what it says before that
         if place and not lead and not tokens[place - 1]:
             place = min((i for i in empty_before(tokens, place) if i in self.choice.lists), default=place)
-        if trouble := self.add(self.choice, place, lead, b"", 1.0):
-            return _no_score(trouble)
+        if status := self.add(self.choice, place, lead, b"", 1.0):
+            return _no_score(status)
         read = sum(self.score.values())
         # where something else than a label was drawn, labels must not have been a mere possibility
         if not (read > _LEAST_READ if self.silent else read or self.undecided or (self.stray and self.off)):
@@ -234,7 +229,7 @@ class _Mass:
         listed = [(token, p) for token, p in choice.lists[place] if p > 0]
         if (shares := _spelling_shares(listed, lead)) is None:
             return "bad_logprobs"
-        top, again = shares
+        top, repeated = shares
         here = choice.tokens[place][len(lead) :]
         if (lead or top.get(here, 0.0) < _RARE) and _was_forced(choice, place):
             return "constrained"  # the list says what the model wanted, not what it could say
@@ -247,15 +242,15 @@ class _Mass:
             self._undecide(_possible(self.grammar.meaning(begun)), share)
             return ""
         # what the list does not show may be any label that can follow, in spellings that it does not show either
-        if (rest := share * (1.0 - sum(top.values()) - sum(again.values()))) > _FLOAT_NOISE:
+        if (rest := share * (1.0 - sum(top.values()) - sum(repeated.values()))) > _FLOAT_NOISE:
             self.hidden += rest
             self.absent |= _possible(self.grammar.meaning(begun))
-        for piece, p in again.items():  # two tokens that read the same, or one told twice
+        for piece, p in repeated.items():  # two tokens that read the same, or one told twice
             if values := _possible(self.grammar.meaning(begun + piece)):
                 self._undecide(values, share * p)
             else:
                 self.off += share * p
-        follow = choice is self.choice and UNKNOWN not in here and here not in again and place + 1 in choice.lists
+        follow = choice is self.choice and UNKNOWN not in here and here not in repeated and place + 1 in choice.lists
         return self._spread(choice, place, lead, begun, top, share, follow=follow)
 
     def _spread(
@@ -270,33 +265,32 @@ class _Mass:
         follow: bool,
     ) -> str:
         """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
-        here, trouble = choice.tokens[place][len(lead) :], ""
+        here, status = choice.tokens[place][len(lead) :], ""
         remembered = self.grammar.meanings.get  # most of them are
         meanings = [remembered(begun + piece) or self.grammar.meaning(begun + piece) for piece in top]
+        listed = {meaning.value for meaning in meanings}
         for (piece, part), meaning in zip(top.items(), meanings, strict=True):
             if meaning is NOTHING and piece:  # most are
                 self.off += share * part
                 continue
             p, drawn = share * part, piece == here and choice is self.choice
             if not piece and not lead:
-                trouble = self._add_empty(choice, place, begun, p, drawn=drawn) or trouble
+                status = self._add_empty(choice, place, begun, p, drawn=drawn) or status
             elif drawn and follow and meaning.longer:
-                trouble = self.add(choice, place + 1, b"", begun + piece, p)
-            # a 1 beside a 10 of one token goes on to nothing: it is taken for a 1
-            elif meaning.longer and (piece or lead) and not _is_taken(meaning, meanings):
+                status = self.add(choice, place + 1, b"", begun + piece, p)
+            # a 1 beside a 10 of one token goes on to nothing: it is a 1, or it would have been written so
+            elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not listed & meaning.longer):
                 self._begin(begun + piece, meaning, p)
-            elif drawn:
-                trouble = self._settle_drawn(meaning, p)
             else:
-                self._settle(meaning, p)
-        return trouble
+                status = self._settle(meaning, p, drawn=drawn) or status
+        return status
 
     def _add_empty(self, choice: Choice, place: int, begun: bytes, p: float, *, drawn: bool) -> str:
         """A token without text: the end of the reply, a blank alone, or a part of a character."""
         meaning = self.grammar.meaning(begun)
         once = sum(not token and p > 0 for token, p in choice.lists[place]) == 1
         if drawn and once and not any(choice.tokens[place:]):
-            return self._settle_drawn(Meaning(meaning.value, frozenset()), p)
+            return self._settle(Meaning(meaning.value, frozenset()), p, drawn=True)
         if drawn and once and place + 1 in choice.lists and not self.grammar.beyond_ascii:
             return self.add(choice, place + 1, b"", begun, p)
         # neither a blank nor the end makes another label of one that is whole
@@ -306,27 +300,25 @@ class _Mass:
             self._settle(Meaning(meaning.value, frozenset()), p)
         return ""
 
-    def _settle_drawn(self, meaning: Meaning, p: float) -> str:
-        if self.silent and not math.isnan(meaning.value):
-            return self.silent  # "2 flaws were found" begins like a label and is none
-        self._settle(NOTHING if self.stray else meaning, p)
-        return ""
-
-    def _settle(self, meaning: Meaning, p: float) -> None:
+    def _settle(self, meaning: Meaning, p: float, *, drawn: bool = False) -> str:
+        """Count a text that ends here; says what is in the way of one that was drawn."""
         value = meaning.value
-        if math.isnan(value):
+        if drawn and self.silent and not math.isnan(value):
+            return self.silent  # "2 flaws were found" begins like a label and is none
+        if math.isnan(value) or (drawn and self.stray):
             self.off += p
-            return
+            return ""
         self.score[value] = self.score.get(value, 0.0) + p
         if meaning.longer:
             ends = (*_possible(meaning), *self.ends.get(value, ()))
             self.ends[value] = (min(ends), max(ends))
+        return ""
 
     def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
         """The beginning of several labels: settled as another reply continues it, or left open."""
         prefix = _as_text(self.before + text)
-        more = self.continued.get(prefix)
-        if more and not self.add(more, 0, b"", text, p):
+        continuation = self.continued.get(prefix)
+        if continuation and not self.add(continuation, 0, b"", text, p):
             return
         self._undecide(_possible(meaning), p)
         # no request can end inside a character
@@ -358,11 +350,6 @@ def _possible(meaning: Meaning) -> frozenset[float]:
     return meaning.longer if math.isnan(meaning.value) else meaning.longer | {meaning.value}
 
 
-def _is_taken(meaning: Meaning, listed: Iterable[Meaning]) -> bool:
-    """Whether what may go on is taken for a value: a longer label is listed whole, and would have been written so."""
-    return not math.isnan(meaning.value) and any(other.value in meaning.longer for other in listed)
-
-
 def _spelling_shares(
     listed: list[tuple[bytes, float]], lead: bytes
 ) -> tuple[dict[bytes, float], dict[bytes, float]] | None:
@@ -370,7 +357,7 @@ def _spelling_shares(
 
     None where these are no probabilities: together above 1, or one told twice.
     """
-    top, again, beyond = dict(listed), dict[bytes, float](), 0.0
+    top, repeated, beyond = dict(listed), dict[bytes, float](), 0.0
     reported = fitting = sum(top.values() if len(top) == len(listed) else [p for _, p in listed])
     if reported > 1.0 + _ROUNDING:
         return None
@@ -385,7 +372,7 @@ def _spelling_shares(
             if not (token.startswith(lead) or lead.startswith(token)):
                 beyond += p
             elif piece in top and piece and UNKNOWN not in piece:  # the smaller of the two is kept apart
-                again[piece] = again.get(piece, 0.0) + min(p, top[piece])
+                repeated[piece] = repeated.get(piece, 0.0) + min(p, top[piece])
                 top[piece] = max(p, top[piece])
             else:
                 top[piece] = top.get(piece, 0.0) + p
@@ -393,8 +380,8 @@ def _spelling_shares(
     # rounded probabilities may add up to a little more than 1
     total = max(fitting, 1.0 - beyond)
     if total not in (0.0, 1.0):
-        top, again = ({piece: p / total for piece, p in one.items()} for one in (top, again))
-    return top, again
+        top, repeated = ({piece: p / total for piece, p in one.items()} for one in (top, repeated))
+    return top, repeated
 
 
 def _ends_inside(text: bytes) -> bool:

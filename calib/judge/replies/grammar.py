@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -185,7 +185,11 @@ class Grammar:
             lines = [self.answers.match(text, lead) for lead in score_lines(text, start)]
             if not lines or (last := lines[-1]) is None or is_quoted(last):
                 return None  # where the last one holds no score, what came before may be quoted
-            return None if names_another([line for line in lines if line]) else last
+            # nor where it is for one thing and another line for another
+            names = [
+                (line["for"] or line["in"] or line["name"] or "").strip(" *_").casefold() for line in lines if line
+            ]
+            return None if names[-1] and any(name and name != names[-1] for name in names) else last
         value = max(score_values(text, start), default=None)
         return None if value is None else self.answers.match(text, value)
 
@@ -339,12 +343,6 @@ def is_quoted(match: re.Match[str]) -> bool:
         return True
     before, after = text[match.start("slot") : match.start("value")], text[match.end("value") : match.end()]
     return any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
-
-
-def names_another(lines: Sequence[re.Match[str]]) -> bool:
-    """Whether the last score line is for one thing and another line for another."""
-    names = [(line["for"] or line["in"] or line["name"] or "").strip(" *_").casefold() for line in lines]
-    return bool(names[-1]) and any(name and name != names[-1] for name in names)
 
 
 def score_values(text: str, start: int) -> Iterator[int]:

@@ -64,11 +64,6 @@ class Candidates(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """Each token with its probability."""
         return zip(self.tokens, _probabilities(self.logprobs), strict=True)
 
-    @property
-    def says_any(self) -> bool:
-        """Whether any of them is possible."""
-        return any(p > _IMPOSSIBLE for p in array("f", self.logprobs))
-
 
 class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One choice of a reply. `lists` has the candidates at the places of the tokens where a label could stand."""
@@ -84,6 +79,11 @@ class Choice(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def text(self) -> str:
         """The message, empty where there is none."""
         return self.content.decode("utf-8", "surrogatepass")
+
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether any list of candidates came in which one is possible."""
+        return any(p > _IMPOSSIBLE for listed in self.lists.values() for p in array("f", listed.logprobs))
 
     def share(self, place: int) -> float:
         """The probability of the token at a place."""
@@ -228,8 +228,12 @@ def _reply_of(body: _SentReply) -> Reply:
         message = choice.message or _SentMessage()
         places = (choice.logprobs and choice.logprobs.content) or []
         content = (message.content or "").encode("utf-8", "surrogatepass")
-        spell = _speller(places, content)
+        spell = partial(_spellings, literal=b"<0x" in content or b"\\x" in content)
         tokens = spell(places)
+        if not content.isascii() and message_offset(tokens, unmarked(content)) < 0:
+            by_bytes = partial(spell, byte_level=True)
+            if message_offset(by_bytes(places), content) >= 0:
+                spell, tokens = by_bytes, by_bytes(places)
         readable = _readable_places(tokens, content)
         # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
         texts = None
@@ -246,27 +250,18 @@ def _candidates_at(
     readable: Sequence[int], raws: Sequence[msgspec.Raw], spell: _Speller, *, by_text: bool
 ) -> dict[int, Candidates]:
     """The lists by their places; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
-    if not by_text:
-        return {
-            i: candidates for i, raw in zip(readable, raws, strict=True) if (candidates := _candidates_of(raw, spell))
-        }
-    sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws))  # in one piece, as all that follows
+    lists, end = dict[int, Candidates](), 0
+    # in one piece, as what follows
+    sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws)) if by_text else [None] * len(raws)
     texts = [one for listed in sent if listed for one in listed]
     tokens, logprobs = _plain_tokens(texts), _packed_float32([one.logprob for one in texts])
-    lists, end = dict[int, Candidates](), 0
     for i, raw, listed in zip(readable, raws, sent, strict=True):
-        if listed:
-            begin, end = end, end + len(listed)
-            if plain := tokens[begin:end] or _plain_tokens(listed):
-                lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
-            elif candidates := _candidates_of(raw, spell):
-                lists[i] = candidates
+        begin, end = end, end + len(listed or ())
+        if listed and (plain := tokens[begin:end] or _plain_tokens(listed)):
+            lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
+        elif whole := _CANDIDATES_JSON.decode(raw):
+            lists[i] = Candidates(spell(whole), _packed_float32([one.logprob for one in whole]))
     return lists
-
-
-def _candidates_of(raw: msgspec.Raw, spell: _Speller) -> Candidates | None:
-    listed = _CANDIDATES_JSON.decode(raw)
-    return Candidates(spell(listed), _packed_float32([one.logprob for one in listed])) if listed else None
 
 
 def _plain_tokens(listed: Sequence[_SentText]) -> list[bytes]:
@@ -278,17 +273,11 @@ def _plain_tokens(listed: Sequence[_SentText]) -> list[bytes]:
     return tokens if len(tokens) == len(listed) and all(tokens) else []
 
 
-def _speller(places: Sequence[_SentPlace], content: bytes) -> _Speller:
-    """How the tokens of a reply are spelt: in the alphabet of byte-level tokenizers if the message is seen by it."""
-    plain = partial(_spellings, literal=b"<0x" in content or b"\\x" in content)
-    if content.isascii() or message_offset(tokens := plain(places), unmarked(content)) >= 0:
-        return plain
-    seen = message_offset([from_byte_level(token) for token in tokens], content) >= 0
-    return (lambda entries: [from_byte_level(token) for token in plain(entries)]) if seen else plain
+def _spellings(entries: Sequence[_SentCandidate], *, literal: bool, byte_level: bool = False) -> list[bytes]:
+    """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless they are `literal`.
 
-
-def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[bytes]:
-    """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless they are `literal`."""
+    `byte_level`: in the alphabet of byte-level tokenizers, by which the message is seen.
+    """
     tokens = [bytes(one.raw) if one.raw else one.token.encode("utf-8", "surrogatepass") for one in entries]
     whole = b"".join(tokens)
     if not literal and (b"<0x" in whole or b"\\x" in whole):
@@ -297,9 +286,10 @@ def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[byte
                 tokens[place] = bytes.fromhex(token.replace(b"<0x", b"").replace(b">", b"").decode())
             elif escaped := _ESCAPED.fullmatch(token):
                 tokens[place] = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), escaped[1])
-    elif whole.isascii():
+    elif whole.isascii() and not byte_level:
         return tokens
-    return [unmarked(token) for token in tokens]
+    tokens = [unmarked(token) for token in tokens]
+    return [from_byte_level(token) for token in tokens] if byte_level else tokens
 
 
 def from_byte_level(token: bytes) -> bytes:
@@ -372,43 +362,35 @@ def _repaired_reply(body: bytes) -> _SentReply:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise ValueError("the reply is no chat completion with `choices`")
-    counts = {name: _field(reply.get("usage"), name) for name in ("prompt_tokens", "completion_tokens")}
-    usage = {name: count for name, count in counts.items() if type(count) is int}
+    counts = {name: _field(reply.get("usage"), name, int) for name in ("prompt_tokens", "completion_tokens")}
     mended = []
     for choice in choices:
-        message, entries = _field(choice, "message"), []
-        for place in _list_field(_field(choice, "logprobs"), "content"):
-            top = json.dumps([_mended_entry(entry) for entry in _list_field(place, "top_logprobs")]).encode()
+        message, entries = _field(choice, "message", dict), []
+        for place in _field(_field(choice, "logprobs", dict), "content", list):
+            top = json.dumps([_mended_entry(entry) for entry in _field(place, "top_logprobs", list)]).encode()
             entries.append(_mended_entry(place) | {"top_logprobs": msgspec.Raw(top)})
-        content = _field(message, "content")
-        content = content if isinstance(content, str) else None
+        # without half characters, which the compact form cannot hold
+        refusal, finish = _field(message, "refusal", str), _field(choice, "finish_reason", str)
+        refusal, finish = (text.encode("utf-8", "replace").decode() for text in (refusal, finish))
         mended.append({
-            "message": {"content": content, "refusal": _text_field(message, "refusal")},
-            "finish_reason": _text_field(choice, "finish_reason"),
+            "message": {"content": _field(message, "content", str), "refusal": refusal},
+            "finish_reason": finish,
             "logprobs": {"content": entries},
         })  # fmt: skip
-    return msgspec.convert({"choices": mended, "usage": usage}, _SentReply)
+    return msgspec.convert({"choices": mended, "usage": counts}, _SentReply)
 
 
 def _mended_entry(entry: Any) -> dict[str, Any]:
-    logprob, raw = _field(entry, "logprob"), _field(entry, "bytes")
-    is_bytes = isinstance(raw, list) and all(type(byte) is int and 0 <= byte < 256 for byte in raw)
-    spelt = raw if is_bytes and raw else list(str(_field(entry, "token", "")).encode("utf-8", "surrogatepass"))
+    entry = entry if isinstance(entry, dict) else {}
+    raw, logprob = _field(entry, "bytes", list), entry.get("logprob")
+    if not all(type(byte) is int and 0 <= byte < 256 for byte in raw):
+        raw = []
     # a whole number may be too large for a float
     share = float(min(max(logprob, _IMPOSSIBLE), -_IMPOSSIBLE)) if type(logprob) in (int, float) else None
-    return {"bytes": spelt, "logprob": share}
+    return {"bytes": raw or list(str(entry.get("token", "")).encode("utf-8", "surrogatepass")), "logprob": share}
 
 
-def _text_field(value: Any, name: str) -> str:
-    """A text without half characters, which the compact form cannot hold."""
-    text = _field(value, name)
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
-
-
-def _list_field(value: Any, name: str) -> list[Any]:
-    listed = _field(value, name)
-    return listed if isinstance(listed, list) else []
-
-
-def _field(value: Any, name: str, default: Any = None) -> Any:
-    return value.get(name, default) if isinstance(value, dict) else default
+def _field(value: Any, name: str, kind: type) -> Any:
+    """A field of an object; empty where there is none of this kind."""
+    field = value.get(name) if isinstance(value, dict) else None
+    return field if type(field) is kind else kind()
