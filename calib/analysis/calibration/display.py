@@ -12,7 +12,7 @@ import numpy as np
 from calib.analysis.calibration import frames_items
 from calib.analysis.calibration.annotator_logit import averaged
 from calib.analysis.calibration.calibration_map import CalibrationMap
-from calib.analysis.calibration.score_sets import ScoreSets
+from calib.analysis.calibration.conformal import ScoreSets
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, bracket, short
 from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve

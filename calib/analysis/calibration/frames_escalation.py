@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
 from calib.analysis.calibration.frames_calibration import KINDS, in_order, inputs_of, judges_alone, judges_of
 from calib.core import check
@@ -118,7 +118,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
             raise TableArgumentError("label_threshold", must, got)
         # the distance asked for, or one step of a scale of more than three values
         step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not files.pairwise else 0.0
-        rule = VerdictRule(judged.levels, label_threshold, step if within is None else within)
+        rule = _Rule(judged.levels, label_threshold, step if within is None else within)
         votes = replies.get(key)
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
@@ -128,6 +128,43 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         answers.append((judged.label | counts, _escalation(judged, own[key], rule, verdicts, group, **options)))
     return Results.of(answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """When a verdict is wrong: on the other side of a threshold of labels, or farther than `within` from the label."""
+
+    levels: Floats
+    threshold: float | None
+    within: float
+
+    def __str__(self) -> str:
+        if self.threshold is not None:
+            return f"whether people say {short(self.threshold)} or more"
+        return f"which label, give or take {short(self.within)}" if self.within else "which label"
+
+    def likeliest(self, p: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """The likeliest verdict of each item and its chance, from the chance of each value, shape (n, V).
+
+        With a threshold the verdict is 1 or 0; else the level that most of the chance is near.
+        """
+        if self.threshold is not None:
+            yes = p[:, values >= self.threshold].sum(axis=1)
+            return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
+        near = np.abs(values[:, None] - self.levels) <= self.within + 1e-9
+        chance = p @ near
+        off = np.abs((p @ values)[:, None] - self.levels)
+        best = np.where(chance >= chance.max(axis=1, keepdims=True) - 1e-9, off, np.inf).argmin(axis=1)
+        sure = chance[np.arange(len(p)), best]
+        return np.where(np.isnan(sure), np.nan, self.levels[best]), sure
+
+    def errors(self, verdict: Floats, y: Floats) -> Floats:
+        """1 where a verdict differs from people's label, NaN where one of them is missing."""
+        if self.threshold is None:
+            wrong = np.abs(y - verdict) > self.within + 1e-9
+        else:
+            wrong = (y >= self.threshold) != (verdict > 0)
+        return np.where(np.isfinite(y) & np.isfinite(verdict), wrong, np.nan).astype(float)
 
 
 def _check_options(
@@ -157,7 +194,7 @@ def _check_options(
 def _escalation(
     judged: Labelled,
     rows: pd.DataFrame,
-    rule: VerdictRule,
+    rule: _Rule,
     verdicts: tuple[str, Floats, Floats, tuple[str, ...]],
     groups: str | None,
     *,
@@ -203,7 +240,7 @@ def _escalation(
 
 
 def _verdicts(
-    judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
+    judged: Labelled, rule: _Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
 ) -> tuple[str, Floats, Floats, tuple[str, ...]]:
     """By votes where there are some that differ, else calibrated, or as was asked for.
 
@@ -227,7 +264,7 @@ def _verdicts(
     return source, verdict, np.round(sure, 10), notes
 
 
-def _column_verdicts(judged: Labelled, rule: VerdictRule, name: str) -> tuple[Floats, Floats]:
+def _column_verdicts(judged: Labelled, rule: _Rule, name: str) -> tuple[Floats, Floats]:
     """The judge's own verdict, with a confidence of the user's.
 
     Without a threshold it is the nearest level, of two the upper one: people say no number between two levels, so a

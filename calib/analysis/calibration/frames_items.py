@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from calib.analysis.calibration.calibration_map import CalibrationMap
+from calib.analysis.calibration.conformal import ScoreSets
 from calib.analysis.calibration.frames_calibration import CALIBRATED, Calibration
-from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.result import short
 from calib.stats import Escalation
 from calib.table.results import Results

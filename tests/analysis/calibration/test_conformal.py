@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import calib
-from calib.analysis.calibration.conformal import sets_of
-from calib.analysis.calibration.score_sets import coverage_point, least_labels, quantile_place
+from calib.analysis.calibration.conformal import coverage_point, least_labels, quantile_place, sets_of
 from calib.core.check import ArgumentError
 from calib.stats import full_conformal, ordered_logit, split_conformal
 
