@@ -11,7 +11,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import TABLES, By, Files, Human, Items, Out, Scores
+from calib.console.files import TABLES, By, Files, Items, LabelsFile, Out, Scores
 from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def summarize(
     write(scores, out)
 
 
-def look(file: Scores, files: Files, labels: Human = None) -> None:
+def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
     """What files of your own are taken for, what can be computed from them and what not, and what to type."""
     typer.echo(_looked_at(file, labels, files))
 
@@ -170,7 +170,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
 def report(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     out: Annotated[Path | None, typer.Option(help="A file that ends in .html or .md; here, if none is named.")] = None,
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
     notes: Annotated[str, typer.Option(help="A text under the heading; empty lines part paragraphs.")] = "",

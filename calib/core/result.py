@@ -30,9 +30,12 @@ class Interval(NamedTuple):
     high: float
 
 
-def term(name: str, *, column: bool = True, **options: Any) -> Any:
-    """A field of a result that is a term of its signature under a short name, and a column of its frame or not."""
-    return field(metadata={"term": name, "column": column}, **options)
+def term(name: str, *, column: bool = True, unless: Any = None, **options: Any) -> Any:
+    """A field of a result that is a term of its signature under a short name, and a column of its frame or not.
+
+    It is no term where its value is `unless`.
+    """
+    return field(metadata={"term": name, "column": column, "unless": unless}, **options)
 
 
 class Result:
@@ -60,12 +63,13 @@ class Result:
         return [*single, "warnings"] if "warnings" in names else single
 
     def _row(self, *names: str) -> dict[str, Any]:
-        """Fields by name; an interval as its two ends, warnings by their names."""
+        """Fields by name; an interval as its two ends (of `x_interval` x_low and x_high), warnings by their names."""
         row: dict[str, Any] = {}
         for name in names:
             value = getattr(self, name)
             if isinstance(value, Interval):
-                row |= {"conf_low": value.low, "conf_high": value.high}
+                ends = "conf" if name == "interval" else name.removesuffix("_interval")
+                row |= {f"{ends}_low": value.low, f"{ends}_high": value.high}
             else:
                 row[name] = self._warned("; ") if name == "warnings" else value
         return row
@@ -80,8 +84,11 @@ class Result:
         return f" [warnings: {names}]" if (names := self._warned()) else ""
 
     def _terms(self) -> dict[str, Any]:
-        names = {one.metadata["term"]: one.name for one in fields(self) if "term" in one.metadata}  # type: ignore[arg-type]
-        return {self._kind: True} | {short_name: getattr(self, name) for short_name, name in names.items()}
+        terms: dict[str, Any] = {self._kind: True}
+        for one in fields(self):  # type: ignore[arg-type]
+            if "term" in one.metadata and (value := getattr(self, one.name)) != one.metadata["unless"]:
+                terms[one.metadata["term"]] = value
+        return terms
 
     def to_frame(self) -> pd.DataFrame:
         """The numbers as a pandas DataFrame, unrounded (needs pandas)."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 _MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
-_HEADS = ("check", "outcome", "estimate", "interval", "line", "labels", "what would decide")
+_HEADS = ("check", "outcome", "estimate", "interval", "threshold", "labels", "what would decide")
 _KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
 _MOST = 10  # annotations of a kind that a step of GitHub's shows
 
@@ -55,7 +55,7 @@ class Verdict:
     checks : Results
         One `calib.stats.GateCheck` per criterion.
     asked : dict
-        What was asked for: lines, margin, baseline, error, looks.
+        What was asked for: lines, margin, baseline, error, sequential.
     digests : dict of str
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
@@ -68,7 +68,7 @@ class Verdict:
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> verdict = calib.gate(judge, human, system="clean", baseline="coherence-2", margin={"coherence": 0})
-    >>> verdict.exit_code, verdict.checks[0].line
+    >>> verdict.exit_code, verdict.checks[0].threshold
     (0, 0.0)
     """
 
@@ -108,15 +108,15 @@ class Verdict:
         table = "\n".join(
             f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
         )
-        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the line"
+        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the threshold"
         head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
         cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
         notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
         assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(self.checks))
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
-        gold = f"labels `{self.digests['gold'][:19]}`, scores `{self.digests['scores'][:19]}`"
-        return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, gold))) + "\n"
+        labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
+        return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values, as JSON and the ledger have it."""
@@ -179,7 +179,7 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
         _MARKS[one.outcome],
         estimate,
         interval,
-        short(one.line),
+        short(one.threshold),
         str(one.n_labels),
         decide,
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from calib.inputs.availability import Can
-from calib.inputs.names import InferredTables
+from calib.inputs.names import BY_COLUMN, InferredTables
 from calib.inputs.roles import is_table
 
 FRAMES = ("frame", "labels")  # what a frame is called that has no name
@@ -70,8 +70,11 @@ def _as_options(values: Mapping[str, Any]) -> list[str]:
     """Each value as an option; one that begins as an option does is joined to its name."""
     words = []
     for name, value in values.items():
-        option = f"--{name.replace('_', '-')}"
+        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            if name in BY_COLUMN:
+                words += [option, f"{name}={one}"]
+                continue
             words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
 

@@ -254,7 +254,9 @@ def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
     shared = [item for item in labelled if item in scored]
     if labelled and scored and not shared:
         theirs, ours = list(labelled), list(scored)
-        hint = _alike(theirs, ours) or "; item= and label_item= (--item, --label-item) name other columns"
+        hint = (
+            _alike(theirs, ours) or "; item= and label_item= (--column item=, --column label_item=) name other columns"
+        )
         raise TableError(f"no id is in both: {judges.of} has {_two(ours)}, {people.of} has {_two(theirs)}{hint}.")
     unmatched = [item for item in labelled if item not in scored]
     hint = _alike(unmatched, list(scored))

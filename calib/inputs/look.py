@@ -163,7 +163,7 @@ def look_of(intake: InferredTables) -> Look:
     if not roles & {"judge", "label"}:
         lacking = ["no column was taken for scores: say which are (--judge, --label)."]
     elif "item" not in roles:
-        lacking = ["no column holds ids: each row counts as an item of its own (--item names one)."]
+        lacking = ["no column holds ids: each row counts as an item of its own (--column item= names one)."]
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))

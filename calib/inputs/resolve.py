@@ -34,7 +34,7 @@ _WANTED = {
     "label": "people's labels, in the file or in a second one",
 }
 _SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second"), "judge"),
     **dict.fromkeys(("labels", "gold", "human", "people"), "label"),
 }
 
@@ -82,15 +82,17 @@ def resolve_inputs(
     needs: Sequence[str] = ("judge", "label"),
     any_scale: bool = False,
     in_pairs: bool = False,
+    either_side: bool = False,
 ) -> Inputs:
     """Tables of calib's as they are, and anything else as it is taken in.
 
     What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
     (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
+    With `either_side` a judge may stand in the place of people, and people in that of a judge.
     """
     intake = resolve_tables(first, second, columns, names=names, in_pairs=in_pairs)
     if not isinstance(intake, InferredTables):
-        return _of_tables(intake, names, needs)
+        return _of_tables(intake, names, needs, either_side)
     doubts = [f"{one.name}: {note}" for one in intake.sources for note in one.notes if note.endswith("?")]
     for note in (*doubts, *intake.notes, *(() if any_scale else intake.scale_warnings)):
         check.warn(note)
@@ -124,14 +126,14 @@ def resolve_tables(
     return _as_table(one), _as_table(two)
 
 
-def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Inputs:
+def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str], either_side: bool) -> Inputs:
     """Tables of calib's, each of which has one side."""
     order = dict(zip((_SIDE[name] for name in names), things, strict=False))
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
-    if names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
-        _warn_of_swapped(*things, names[-1])
+    if not either_side and names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
+        _warn_of_swapped(things[0], things[-1], names[-1])
     people = gold = order.get("label")
     if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
         gold = mean_of_annotators(scores_in(people, next(name for name in names if _SIDE[name] == "label"))).frame
@@ -155,14 +157,14 @@ def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
         )
 
 
-def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
+def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
     refuse_partitions(second, "scores_b")
-    if human is None and is_calibs(second := opened(second)):
-        raise ArgumentError("human", "must be given, beside two tables of calib's")
-    names = ("scores_a", "human")
-    if second is not None and (human is not None or isinstance(second, InferredTables)):
-        one, two = (resolve_inputs(scores, human, columns, names=names) for scores in (first, second))
+    if labels is None and is_calibs(second := opened(second)):
+        raise ArgumentError("labels", "must be given, beside two tables of calib's")
+    options: dict[str, Any] = {"names": ("scores_a", "labels"), "either_side": True}
+    if second is not None and (labels is not None or isinstance(second, InferredTables)):
+        one, two = (resolve_inputs(scores, labels, columns, **options) for scores in (first, second))
         others = two.scores
         if one.inferred is not None and two.inferred is not None:  # another name, where two files call theirs the same
             rater = others["rater"].astype(str)
@@ -170,7 +172,7 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
                 rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
             )
         return one.scores, others, one.gold
-    files = resolve_inputs(first, second if human is None else human, columns, names=names)
+    files = resolve_inputs(first, second if labels is None else labels, columns, **options)
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:

@@ -61,8 +61,8 @@ def infer_tables(
     """Files or frames of one's own, or one beside a table of calib's, as tables.
 
     They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came
-    as, of which "labels", "gold" and "human" are people's. With `in_pairs` preferences stay shares of the first of the
-    two compared, who are named in `system_a` and `system_b`; else they become win rates of systems. `columns` say what
+    as, of which "labels" are people's. With `in_pairs` preferences stay shares of the first of the two
+    compared, who are named in `system_a` and `system_b`; else they become win rates of systems. `columns` say what
     columns are; the rest is recognised.
 
     Examples

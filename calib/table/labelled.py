@@ -118,25 +118,25 @@ def _refuse(criterion: str, argument: str, given: str) -> None:
 
 Kept = TypeVar("Kept", bound=Result)
 # what the arrays call the columns of these tables
-NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
+NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
 # columns that a judge's scores and people's have side by side
 _RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 
 
-def label_pairs(scores: ValidatedTable, gold: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
-    """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
-    gold = mean_of_annotators(gold)
-    for criterion, rows in by_criterion(gold.frame):
+def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+    """Each judge beside the people of `labels`, pooled, on the same criterion; `columns` of the scores ride along."""
+    labels = mean_of_annotators(labels)
+    for criterion, rows in by_criterion(labels.frame):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
             people = "(people's have the method 'human', and are pooled)"
-            raise TableArgumentError(gold.argument, "must have one rater per criterion", f"{have} {people}")
+            raise TableArgumentError(labels.argument, "must have one rater per criterion", f"{have} {people}")
     names = [name for name in columns if name is not None]
     for name in _RESERVED.intersection(names):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
-    yield from pairs_of(scores, gold, names)
+    yield from pairs_of(scores, labels, names)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
         return ends_of(theirs, label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
-        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
+        raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")
     if not scales:
         return {}
     values = max((scale.values for scale in scales), key=len)  # noqa: PD011 - of a scale, not of a Series

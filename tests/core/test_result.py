@@ -185,7 +185,7 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
             *(
                 "correlation",
                 "correlation_predicted",
-                "human",
+                "agreement",
                 "agreement_low",
                 "agreement_high",
                 "agreement_predicted",

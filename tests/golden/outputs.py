@@ -63,7 +63,7 @@ def answer(verb, file):
         "agreement": lambda: calib.agreement(path, **columns),
         "difference": lambda: calib.difference(path, None, a, b, **columns),
         "calibrate": lambda: calib.calibrate(path, **columns),
-        "gate": lambda: calib.gate(path, system="b", above=line, **columns),
+        "gate": lambda: calib.gate(path, system="b", threshold=line, **columns),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,7 +123,7 @@ COMMANDS = {
     "agreement": "agreement scores.csv human.csv --level group --method kendall",
     "rank-judges": "rank-judges two.csv human.csv --n-resamples 99",
     "reliability": "reliability people.csv",
-    "profile": "profile ratings.csv --human human.csv --items items.csv",
+    "profile": "profile ratings.csv human.csv --items items.csv",
     "convergence": "convergence one.csv scores.csv --labels human.csv --rng 0",
     "sensitivity": "sensitivity sampled.csv --items items.csv",
     "interval": "interval scores.csv gold.csv",
@@ -141,9 +141,10 @@ COMMANDS = {
     "bias": "bias scores.csv people.csv --items items.csv --features length",
     "rater-effects": "rater-effects scores.csv people.csv",
     "drift": "drift one.csv now.csv --n-permutations 99",
-    "choose": "choose scores.csv 10 --seed 0 --out made/chosen.csv",
+    "choose": "choose scores.csv 10 --rng 0 --out made/chosen.csv",
+    "labels-needed": "labels-needed scores.csv gold.csv --half-width 0.5",
     "plan": "plan sampled.csv gold.csv --price-label 1 --price-judge 0.01 --half-width 0.3",
-    "gate": "gate scores.csv gold.csv --system clean --above 3 --min-labels 4",
+    "gate": "gate scores.csv gold.csv --system clean --threshold 3 --min-labels 4",
     "label": "label items.csv --criterion coherence --scale 1|2|3|4|5 --out made/page.html",
     "report": f"report results.csv {ROLES} --out made/report.html",
     "data": "data",

@@ -423,7 +423,7 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
     with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
-    refused("`gold` must be people's labels, but these are a judge's", people, judged)
+    refused("`labels` must be people's labels, but these are a judge's", people, judged)
     assert calib.interval(judged, people).one().n_labels == 15
 
 
@@ -458,7 +458,7 @@ def test_scores_that_are_missing_are_counted(truth):
 def test_ids_that_do_not_match_are_shown_from_both_sides():
     scores, labels = split(frame())
     other = labels.assign(id="r" + labels["id"])
-    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `gold` has 'rq0' and 'rq1'", scores, other)
+    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `labels` has 'rq0' and 'rq1'", scores, other)
     upper = labels.assign(id=labels["id"].str.upper())
     refused("'Q0' and 'q0' differ in case alone", scores, upper)
     expected = numbers(calib.interval(scores, labels))
@@ -487,7 +487,7 @@ def test_rows_that_are_there_twice(write):
 def test_a_wide_file_against_a_long_one_without_systems(truth):
     people, judge = truth
     one = wide(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
-    refused("`system` must be a column of `gold` as well", long(judge, "score"), one)
+    refused("`system` must be a column of `labels` as well", long(judge, "score"), one)
     refused(
         "`system` must be a column of `scores` as well",
         wide(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
@@ -512,7 +512,7 @@ def test_messages_name_the_users_column_and_line(write):
     )
     refused("`label` must name people's labels", frame().drop(columns="label"))
     refused("`judge` must name the judge's scores", split(frame())[1])
-    refused("`gold` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
+    refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
     table_of = [
         calib.scores_from(one, item="id", score=name, rater=f"by {name}")
         for one, name in zip(split(frame()), ("judge", "label"), strict=True)

@@ -13,8 +13,8 @@ from scipy import stats
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.page import Asked
 from calib.labelling.pool import file_names, sheets_of
+from calib.labelling.record import Record
 
 FIVE = "1|2|3|4|5"
 
@@ -428,9 +428,9 @@ def test_order_is_by_seed_annotator_and_page(page):
 
 @pytest.mark.slow
 def test_orders_are_spread_evenly():
-    some = [Asked(str(k), ("x",)) for k in range(5)]
+    some = [Record(str(k), ("x",)) for k in range(5)]
     first = Counter(
-        sheets_of(some, [""], strata={}, seed=seed, page="p", paired=False)[0].asked[0].item for seed in range(2000)
+        sheets_of(some, [""], strata={}, seed=seed, page="p", paired=False)[0].records[0].item for seed in range(2000)
     )
     assert stats.chisquare([first[str(k)] for k in range(5)]).pvalue > 0.001
 
@@ -469,11 +469,11 @@ def test_shares_are_even_in_each_stratum(page):
 
 
 def test_each_item_is_common_as_often_as_any_other():
-    some = [Asked(str(k), ("x",)) for k in range(12)]
+    some = [Record(str(k), ("x",)) for k in range(12)]
     times: Counter = Counter()
     for seed in range(600):
         sheets = sheets_of(some, ["a", "b"], overlap=4, strata={"3": 1, "4": 1}, seed=seed, page="p", paired=False)
-        times.update({one.item for one in sheets[0].asked} & {one.item for one in sheets[1].asked})
+        times.update({one.item for one in sheets[0].records} & {one.item for one in sheets[1].records})
     assert sum(times.values()) == 2400
     chance = stats.binom(600, 4 / 12)
     assert all(chance.cdf(times[str(k)]) > 1e-4 and chance.sf(times[str(k)]) > 1e-4 for k in range(12))
@@ -574,9 +574,9 @@ def test_pairs_are_shown_in_both_orders(page):
 
 
 def test_orders_of_pairs_differ_by_seed_and_lean_to_no_side():
-    some = [Asked(str(k), ("x", "y")) for k in range(9)]
+    some = [Record(str(k), ("x", "y")) for k in range(9)]
     flags = [
-        {one.item: one.swapped for one in sheet.asked}
+        {one.item: one.swapped for one in sheet.records}
         for seed in range(400)
         for sheet in sheets_of(some, ["a", "b", "c"], overlap=4, strata={}, seed=seed, page="p", paired=True)[:1]
     ]

@@ -8,7 +8,7 @@ from page_data import page_data
 import calib
 from calib import cli
 from calib.core.check import ArgumentError
-from calib.labelling.page import ANSWERS
+from calib.labelling.record import ANSWERS
 
 IDS = [f"i{k:02d}" for k in range(12)]
 ASKED = {"criteria": "tone", "scale": "1|2|3|4|5"}

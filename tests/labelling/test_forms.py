@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.labelling.page import unveiled
+from calib.labelling.record import decoded_id
 
 FIVE = "1|2|3|4|5"
 
@@ -26,7 +26,7 @@ def of_workbooks(paths, label):
         labels = book["labels"]
         (column,) = (cell.column for cell in labels[1] if cell.value == "c1")
         for row in range(3, labels.max_row + 1):
-            labels.cell(row, column).value = label[unveiled(labels.cell(row, 1).value)]
+            labels.cell(row, column).value = label[decoded_id(labels.cell(row, 1).value)]
         book.save(path)
     return paths
 
@@ -34,7 +34,7 @@ def of_workbooks(paths, label):
 def of_label_studio(paths, label):
     tasks = json.loads(paths[0].read_text())
     for number, task in enumerate(tasks):
-        value = {"choices": [str(label[unveiled(task["data"]["calib"]["item"])])]}
+        value = {"choices": [str(label[decoded_id(task["data"]["calib"]["item"])])]}
         result = {"from_name": "c1", "to_name": "text1", "type": "choices", "value": value}
         account = {"id": 3, "email": f"{task['data']['annotator']}@example.org"}
         done = {"id": number, "completed_by": account, "lead_time": 9.0, "created_at": "2026-01-01T10:00:00.0Z"}

@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.page import ANSWERS
+from calib.labelling.record import ANSWERS
 from calib.table import TableError, write
 
 PAGE = "0123456789ab"

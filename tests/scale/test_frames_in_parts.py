@@ -108,7 +108,7 @@ def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
     parts = cut(scores, 3)
     with pytest.raises(TableError, match="`pool` cannot be had of partitions"):
         calib.interval(parts, gold, pool="rater")
-    with pytest.raises(ArgumentError, match="`gold` must be a table of calib's"):
+    with pytest.raises(ArgumentError, match="`labels` must be a table of calib's"):
         calib.interval(parts, pd.DataFrame({"id": ["i1"], "label": [3]}))
     with pytest.raises(ArgumentError, match="describes a file of your own"):
         calib.interval(parts, gold, scale="1|2|3")

@@ -1,6 +1,7 @@
 """The command line: each command once on small real input, and every kind of error."""
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -23,7 +24,7 @@ import typer
 
 import calib
 from calib import cli, table
-from calib.console.command import built
+from calib.console.command import arguments, built
 from calib.judge.calls.store import Store
 
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
@@ -145,7 +146,18 @@ def test_agree_takes_ratings_and_items(run, files):
 
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
+    options = (
+        "--column",
+        "item=id",
+        "--judge",
+        "rating",
+        "--column",
+        "criterion=fluency",
+        "--column",
+        "rater=me",
+        "--scale",
+        "1|2|3|4|5",
+    )
     code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
@@ -160,7 +172,7 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
-    code, out, _ = run("agreement", other, own, "--item", "id", "--judge", "rating")
+    code, out, _ = run("agreement", other, own, "--column", "item=id", "--judge", "rating")
     assert code == 0
     assert "rater robot" in out
     assert "against human" in out
@@ -168,16 +180,16 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
 
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency")
     code, out, _ = run("agreement", own, files["human"], *options, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
 
 
 def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agreement", files["scores"], files["human"], "--criterion", "fluency")
+    code, _, err = run("agreement", files["scores"], files["human"], "--column", "criterion=fluency")
     assert code == 2
-    assert "--criterion describes a file of your own" in err
+    assert "--column criterion= describes a file of your own" in err
 
 
 def read(files, *names):
@@ -230,7 +242,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
             warnings.simplefilter("always")
             code, _, err = run("agreement", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
         assert code == 0
-        assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
+        assert ("the judge has no score for 16 of 78 labelled items" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
     assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
     assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
@@ -302,7 +314,8 @@ def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run,
 def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, options, ranked):
     said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     given = [files["two"]] if ranked else [files["first"], files["second"]]
-    code, out, err = run("compare", *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
+    command = "rank-judges" if ranked else "compare"
+    code, out, err = run(command, *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
     assert (code, err) == (0, "")
     frames = read(files, *(("two", "pooled") if ranked else ("first", "second", "pooled")))
     expected = (calib.rank_judges if ranked else calib.compare)(*frames, **options)
@@ -316,7 +329,7 @@ def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, opt
 
 
 @pytest.mark.slow
-def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
+def test_rank_judges_orders_the_judges_of_one_file(run, files, tmp_path):
     two = table.read(files["two"], "scores")
     third = two[two["rater"] == "close"].assign(rater="third")
     third["score"] = (third["score"] + np.random.default_rng(1).integers(-1, 2, len(third))).clip(1, 5)
@@ -324,7 +337,7 @@ def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     cut = {}
     for name in ("holm", "bh", "none", None):
         options = () if name is None else ("--correction", name)
-        code, out, err = run("compare", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
+        code, out, err = run("rank-judges", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
         assert (code, err) == (0, "")
         expected = calib.rank_judges(table.read(path, "scores"), *read(files, "pooled"), correction=name or "holm")
         written = table.read_frame(tmp_path / "r.csv")
@@ -342,13 +355,13 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame.to_csv(one, index=False)
     frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
-    options = ("--item", "id", "--judge", "rating", "--label-item", "key", "--label", "label")
-    code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "label_item=key", "--label", "label")
+    code, out, err = run("compare", one, two, people, *options, "--column", "criterion=fluency")
     assert code == 0
     assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
     assert "first one, second two" in folded(out)
     assert "against human" in folded(out)
-    assert "one agrees with the human scores more than two does" in folded(out)
+    assert "one agrees with the labels more than two does" in folded(out)
 
 
 @pytest.mark.slow
@@ -371,7 +384,9 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
 def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run("agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        code, _, err = run(
+            "agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50
+        )
     assert code == 0
     assert err.count("boot-items takes items as independent") == err.count("\n") == 1
 
@@ -442,11 +457,13 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
-    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--judge", "rating", "--rater", "who")
+    code, out, err = run(
+        "reliability", tmp_path / "both.csv", "--column", "item=id", "--judge", "rating", "--column", "rater=who"
+    )
     assert code == 0
     assert "`rating` as labels, `who` as who labelled" in err
     assert "raters:2|" in out
-    code, _, err = run("reliability", own, "--item", "id", "--judge", "rating")
+    code, _, err = run("reliability", own, "--column", "item=id", "--judge", "rating")
     assert code == 2
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
 
@@ -454,7 +471,7 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
 @pytest.mark.slow
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
     options = (
-        "--human",
+        "--labels",
         files["human"],
         "--rng",
         "3",
@@ -654,7 +671,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency", "--out", tmp_path / "r.md")
     assert run("report", plain, own, *options)[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
@@ -707,7 +724,7 @@ def test_demo_goes_through_everything(run, tmp_path):
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
     commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge", "profile"]
+    assert [command.split()[0] for command in commands] == ["agreement", "interval", "converge", "profile"]
     for command in commands:
         assert run(*shlex.split(command))[0] == 0
 
@@ -733,25 +750,27 @@ def one_line(err, words):
     ("command", "words"),
     [
         ("agree nowhere.csv {human}", "there is no file 'nowhere.csv'"),
-        ("agree {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
+        ("agreement {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
         ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
-        ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
-        ("agree {scores} {human} --level word", "--level must be one of 'item', 'group', 'system', but got 'word'."),
-        ("agree {scores} {human} --method word", "--method must be one of"),
-        ("agree {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
-        ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
-        ("agree {scores}", "LABELS must be given"),
+        ("agreement {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
+        (
+            "agreement {scores} {human} --level word",
+            "--level must be one of 'item', 'group', 'system', but got 'word'.",
+        ),
+        ("agreement {scores} {human} --method word", "--method must be one of"),
+        ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
+        ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
+        ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
-        ("agree {scores} {human} --convention word", "--convention must be one of"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {human} --missing word", "--missing must be one of"),
-        ("agree {scores} {human} --interval word", "--interval must be one of"),
-        ("agree {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
-        ("agree {scores} {human} --rng x", "Invalid value for '--rng'"),
+        ("agreement {scores} {human} --convention word", "--convention must be one of"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {human} --missing word", "--missing must be one of"),
+        ("agreement {scores} {human} --interval word", "--interval must be one of"),
+        ("agreement {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
+        ("agreement {scores} {human} --rng x", "Invalid value for '--rng'"),
         ("compare {first} {second} {pooled} --test word", "--test must be one of"),
-        ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
-        ("compare {two} {pooled} --correction word", "--correction must be one of"),
+        ("rank-judges {two} {pooled} --correction word", "--correction must be one of"),
         (
             "compare {first} {second} {two} {pooled}",
             "FILE must be three at most, the last people's, but got 4: for a ranking put all judges into one.",
@@ -814,9 +833,9 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant"),
+        ("agreement {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant"),
         ("compare {first} {pooled}", "FILE must hold two judges or more"),
         ("reliability {human}", "FILE must have 2 raters"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
@@ -834,9 +853,9 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 
 
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agreement", files["scores"], own, "--label-item", "key", "--judge", "rating")
+    code, _, err = run("agreement", files["scores"], own, "--column", "label_item=key", "--judge", "rating")
     assert code == 2
-    one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
+    one_line(err, "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
 @pytest.mark.slow
@@ -994,7 +1013,7 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
         "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
         "calib.cli.main()"
     )
-    command = [sys.executable, "-c", code, "agree", str(files["scores"]), str(files["human"])]
+    command = [sys.executable, "-c", code, "agreement", str(files["scores"]), str(files["human"])]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "1\n"
     running.send_signal(getattr(signal, name))
@@ -1082,12 +1101,12 @@ def linked(path, folder, how):
 
 # a command's arguments with its inputs in braces, and how the input that must not be written over is called
 OUT_IS_AN_INPUT = [
-    (["agree", "{scores}", "{human}"], "scores", "FILE"),
-    (["agree", "{scores}", "{human}"], "human", "LABELS"),
-    (["agree", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
-    (["compare", "{first}", "{second}", "{pooled}"], "second", "SCORES"),
+    (["agreement", "{scores}", "{human}"], "scores", "FILE"),
+    (["agreement", "{scores}", "{human}"], "human", "LABELS"),
+    (["agreement", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
+    (["compare", "{first}", "{second}", "{pooled}"], "second", "SECOND"),
     (["reliability", "{people}"], "people", "FILE"),
-    (["converge", "{sampled}", "{scores}", "--human", "{human}"], "human", "--human"),
+    (["convergence", "{sampled}", "{scores}", "--labels", "{human}"], "human", "--labels"),
     (["interval", "{scores}", "{gold}"], "gold", "LABELS"),
     (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
@@ -1186,8 +1205,8 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     )
     third = table.write(pd.DataFrame({**rows, "rater": "\x1b[2Jz", "score": [1, 3, 2]}), tmp_path / "w.csv")
     for command in (
-        ["agree", first, second],
-        ["agree", first, second, "--level", "\x1b[2J"],
+        ["agreement", first, second],
+        ["agreement", first, second, "--level", "\x1b[2J"],
         ["compare", first, third, second],
         ["compare", first, second, third, "--test", "\x1b[2J"],
     ):
@@ -1213,42 +1232,39 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
 
 @pytest.mark.slow
 def test_help_lists_the_commands_and_is_quick(run):
-    for arguments in ((), ("--help",)):
-        code, out, _ = run(*arguments)
+    for options in ((), ("--help",)):
+        code, out, _ = run(*options)
         assert code == 0
         for name in (
-            *("demo", "pair-items", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
+            *("demo", "pair-items", "rate", "summarize", "agreement", "compare", "reliability"),
+            *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        *("agreement", "compare", "rank_judges", "reliability", "convergence"),
-        *("interval", "difference", "summarize", "rate"),
-    ],
-)
-def test_commands_have_the_options_of_their_functions(verb):
-    import inspect
+# commands that are no verb of `calib`: a demonstration, the data sets
+NO_VERBS = {"demo", "data"}
 
-    name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
-    own = inspect.signature(built(cli.commands()[name])).parameters
+
+def test_a_command_is_called_as_its_verb():
+    verbs = {name.replace("-", "_") for name in set(cli.commands()) - NO_VERBS}
+    assert verbs <= set(calib.__all__)
+    assert verbs <= set(dir(calib))
+
+
+@pytest.mark.parametrize("command", sorted(set(cli.commands()) - NO_VERBS))
+def test_an_option_is_called_as_its_parameter(command):
+    """Each keyword argument that a shell can give is an option of that name, with the default of the verb."""
+    verb = command.replace("-", "_")
+    own = inspect.signature(built(cli.commands()[command])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
-    # `coefficient` is the same as `method`, and `estimator` what that was called
-    left = {"complete", "progress", "coefficient", "executor"} | ({"method"} if "estimator" in function else set())
-    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
-    if verb == "rate":
-        wanted |= set(inspect.signature(calib.Judge).parameters)
-    assert wanted <= set(own)
-    if verb == "rate":
-        return
-    # of two files there is no ranking to correct
-    same = wanted - {"correction"}
-    assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
+    wanted = {name for name in arguments(verb) if function[name].kind is inspect.Parameter.KEYWORD_ONLY}
+    assert wanted - {"progress", "title"} - {"label": {"criteria", "annotators"}}.get(command, set()) <= set(own)
+    for name in wanted & set(own) - {"title", *["rng"] * (command == "choose")}:
+        default = function[name].default
+        assert own[name].default == (list(default) if isinstance(default, tuple) else default), name
 
 
 @pytest.mark.slow
@@ -1258,7 +1274,18 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
-    own = ("--item", "id", "--judge", "grade", "--label-item", "key", "--label", "label", "--system", "sys")
+    own = (
+        "--column",
+        "item=id",
+        "--judge",
+        "grade",
+        "--column",
+        "label_item=key",
+        "--label",
+        "label",
+        "--system",
+        "sys",
+    )
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0
@@ -1282,3 +1309,14 @@ def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
     starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
     assert all(start == starts[0] for start in starts)
     assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [("word=x", "ROLE=NAME with a role of item, label_item"), ("item", "ROLE=NAME"), ("item=", "ROLE=NAME")],
+)
+def test_a_role_of_a_column_is_one_that_there_is(run, own, value, rule):
+    code, _, err = run("look", own, "--column", value)
+    assert code == 2
+    assert rule in folded(err)
+    assert "item came twice" in folded(run("look", own, "--column", "item=id", "--column", "item=key")[2])

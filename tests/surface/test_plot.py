@@ -186,7 +186,7 @@ def dots(ax):
     return np.concatenate([*clouds, np.empty((0, 2))])
 
 
-def test_scatter_puts_the_human_across_and_the_judge_up(ax):
+def test_scatter_puts_the_labels_across_and_the_judge_up(ax):
     found = agreement([1.1, 2.7, 3.2, 4.9], [2, 1, 3.5, 4])
     assert plot.scatter(labelled(found, criterion="fluency", rater="robot", against="ann"), ax=ax) is ax
     assert dots(ax).tolist() == [[2, 1.1], [1, 2.7], [3.5, 3.2], [4, 4.9]]
@@ -201,9 +201,9 @@ def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
     assert len(np.unique(drawn, axis=0)) == found.n == 60
     assert sorted(map(tuple, np.round(drawn))) == sorted(zip(found.sample.y, found.sample.x, strict=True))
     assert 0.2 < np.abs(drawn - np.round(drawn)).max() <= 0.3
-    assert ax.get_xlabel() == "human\n(equal scores spread a little)"
+    assert ax.get_xlabel() == "labels\n(equal scores spread a little)"
     fine = plot.scatter(agreement(np.arange(40) % 37 + 0.5, np.repeat([1, 2], 20)))
-    assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
+    assert (fine.get_xlabel(), fine.get_ylabel()) == ("labels\n(equal scores spread a little)", "judge")
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_scatter_over_systems_shows_their_means(ax):
     plot.scatter(labelled(found, rater="robot"), ax=ax)
     table = np.array([found.sample.y, found.sample.x]).reshape(2, 12, 5)
     assert np.allclose(np.sort(dots(ax), axis=0), np.sort(table.mean(axis=1).T, axis=0))
-    assert ax.get_xlabel() == "human, means of systems"
+    assert ax.get_xlabel() == "labels, means of systems"
     assert ax.get_ylabel() == "robot, means of systems"
     assert words(ax) == ["M0", "M1", "M2", "M3", "M4"]
     assert plot.scatter(designed(4, 30, level="system")).get_legend() is None
@@ -411,7 +411,7 @@ def test_heatmap_has_room_for_many_criteria():
 # --- ties -------------------------------------------------------------------------------------------------------
 
 
-def test_ties_draws_judge_and_human_in_one_row(ax):
+def test_ties_draws_judge_and_labels_in_one_row(ax):
     results = mapped()
     plot.ties(results, ax=ax)
     rows = ax.get_yticks()
@@ -419,7 +419,7 @@ def test_ties_draws_judge_and_human_in_one_row(ax):
     first = {x for x, y in points(ax) if y == rows[1]}
     assert first == {results[0].ties_x, results[0].ties_y}
     assert set(segments(ax)[0]) == first
-    assert words(ax) == ["judge", "human"]
+    assert words(ax) == ["judge", "labels"]
     hollow = {line.get_xdata()[0] for line in ax.lines if line.get_markerfacecolor() == "white"}
     assert hollow == {result.ties_y for result in results}
     assert ax.get_xlabel() == "share of tied pairs, within groups\nn = 12 groups"
@@ -645,7 +645,7 @@ def converged():
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
         human, options = truth + rng.normal(size=60), {"coefficient": "kendall", "n_subsets": 20, "rng": i}
-        results.append(convergence(draws, exact=truth, human=human, **options))
+        results.append(convergence(draws, exact=truth, labels=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
 
@@ -702,7 +702,7 @@ def test_convergence_with_people_draws_band_and_reference(converged, ax):
 
 
 def test_convergence_cannot_show_people_who_were_not_there(ax):
-    with pytest.raises(ValueError, match="needs results that were computed with `human`"):
+    with pytest.raises(ValueError, match="needs results that were computed with `labels`"):
         plot.convergence(convergence(np.eye(5), rng=1), show="agreement", ax=ax)
     with pytest.raises(ValueError, match=r"`show` must be 'error' or 'agreement', but got 'both'."):
         plot.convergence(convergence(np.eye(5), rng=1), show="both", ax=ax)
@@ -844,7 +844,7 @@ def test_width_against_labels_marks_where_the_target_is_reached(ax):
     assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_labels, needed.n_labels_alone]
     # where the target is just reached
     assert all(0.19 < float(dot.get_ydata()[0]) <= 0.201 for dot in dots)
-    assert ax.get_xlabel() == "gold labels"
+    assert ax.get_xlabel() == "labels"
     assert "95 % interval" in ax.get_ylabel()
 
 

@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results, shown_text, write
 
 
@@ -17,7 +17,7 @@ from calib.console.show import show_results, shown_text, write
 def agreement(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     table: Annotated[bool, typer.Option("--table", help="Print the table of a paper: raters by criteria.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="The same as LaTeX.")] = False,
     out: Out = None,
@@ -38,7 +38,7 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A judge's scores or ratings; or a file that holds two judges.")],
     files: Files,
     second: Annotated[Path | None, typer.Argument(help="Another judge's scores or ratings of the same items.")] = None,
-    labels: Human = None,
+    labels: LabelsFile = None,
     out: Out = None,
     **options: Any,
 ) -> None:
@@ -52,7 +52,7 @@ def compare(
 
 
 @options_from("rank_judges")
-def rank_judges(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def rank_judges(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """All judges of a file in the order of their agreement with people, and which of them are told apart."""
     results = calib.rank_judges(*files.taken(file, labels, names=("scores", "labels")), **options)
     show_results(results, out, conclude=True)
@@ -71,16 +71,16 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    people, judged = files.taken(file, judges)
-    if annotator_test and judged is None and getattr(people, "scores", None) is None:
+    labels, judged = files.taken(file, judges)
+    if annotator_test and judged is None and getattr(labels, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:
         raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
-    results = calib.reliability(people, judged, **options)
+    results = calib.reliability(labels, judged, **options)
     show_results(results)
     if annotator_test:
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
-        both = (people, None) if judged is None else (judged, people)
+        both = (labels, None) if judged is None else (judged, labels)
         tests = calib.alternative_annotator_test(*both, **handicap)
         typer.echo()
         show_results(tests, conclude=True)

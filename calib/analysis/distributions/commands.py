@@ -10,7 +10,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import TABLES, Files, Human, to_write
+from calib.console.files import TABLES, Files, LabelsFile, to_write
 from calib.console.show import paragraphs, print_table, show_lines, shown_text, write
 
 _PAGES = (".html", ".md")
@@ -22,7 +22,7 @@ _OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a tab
 def profile(
     file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     out: Annotated[Path | None, _OUT] = None,
     **options: Any,
 ) -> None:

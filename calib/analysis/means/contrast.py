@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.gold import Design, Drawn, Gold, MeanOptions, design_of, gold_of
+from calib.analysis.means.design import Design, DesignFields, MeanData, MeanOptions, design_of, mean_data
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
 from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
@@ -25,7 +25,10 @@ _NO_INTERVAL = Interval(np.nan, np.nan)
 # as `options_of` takes them, of each system
 _COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
 _COMMON |= {"alternative": "two-sided", "min_labels": 10}
-_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - DesignFields.__annotations__.keys()) | {
+    "same_scale",
+    "conservative",
+}
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
@@ -151,7 +154,7 @@ def ppi_difference(
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"))
     drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
-    design = design_of(options.get("design"), cast(Drawn, drawn))
+    design = design_of(options.get("design"), cast(DesignFields, drawn))
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
@@ -179,7 +182,7 @@ def _paired(
     """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
     y_a, y_b, f_a, f_b = arrays
     bounds, ends = common["bounds"], None
-    data = gold_of(y_a - y_b, f_a - f_b, rest, design)
+    data = mean_data(y_a - y_b, f_a - f_b, rest, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
     if bounds is not None:
@@ -205,7 +208,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     least = max(check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2, 2)
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
-            rule = f"must have {least} gold labels at least" + " ({0} lowers that)" * (least > 2)
+            rule = f"must have {least} labels at least" + " ({0} lowers that)" * (least > 2)
             raise ArgumentError(name, rule, f"got {n}", mentions=("min_labels",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
     pair = [_side(arrays, which, None, folds, common) for which in "ab"]
@@ -256,7 +259,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
 class Side(NamedTuple):
     """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
 
-    data: Gold
+    data: MeanData
     options: Options
     mean: MeanLaw
     labelled: NDArray[np.bool_]
@@ -291,7 +294,7 @@ def _side(
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
-    data = gold_of(y[answered], f[answered], None, design)
+    data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 

@@ -183,7 +183,7 @@ def interval(
     Parameters
     ----------
     *results : Results or MeanEstimate
-        One or more, such as gold only, judge only and PPI++ of the same rows.
+        One or more, such as labels only, judge only and PPI++ of the same rows.
     truth : mapping or Series, optional
         What the mean is known to be, by row: by what names the row (a system, say), or by a
         tuple of all that does. Drawn as a line through the row.
@@ -224,7 +224,7 @@ def interval(
         handles.append(figure.handle("truth", color="black", marker="|", linestyle="", markersize=9))
     estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
-    return rows.finished(mean_fact(means), handles, "gold by ", left_out=["p_adjusted"])
+    return rows.finished(mean_fact(means), handles, "labels by ", left_out=["p_adjusted"])
 
 
 def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) -> Axes:

@@ -40,7 +40,7 @@ from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_
 
 def interval(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     groups: str | None = "group",
@@ -57,20 +57,20 @@ def interval(
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.MeanEstimate]:
-    """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
+    """Mean human score of items like those in `scores`, from the few that `labels` has, with an interval.
 
     The mean is that of the population which the items are a sample of: the documents to come; with
     `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
-    column `scale`; how the gold items were drawn from what `choose` wrote into the scores, if it did.
+    column `scale`; how the labelled items were drawn from what `choose` wrote into the scores, if it did.
 
     Parameters
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
         (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
-        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
+        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same labels
         may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         Human scores of a random sample of these items, one rater (of your own files several are pooled).
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
@@ -79,7 +79,7 @@ def interval(
         The column of what items share (the source document). Where it repeats within a result, its
         items are not taken as independent; None takes them so, with a warning.
     strata : str, optional
-        A column: the gold items were drawn within each of its values.
+        A column: the labelled items were drawn within each of its values.
     weights : str, optional
         A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
     target, conservative, alternative, null, min_labels, confidence_level
@@ -90,7 +90,7 @@ def interval(
         One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
         They must be on one scale.
     estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
@@ -98,7 +98,7 @@ def interval(
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
         judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
 
     Examples
@@ -108,8 +108,8 @@ def interval(
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.Judge("offline", method="logprob")
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
-    >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
-    >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
+    >>> labels = human[human["group"].isin(sorted(set(human["group"]))[:12])]
+    >>> results = calib.interval(calib.summarize(ratings, items), labels, by="system")
     >>> print(results.select(system="clean").one())
     human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
@@ -127,9 +127,9 @@ def interval(
     answers = []
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
-    scores, repeat = _in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
+    scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
     for pair in label_pairs(judges, people, (by, strata, weights, groups)):
@@ -137,7 +137,7 @@ def interval(
         warnings = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
-        _need_gold(judged, estimator, by, pair.label, min_labels)
+        _need_labels(judged, estimator, by, pair.label, min_labels)
         unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
         for label, part in parts_of(judged, by):
             whole = pair.label | label
@@ -162,7 +162,7 @@ def _answered(answers: list[tuple[dict[str, Any], Any]], files: Inputs) -> Resul
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "gold")
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
@@ -171,7 +171,7 @@ def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedT
     return mean_of_raters(judges.only(own)), people
 
 
-def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
+def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     ends_of(judged, label, apart=estimator != "judge_only")
     needs = METHODS[estimator].needs
@@ -180,12 +180,13 @@ def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict
     least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+        where = words(label)
+        raise TableError(f"{where}: scores and labels must share items, but no labelled item was scored by the judge.")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
         came = f"has fewer of {', '.join(short)}"
-        raise ArgumentError("gold", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
+        raise ArgumentError("labels", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
 def mean_of(
@@ -235,7 +236,7 @@ def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
-    """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
+    """How the labelled items were drawn, for `ppi_mean`, and what does not fit."""
     if strata is not None:
         return {"strata": whole_column(part, strata, "strata")}, []
     labelled = part["y"].notna()
@@ -261,7 +262,7 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
 
 def difference(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     a: str | None = None,
     b: str | Sequence[str] | None = None,
     *,
@@ -281,9 +282,9 @@ def difference(
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
-        nothing is paired. Where one file holds all, `gold` may be left out: ``difference("results.csv", "x", "y")``.
+        nothing is paired. Where one file holds all, `labels` may be left out: ``difference("results.csv", "x", "y")``.
     a : str
         Name of a system.
     b : str or sequence of str, optional
@@ -322,10 +323,10 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0001, 0.5747]
     """
-    if isinstance(gold, str) and not is_file(gold) and (a is None or b is None):
-        gold, a, b = None, gold, b if a is None else a
+    if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
+        labels, a, b = None, labels, b if a is None else a
     as_typed(difference, locals())
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
@@ -345,7 +346,7 @@ def difference(
     options |= {"confidence_level": confidence_level}
     answers = []
     for pair in label_pairs(judged, people):
-        _need_gold(pair.frame, estimator, None, pair.label, 2)
+        _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
@@ -376,7 +377,7 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
     if METHODS[options["estimator"]].needs.min_labels and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
         rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
-        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_labels",), about=words(label))
+        raise ArgumentError("labels", rule, f"has {short}", mentions=("min_labels",), about=words(label))
     with renamed_errors(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         ends = ends_of(rows, label, apart=True)
@@ -401,7 +402,9 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     if rows[inputs].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
     if "design" in rows and rows["design"].isin(["strata", "active"]).any():
-        raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
+        raise TableError(
+            "a difference needs labels that were drawn by groups or simply, but they were drawn otherwise."
+        )
     read = rows[rows["x"].notna()]
     return read.set_index(inputs)[["x", "y"]]
 
@@ -410,7 +413,7 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _in_memory(
-    scores: Any, gold: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
+    scores: Any, labels: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
 ) -> tuple[Any, bool]:
     """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
 
@@ -421,11 +424,11 @@ def _in_memory(
         return scores, True
     for word in described:
         raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
-    refuse_partitions(gold, "gold")
-    beside = opened(gold, "gold")
+    refuse_partitions(labels, "labels")
+    beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
         came = "is not given" if beside is None else "is a file of your own"
-        raise ArgumentError("gold", rule, came, mentions=("scores",))
+        raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from calib.analysis.means.gold import MeanOptions
+from calib.analysis.means.design import MeanOptions
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
@@ -35,7 +35,7 @@ def ppi_proportion(
     """Share of items that people score `above` or higher.
 
     `ppi_mean` of yes and no, with Jeffreys' intervals where the judge says yes and where it says no: it stays
-    within [0, 1] and has a width even if the judge never erred on the gold items.
+    within [0, 1] and has a width even if the judge never erred on the labelled items.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def ppi_ratio(
     Parameters
     ----------
     y_top, y_bottom : array_like, shape (n,)
-        Human labels on the same n inputs, NaN where unlabelled; a pair counts as gold where both have a label.
+        Human labels on the same n inputs, NaN where unlabelled; a pair counts as labelled where both are.
     f_top, f_bottom : array_like, shape (n,)
         Judge scores of the same.
     groups : sequence, shape (n,), optional

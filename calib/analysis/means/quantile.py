@@ -1,4 +1,4 @@
-"""A quantile of the human scores, from a few gold labels and many judge scores."""
+"""A quantile of the human scores, from a few labels and many judge scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import Design, gold_of
+from calib.analysis.means.design import Design, mean_data
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.methods import estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
@@ -89,7 +89,7 @@ def ppi_quantile(
 
     .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
 
-    with g^- the score before g. No grid is laid over the scores: gold scores are tried, and those of the judge
+    with g^- the score before g. No grid is laid over the scores: labels are tried, and those of the judge
     between two of them by halving.
 
     Parameters
@@ -119,7 +119,7 @@ def ppi_quantile(
     >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
-    data = gold_of(y, f, f_unlabeled, Design())
+    data = mean_data(y, f, f_unlabeled, Design())
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
@@ -128,7 +128,7 @@ def ppi_quantile(
     n, rest, least = len(data.y), data.n_rest, check.whole(min_labels, "min_labels", least=2)
     if n < least:
         came = f"got {n}: label more, or set {{0}}"
-        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_labels",))
+        raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     # without a judge each item is one of which it says yes: the labels alone
     judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
     ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
@@ -192,32 +192,32 @@ def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, fl
 
 
 def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
-    """Gold scores first, and the last of the rest's before each; then between two of them, by halving.
+    """Scores of labelled items first, and the last of the rest's before each; then between two of them, by halving.
 
     There only the rest's count changes, and the shares rise with it, where the judge is any good.
     """
-    gold = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
-    near = np.abs(np.searchsorted(ladder.y, gold, side="right") / len(ladder.y) - q) <= reach
-    first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(gold) - 1)
-    gold = gold[max(first - 1, 0) : last + 2]
-    before = np.searchsorted(ladder.rest, gold, side="left") - 1
-    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], gold) if len(ladder.rest) else gold
-    here, there = ends(gold), ends(np.minimum(latest, gold))
+    own = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
+    near = np.abs(np.searchsorted(ladder.y, own, side="right") / len(ladder.y) - q) <= reach
+    first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(own) - 1)
+    own = own[max(first - 1, 0) : last + 2]
+    before = np.searchsorted(ladder.rest, own, side="left") - 1
+    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], own) if len(ladder.rest) else own
+    here, there = ends(own), ends(np.minimum(latest, own))
     share, _, high = (np.maximum(a, b) for a, b in zip(here, there, strict=True))
     below = np.flatnonzero(here[1] < q)
     after = int(below[-1]) + 1 if len(below) else 0
     return (
-        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, gold, int(np.argmax(share >= q))),
-        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, gold, int(np.argmax(high >= q))),
-        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, gold, after),
+        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, own, int(np.argmax(share >= q))),
+        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, own, int(np.argmax(high >= q))),
+        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, own, after),
     )
 
 
-def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], gold: Floats, at: int) -> float:
-    """The first of the rest's scores, after one gold score and before another, where it is reached; else the latter."""
-    start = int(np.searchsorted(rest, gold[at - 1], side="right")) if at else 0
-    stop = int(np.searchsorted(rest, gold[at], side="left")) if at < len(gold) else len(rest)
-    end = float(gold[at]) if at < len(gold) else np.inf
+def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], own: Floats, at: int) -> float:
+    """The first of the rest's scores, after one of `own` and before another, where it is reached; else the latter."""
+    start = int(np.searchsorted(rest, own[at - 1], side="right")) if at else 0
+    stop = int(np.searchsorted(rest, own[at], side="left")) if at < len(own) else len(rest)
+    end = float(own[at]) if at < len(own) else np.inf
     while start < stop:
         tried = np.unique(np.linspace(start, stop - 1, 64).astype(np.intp))
         yes = np.asarray(reached(rest[tried].astype(float)))

@@ -104,17 +104,17 @@ def ppi_ols(
               b = \frac{\tilde f' y}{\tilde f' \tilde f + s^2}
 
     with the least squares coefficients :math:`\hat\beta`, and what the covariates do not explain of the judge's
-    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score as
-    one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the gold items
-    the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
+    scores on the labelled items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score
+    as one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the labelled
+    items the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
     Satterthwaite's degrees of freedom. With a column of ones alone it is the mean of `ppi_mean` without bounds.
 
     Parameters
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
-        Covariates of the gold items and of the rest. No intercept is added: put a column of ones.
+        Covariates of the labelled items and of the rest. No intercept is added: put a column of ones.
     y, f : array_like, shape (n,)
-        Human labels and judge scores of the gold items.
+        Human labels and judge scores of the labelled items.
     f_unlabeled : array_like, shape (N,)
         Judge scores of the rest.
     lam : float, optional
@@ -151,7 +151,7 @@ def ppi_ols(
     inverse = np.linalg.inv(matrix_product(x.T, x))
     hat = matrix_product(x, inverse)
     own = matrix_product(hat.T, scores)
-    beyond = scores - matrix_product(x, own)  # of the judge, on the gold items
+    beyond = scores - matrix_product(x, own)  # of the judge, on the labelled items
     square = float(matrix_product(beyond, beyond))
     base = square + _PRIOR * spread
     # else the covariates say all that the judge does
@@ -220,7 +220,7 @@ def ppi_logistic(
 
     of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
     coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
-    do not matter. The gold items' part of the variance has HC3's leverages, the quantiles are of t with
+    do not matter. The labelled items' part of the variance has HC3's leverages, the quantiles are of t with
     Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
     those of the rarer outcome.
 
@@ -268,7 +268,7 @@ def ppi_logistic(
         theta = _first_guess(data)
         weight = _tuned_lam(data, theta)
     theta = _minimum(data, weight, theta)
-    mean, label, own, hessian = _gold_at(data, theta)
+    mean, label, own, hessian = _labelled_at(data, theta)
     gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
     bread = np.linalg.inv((1 - weight) * hessian / n + weight * hessian_rest / rest)
     leverage = mean * (1 - mean) * np.sum(matrix_product(data.x, np.linalg.inv(hessian)) * data.x, axis=1)
@@ -334,8 +334,8 @@ def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Float
     return (slope - lam * own) / data.n + lam * rest / data.rest, curve
 
 
-def _gold_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Each gold item's chance, its gradient with its label and with the judge's score, and their hessian."""
+def _labelled_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Each labelled item's chance, its gradient with its label and with the judge's score, and their hessian."""
     mean = special.expit(matrix_product(data.x, theta))
     hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
     return mean, data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], hessian
@@ -352,7 +352,7 @@ def _first_guess(data: Regressors) -> Floats:
 
 def _tuned_lam(data: Regressors, theta: Floats) -> float:
     n, rest = data.n, data.rest
-    _, label, own, hessian = _gold_at(data, theta)
+    _, label, own, hessian = _labelled_at(data, theta)
     gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
     inverse = np.linalg.inv((hessian + hessian_rest) / (n + rest))
     alone = np.diag(inverse @ np.cov(label.T).reshape(inverse.shape) @ inverse)
@@ -367,7 +367,7 @@ def _tuned_lam(data: Regressors, theta: Floats) -> float:
 
 
 class Regressors(NamedTuple):
-    """Covariates, labels and judge scores of the gold items, and those of the rest."""
+    """Covariates, labels and judge scores of the labelled items, and those of the rest."""
 
     x: Floats
     y: Floats
@@ -420,7 +420,7 @@ def _regressors(
     for name, values in (("X", x), ("y", labels), ("f", scores), ("X_unlabeled", x_rest), ("f_unlabeled", f_rest)):
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
-        raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
+        raise ArgumentError("X", "must have columns that do not depend on each other on the labelled items", "they do")
     columns = getattr(x_labelled, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
@@ -458,7 +458,7 @@ def _regression(
         cautions.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
     leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
     if leverage.max() > 1 - 1e-9:
-        cautions.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
+        cautions.append(f"leverage: a coefficient hangs on labelled item {int(leverage.argmax())} alone")
     return RegressionEstimate(
         names=data.names,
         estimate=fit.theta,

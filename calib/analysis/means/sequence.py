@@ -1,4 +1,4 @@
-"""A gold-corrected mean that may be looked at after every label."""
+"""A corrected mean that may be looked at after every label."""
 
 from __future__ import annotations
 

@@ -236,8 +236,8 @@ def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None)
     results = figure.checked(BradleyTerry, results)
     names, entries, words = told_apart(results.labels), [], {}
     for name, label, one in zip(names, results.labels, results, strict=True):
-        gold = f", people on {one.n_labels}" if one.n_labels else ""
-        words[name] = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"
+        labelled = f", people on {one.n_labels}" if one.n_labels else ""
+        words[name] = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{labelled}"
         for k, system in enumerate(one.system):
             low, high = int(one.rank_low[k]), int(one.rank_high[k])
             rank = f" (rank {low})" if low == high else f" (rank {low} to {high})"

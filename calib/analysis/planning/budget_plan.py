@@ -1,4 +1,4 @@
-"""What to buy next for one gold-corrected mean: labels, items, prompts or draws."""
+"""What to buy next for a mean that labels correct: labels, items, prompts or draws."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
             drawn.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
-    drawn.set_xlabel("gold labels")
+    drawn.set_xlabel("labels")
     drawn.set_ylabel(f"half-width of the {100 * results[0].confidence_level:g} % interval (score points)")
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     drawn.xaxis.set_minor_formatter("")

@@ -148,7 +148,7 @@ def _strata_before(part: pd.DataFrame) -> pd.Series:
 
 def labels_needed(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     half_width: float | None = None,
     difference: float | None = None,
@@ -158,11 +158,11 @@ def labels_needed(
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.LabelsNeeded]:
-    """Gold labels for an interval this narrow, from a pilot.
+    """Labels for an interval this narrow, from a pilot.
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`: the judge's scores of all items, and the labels that are there so far.
     **columns
         As for `choose`.
@@ -184,23 +184,23 @@ def labels_needed(
     as_typed(labels_needed, locals())
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
 
 
 def will_it_help(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.JudgeHelp]:
-    """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
+    """Whether a judge narrows the interval of people's mean: `calib.stats.will_it_help` on tables.
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`.
     by : str, optional
         A column of the scores.
@@ -219,13 +219,13 @@ def will_it_help(
     """
     as_typed(will_it_help, locals())
     options: dict[str, Any] = {"confidence_level": confidence_level}
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
 
 
 def plan(
     pilot: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     prices: Mapping[str, float],
     half_width: float | None = None,
@@ -238,15 +238,15 @@ def plan(
     """What to buy next: labels, items, prompts or draws.
 
     From ratings, under one prompt or several and with draws or token probabilities, the variance that prompts and draws
-    have is known, and the plan says what more of each would do to the interval of the gold-corrected mean. From scores
-    alone it is about labels and judge scores as they are.
+    have is known, and the plan says what more of each would do to the interval of the corrected mean. From scores alone
+    it is about labels and judge scores as they are.
 
     Parameters
     ----------
     pilot : table, path or frame
         A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
-    gold : table, path or frame
-        The human labels that are there so far, one rater.
+    labels : table, path or frame
+        People's labels that are there so far, one rater.
     **columns
         As for `choose`.
     prices : mapping
@@ -281,19 +281,19 @@ def plan(
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}
-    files = resolve_inputs(pilot, gold, columns, names=("pilot", "gold"))
+    files = resolve_inputs(pilot, labels, columns, names=("pilot", "labels"))
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
         answers, refused, table = [], [], ratings_in(files.scores, "pilot").frame
-        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
+        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
         for label, rows, theirs in with_labels(judged, people):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            labels, ends, unmatched = beside(rows, theirs, index, label)
-            y = labels.to_numpy(dtype=float)
+            label_of_item, ends, unmatched = beside(rows, theirs, index, label)
+            y = label_of_item.to_numpy(dtype=float)
             try:
                 with renamed_errors(label, x="pilot", samples="pilot", item="pilot", **NAMES):
                     facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
@@ -326,7 +326,7 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
     n_items, y, score = int(np.isfinite(score).sum()), y[both], score[both]
     if len(y) < 4 or not np.ptp(y):
         rule = "must label four items of the pilot at least, with labels that vary"
-        raise ArgumentError("gold", rule, f"labels {len(y)}")
+        raise ArgumentError("labels", rule, f"labels {len(y)}")
     # a judge that says the same of all explains nothing; one that is always right, as good as all
     rho = float(np.clip(np.corrcoef(y, score)[0, 1], -_SURE, _SURE)) if np.ptp(score) else 0.0
     facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_labels": len(y)}
@@ -358,7 +358,7 @@ def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
 
 def transport_test(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str = "system",
     base: str | None = None,
@@ -369,7 +369,7 @@ def transport_test(
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`.
     **columns
         As for `choose`.
@@ -391,9 +391,9 @@ def transport_test(
     """
     as_typed(transport_test, locals())
     answers = []
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     by = files.named(by) or by
-    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
         parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -421,7 +421,7 @@ def _each_part(files: Inputs, by: str | None, answer: Callable[[pd.DataFrame, di
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     answers, refused = [], []
     by = files.named(by or files.each)
-    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):

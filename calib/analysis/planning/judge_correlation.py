@@ -39,7 +39,7 @@ def judge_correlation(
               \frac{\sigma^2_{item}}{\sigma^2_{item} + \sigma^2_{item \times prompt} / P + \sigma^2_{draw} / (P K)}
 
     What a prompt does to all items alike is not in it: the same prompts score the labelled items
-    and the others, so it cancels in a gold-corrected mean.
+    and the others, so it cancels in a corrected mean.
 
     `rho_inf` is that of the score over endless prompts and draws. Where one prompt is taken as
     given, its own score over endless draws takes that place: with `item` the variance over items
@@ -120,7 +120,7 @@ class JudgeHelp(Result):
     helps, verdict : bool, str
         Whether `width_ratio` is below 1; in words, with how sure that is.
     rho, interval : float, Interval
-        Pearson correlation of labels and judge on the gold items, and its interval (Fisher's z).
+        Pearson correlation of labels and judge on the labelled items, and its interval (Fisher's z).
     confidence_level : float
     break_even : float
         The lowest correlation with which the judge makes the interval of so many labels narrower; 1 if there is none.
@@ -169,7 +169,7 @@ def will_it_help(
     same_scale: bool | None = None,
     confidence_level: float = 0.95,
 ) -> JudgeHelp:
-    r"""Whether a judge narrows an interval for the human mean.
+    r"""Whether a judge narrows an interval for people's mean.
 
     The expected width of `ppi_mean`'s interval over that of the labels alone, as `budget_plan` knows it, for scores
     with this mean, spread and correlation. Without ends of the scale a judge pays from
@@ -225,7 +225,7 @@ def will_it_help(
         label_factor=1 / ratio**2,
         n_labels=n,
         n_items=items if items < _MANY else 0,
-        warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all gold items the same score.",)),
+        warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
     )
 
 

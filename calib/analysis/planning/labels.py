@@ -24,7 +24,7 @@ LEAST = 10  # labels: with fewer no interval is given
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelsNeeded(Result):
-    """Gold labels that a target asks for, with the judge and without it.
+    """Labels that a target asks for, with the judge and without it.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def labels_needed(
     step: float | None = None,
     confidence_level: float = 0.95,
 ) -> LabelsNeeded:
-    r"""Smallest number of gold labels for an interval this narrow, or a difference this small.
+    r"""Smallest number of labels for an interval this narrow, or a difference this small.
 
     With n of M items labelled the regression estimator has, for normal scores,
 

@@ -42,8 +42,8 @@ def _pass_sentence(one: PassFail) -> str:
         f"{_in_full(one.tnr, level)} (from {one.n_labelled} labels, {one.tp + one.fn} of them pass)."
     ]
     if one.chosen:
-        cut = f"The cut at {short(one.cut)} was chosen by the labels"
-        sentences.append(f"{cut}; each figure is of cuts that had not seen the item.")
+        threshold = f"The threshold {short(one.judge_threshold)} was chosen by the labels"
+        sentences.append(f"{threshold}; each figure is of thresholds that had not seen the item.")
     rate, errs = _in_full(one.corrected, level), "as often elsewhere on what passes and on what fails"
     other = f"{rate} by Rogan-Gladen, if the judge errs {errs}"
     if one.n_production:
@@ -126,7 +126,7 @@ def _judge_of(label: Mapping[str, object]) -> str:
 
 
 def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
-    """What a judge's score tells of pass and fail at each cut, with the band of TPR and the cut in use.
+    """What a judge's score tells of pass and fail at each threshold, with the band of TPR and the threshold in use.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     results = figure.checked(PassFail, results)
     pairs = [(label, one) for label, one in zip(results.labels, results, strict=True) if one.roc is not None]
     if not pairs:
-        raise ValueError("`results` must have scores that were cut, but the judge said pass or fail.")
+        raise ValueError("`results` must have scores with a threshold, but the judge said pass or fail.")
     drawn, handles = figure.axes_of(ax), []
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []
@@ -151,10 +151,10 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
         if len(pairs) == 1:
             low, high = (np.r_[0.0, side[::-1], 1.0] for side in (curve.tpr_low, curve.tpr_high))
             drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
-        at = int(np.argmin(np.abs(curve.cut - one.cut)))
+        at = int(np.argmin(np.abs(curve.judge_threshold - one.judge_threshold)))
         drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
         who = _judge_of(label)
-        words = f"{who}{': ' * bool(who)}cut at {short(one.cut)}"
+        words = f"{who}{': ' * bool(who)}threshold {short(one.judge_threshold)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)
     drawn.set_xlabel("false passes: share of what people fail")

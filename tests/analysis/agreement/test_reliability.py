@@ -18,9 +18,8 @@ from calib.analysis.agreement import alpha
 from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
 from calib.analysis.agreement.ceiling import label_ceiling
-from calib.analysis.agreement.icc import icc, mean_squares
 from calib.analysis.agreement.levels import multiplicities
-from calib.analysis.agreement.reliability import disattenuated, reliability
+from calib.analysis.agreement.reliability import disattenuated, icc, mean_squares, reliability
 from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")

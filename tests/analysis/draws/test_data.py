@@ -49,7 +49,7 @@ def chat():
 
 def cells_of(prompt):
     _, ratings = calib.load_topical_chat(prompt, reading="chiang-lee")
-    judge = ratings[ratings["method"] != "labels"]
+    judge = ratings[ratings["method"] != "human"]
     for criterion, rows in judge.groupby("criterion", observed=True):
         low, high = (0, 1) if criterion == "groundedness" else (1, 3)
         on_scale = rows.assign(score=rows["score"].where(rows["score"].between(low, high)))

@@ -107,7 +107,7 @@ def summaries():
     out = {}
     for criterion, rows in ratings.groupby("criterion", observed=True):
         table = rows.pivot_table("score", "item", ["method", "prompt", "rater"], observed=True)
-        out[criterion] = table["sample"][list(datasets.LLM_SUMMEVAL_PROMPTS)].to_numpy(), table["labels"].mean(axis=1)
+        out[criterion] = table["sample"][list(datasets.LLM_SUMMEVAL_PROMPTS)].to_numpy(), table["human"].mean(axis=1)
     return out
 
 
@@ -176,7 +176,7 @@ def topical():
             rows = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "sample")]
             where = rows["item"].map({item: n for n, item in enumerate(items["item"])}).astype(int)
             drawn[criterion][where, place, rows["draw"]] = rows["score"].where(rows["score"].between(low, high))
-            labels = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "labels")]
+            labels = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "human")]
             people[criterion] = labels.set_index("item")["score"].reindex(items["item"]).to_numpy()
     return drawn, people
 

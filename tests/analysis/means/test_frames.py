@@ -384,27 +384,27 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have tone by judge "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have quality by ann "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]),
             HUMAN,
-            "scores and human must share items, but no item is in both.",
+            "scores and labels must share items, but no item is in both.",
         ),
         (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
         (
             JUDGE,
             None,
-            "`human` must be given beside a table of calib's, which holds a judge's scores "
+            "`labels` must be given beside a table of calib's, which holds a judge's scores "
             "or people's labels and not both.",
         ),
     ],
@@ -560,7 +560,7 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
             TableError,
-            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
+            "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
             "(people's have the method 'human', and are pooled).",
         ),
         (
@@ -573,7 +573,7 @@ def test_a_stray_column_is_no_part_of_the_result():
             TableError,
             "`by` must be a column without gaps, but 'system' has 28.",
         ),
-        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `gold` must have labels in"),
+        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `labels` must have labels in"),
         (
             lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
             ValueError,
@@ -669,7 +669,7 @@ def test_without_groups_nothing_is_paired():
 
 
 def test_too_few_labels_of_a_system_are_counted():
-    message = "`gold` must have 12 labels at least of each system (`min_labels` lowers that), but has 10 of 's0' and 11"
+    message = "`labels` must have 12 labels at least of each system (`min_labels` lowers that), but has 10 of 's0' and"
     with pytest.raises(ValueError, match=re.escape(message)):
         calib.difference(JUDGE, SINGLE, "s0", "s1", min_labels=12)
 
@@ -754,7 +754,7 @@ def test_what_convergence_refuses(arguments, message):
 
 def test_people_of_convergence_are_one_rater():
     two = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
-    with pytest.raises(TableError, match="`human` must have one score per item of 'coherence'; pool or select"):
+    with pytest.raises(TableError, match="`labels` must have one score per item of 'coherence'; pool or select"):
         calib.convergence(sampled(), labels=two)
 
 
@@ -797,7 +797,7 @@ def test_a_judge_on_a_scale_of_its_own_is_read_on_that_of_people():
 
 
 def test_gold_of_no_item_of_the_judge_is_refused():
-    with pytest.raises(TableError, match="scores and gold must share items, but no gold item was scored by the judge"):
+    with pytest.raises(TableError, match="scores and labels must share items, but no labelled item was scored"):
         calib.interval(judged(), labelled(["x", "y"]))
 
 
@@ -808,7 +808,7 @@ def test_all_systems_that_lack_labels_are_named_at_once():
         calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
     with pytest.raises(
         ValueError,
-        match=r"`gold` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
+        match=r"`labels` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
     ):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 

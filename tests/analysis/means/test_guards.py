@@ -108,7 +108,7 @@ def test_overlap_by_id():
     assert names(ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)) == []
     rest[7] = "g3"
     result = ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)
-    assert result.warnings[0] == "overlap: 1 gold items are also among the unlabelled, such as 'g3'"
+    assert result.warnings[0] == "overlap: 1 labelled items are also among the unlabelled, such as 'g3'"
     assert names(ppi_mean(Y, F, U, items=np.arange(30), items_unlabeled=np.arange(200))) == ["overlap"]
 
 
@@ -194,12 +194,12 @@ def test_the_line_and_the_frame_name_the_warnings():
 def test_fewer_than_ten_labels_are_refused_with_the_reason(options):
     text = message(ppi_mean, Y[:9], F[:9], U, **options)
     assert text == (
-        "`y` must have 10 gold labels at least, but got 9: with fewer no interval was found that holds as often as "
+        "`y` must have 10 labels at least, but got 9: with fewer no interval was found that holds as often as "
         "it says. Label more, or set `min_labels` and read the result with care."
     )
     assert ppi_mean(Y[:9], F[:9], U, min_labels=9, **options).n_labels == 9
-    assert "must have 31 gold labels" in message(ppi_mean, Y, F, U, min_labels=31, **options)
-    assert "must have 10 gold labels" in message(ppi_difference, Y[:9], Y[:9], F[:9], F[:9], U)
+    assert "must have 31 labels" in message(ppi_mean, Y, F, U, min_labels=31, **options)
+    assert "must have 10 labels" in message(ppi_difference, Y[:9], Y[:9], F[:9], F[:9], U)
 
 
 @pytest.mark.parametrize("least", [0, 1, 2.5, True, "3"])

@@ -32,7 +32,7 @@ def same(one, two, *, but=()):
 
 
 def sample(seed=0, n=12, rest=31):
-    """Labels and judge scores of n gold items, judge scores of the rest."""
+    """Labels and judge scores of n labelled items, judge scores of the rest."""
     rng = np.random.default_rng(seed)
     y = rng.integers(1, 6, n).astype(float)
     return y, y + 0.4 + rng.normal(size=n), rng.integers(1, 6, rest) + 0.4 + rng.normal(size=rest)
@@ -123,14 +123,14 @@ def test_lambda_one_is_the_judge_mean_less_its_measured_error(seed, n, rest):
 
 
 def tuned(y, f, u):
-    """The docstring's lambda for each gold item from the other gold items, in a loop; within [0, 1]."""
+    """The docstring's lambda for each labelled item from the other labelled items, in a loop; within [0, 1]."""
     scale = (1 + len(y) / len(u)) * np.var(np.concatenate([f, u]), ddof=1)
     others = [np.arange(len(y)) != i for i in range(len(y))]
     return np.array([min(max(np.cov(y[keep], f[keep])[0, 1] / scale, 0), 1) for keep in others])
 
 
 def tuned_by_groups(y, f, u, groups, groups_rest):
-    """The lambda in [0, 1] of smallest sum of (A - lambda B)^2 over the groups but one, for each gold item."""
+    """The lambda in [0, 1] of smallest sum of (A - lambda B)^2 over the groups but one, for each labelled item."""
     lam = {}
     for g in set(groups):
         keep, terms = groups != g, []
@@ -172,7 +172,7 @@ def test_estimate_and_error_written_out(seed, method, design):
     rng = np.random.default_rng(seed)
     options = {}
     groups, groups_rest = np.arange(12), 12 + np.arange(31)
-    if design != "items":  # documents of the gold items alone and of the rest alone, or some of both
+    if design != "items":  # documents of the labelled items alone and of the rest alone, or some of both
         low, high = {"apart": (5, 14), "shared": (3, 14), "one apart": (2, 6)}[design]
         groups, groups_rest = rng.permutation(np.arange(12) % 5), rng.integers(low, high, 31)
         options = {"groups": groups, "groups_unlabeled": groups_rest}
@@ -554,7 +554,7 @@ def test_coverage_of_the_t_interval_on_normal_labels():
         # measured elsewhere on the population "mild, rho .6", 20 000 data sets, 10 000 items: coverage, mean width
         ("classical", 50, 0.948, 0.623),
         ("ppi", 50, 0.951, 0.518),
-        # lambda from the other gold items (the leave-one-out cross-fit row)
+        # lambda from the other labelled items (the leave-one-out cross-fit row)
         ("ppi++", 10, 0.930, 1.293),
         ("ppi++", 20, 0.937, 0.841),
         ("ppi++", 30, 0.944, 0.669),

@@ -18,7 +18,7 @@ def close(found, wanted, tolerance=1e-10):
 
 
 def ordinal(seed=0, n=24, rest=150):
-    """Labels on 1 to 5 of n gold items, judge scores on the same scale."""
+    """Labels on 1 to 5 of n labelled items, judge scores on the same scale."""
     rng = np.random.default_rng(seed)
     f = np.clip(rng.normal(3.2, 0.9, n + rest), 1, 5)
     y = np.clip(np.round(f + rng.normal(0.2, 0.7, n + rest)), 1, 5)

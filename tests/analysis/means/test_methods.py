@@ -45,7 +45,7 @@ def test_few_labels_are_refused_as_the_table_says(name):
     needs = METHODS[name].needs
     few = max(needs.labels, 2)
     if needs.min_labels:
-        with pytest.raises(ValueError, match=r"^`y` must have 10 gold labels at least"):
+        with pytest.raises(ValueError, match=r"^`y` must have 10 labels at least"):
             ppi_mean(Y[:9], F[:9], U, estimator=name)
     assert ppi_mean(Y[:few], F[:few], U, estimator=name, min_labels=2).n_labels in (few, 0)
 

@@ -83,7 +83,7 @@ def test_an_impossible_rate_has_no_interval_rather_than_a_point():
 
 
 def test_few_gold_of_one_outcome_are_told():
-    assert flags([1] * 30 + [0] * 4, [1] * 30 + [0] * 4).warnings[0].startswith("few_labels: only 4 gold items")
+    assert flags([1] * 30 + [0] * 4, [1] * 30 + [0] * 4).warnings[0].startswith("few_labels: only 4 labelled items")
 
 
 @pytest.mark.parametrize(

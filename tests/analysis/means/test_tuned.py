@@ -1,4 +1,4 @@
-"""A prompt chosen on the gold labels: what it costs, and that folds pay for it."""
+"""A prompt chosen on the labels: what it costs, and that folds pay for it."""
 
 import numpy as np
 import pytest

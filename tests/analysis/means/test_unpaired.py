@@ -256,7 +256,7 @@ def test_messages():
     y, f = inputs(rng, 60)
     y = hidden(rng, y, 12, 0)
     with pytest.raises(
-        ValueError, match=r"^`y_a` must have 13 gold labels at least \(`min_labels` lowers that\), but got 12"
+        ValueError, match=r"^`y_a` must have 13 labels at least \(`min_labels` lowers that\), but got 12"
     ):
         ppi_difference(*y, *f, min_labels=13, **FIVE)
     f[1, np.flatnonzero(~np.isnan(y[1]))[0]] = NAN

@@ -284,7 +284,7 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     theirs = HUMAN[["item", "score"]].rename(columns={"item": "id", "score": "stars"}).head(50)
     mine.to_csv(tmp_path / "mine.csv", index=False)
     theirs.to_csv(tmp_path / "theirs.csv", index=False)
-    own = ["--item", "id", "--judge", "points", "--scale", FIVE, "--criterion", "coherence"]
+    own = ["--column", "item=id", "--judge", "points", "--scale", FIVE, "--column", "criterion=coherence"]
     drawn = tmp_path / "drawn.csv"
     assert run("choose", tmp_path / "mine.csv", 40, "--out", drawn, *own, "--design", "strata") == 0
     back = calib.table.read(drawn, "scores")
@@ -397,7 +397,7 @@ def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
     drawn = calib.choose(judge, 80, design="strata", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
-    assert "gold that was drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
+    assert "labels that were drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
     drawn = calib.choose(judge, 100, design="groups", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
     assert calib.difference(drawn, gold, "s0", "s1").one().n_labels == 25
@@ -866,11 +866,11 @@ def test_what_gold_a_plan_for_ratings_needs():
     pooled, alone = (calib.plan(frame, gold, **money).one() for gold in (two, labels_of(y)))
     assert pooled == alone
     other = labels_of(y, criterion="fluency")
-    assert "`gold` must have scores of 'coherence', but has fluency by ann" in said(
+    assert "`labels` must have scores of 'coherence', but has fluency by ann" in said(
         TableError, calib.plan, frame, other, **money
     )
     for gold in (labels_of(y[:3]), labels_of(np.full(40, 3.0))):
-        assert "`gold` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
+        assert "`labels` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
     with pytest.warns(stats.CalibWarning, match="no_correlation"):
         assert calib.plan(frame.assign(score=3.0), labels_of(y), **money).one().plan.prompts == 0
     text = said(ValueError, calib.plan, frame.assign(score=NAN), labels_of(y), **money)
