@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short, term
@@ -299,18 +299,12 @@ def accept_threshold(
     everything = sure if pool is None else check.array(pool, "pool", ndim=1)
     if not np.isfinite(everything).any():
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
-    used = np.isfinite(sure) & np.isfinite(wrong)
     thresholds, accepted = grid_of(everything)
-    unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
-    labels = _Labels(sure, wrong, used, unit, thresholds)
+    labels = _Labels(sure, wrong, groups, thresholds)
     weights = spent(accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
-    tested_at, passed = fallback(labels.p_value(alpha), weights)
-    share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
-    tested_bound = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
-    bounds = labels.bound(delta), labels.bound(delta / len(thresholds)), tested_at, tested_bound
-    columns = thresholds, accepted, labels.m, labels.errors, share, *bounds, passed
-    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
-    nothing = AcceptPoint(math.inf, 0.0, 0, 0, *[math.nan] * 5, passed=False)
+    curve = labels.curve(alpha, delta, weights, accepted)
+    nan = math.nan
+    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, passed=False)
     last = next((point for point in reversed(curve) if point.passed), nothing)
     texts = {
         f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
@@ -325,13 +319,13 @@ def accept_threshold(
         bound=last.tested_bound,
         m=last.m,
         errors=last.errors,
-        n=int(used.sum()),
+        n=int(labels.used.sum()),
         n_pool=len(everything),
         n_groups=labels.units,
         n_missing=int((~np.isfinite(everything)).sum()),
         risk=alpha,
         confidence_level=level,
-        aurc=_aurc(sure[used], wrong[used]),
+        aurc=_aurc(sure[labels.used], wrong[labels.used]),
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
         warnings=tuple(text for text, holds in texts.items() if holds),
         curve=curve,
@@ -401,9 +395,10 @@ def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 class _Labels:
     """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
 
-    def __init__(
-        self, sure: Floats, wrong: Floats, used: NDArray[np.bool_], unit: Codes | None, thresholds: Floats
-    ) -> None:
+    def __init__(self, sure: Floats, wrong: Floats, groups: Labels | None, thresholds: Floats) -> None:
+        used = self.used = np.isfinite(sure) & np.isfinite(wrong)
+        unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
+        self.thresholds = thresholds
         inside, n = sure >= thresholds[:, None], int(used.sum())
         labelled = inside[:, used]
         self.m, self.errors = labelled.sum(axis=1), (labelled & (wrong[used] > 0)).sum(axis=1)
@@ -420,6 +415,16 @@ class _Labels:
                 self._most = np.array(everywhere) if whole else self._sums[0].max(axis=1, initial=0.0)
         self.law = "clopper-pearson" if self._sums is None else "gaffke-groups"
 
+    def curve(self, alpha: float, delta: float, weights: Floats, accepted: Floats) -> tuple[AcceptPoint, ...]:
+        """All thresholds with their tests, the strictest first."""
+        m, n = self.m, len(self.m)
+        tested_at, passed = fallback(self.p_value(alpha), weights)
+        share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
+        tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
+        bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound
+        columns = self.thresholds, accepted, m, self.errors, share, *bounds, passed
+        return tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
     def worth(self, risk: float) -> Floats:
         """How many single labels would prove as much, if there were no error."""
         if self._sums is None:
@@ -427,12 +432,12 @@ class _Labels:
         p = self._group_p(np.full(len(self.m), risk), errors=False)
         return np.asarray(np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0)
 
-    def p_value(self, risk: float | Floats) -> Floats:
+    def p_value(self, risk: float) -> Floats:
         """Of the risk being as high as this, at each threshold."""
         if self._sums is None:
             at = special.bdtr(self.errors, np.maximum(self.m, 1), risk)
             return np.asarray(np.where(self.m > 0, at, 1.0))
-        return self._group_p(np.broadcast_to(np.asarray(risk, dtype=float), len(self.m)))
+        return self._group_p(np.full(len(self.m), risk))
 
     def _group_p(self, risk: Floats, *, errors: bool = True) -> Floats:
         """Sums over groups of (error - risk) have a mean of 0 at most, where the risk is lower: Gaffke's tail."""

@@ -281,7 +281,6 @@ def calibration_map(
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
         An item with several labels has a row for each, and one group at least.
     weights : array_like, shape (n,), optional
-        What each label counts.
     annotators : sequence, shape (n,), optional
         Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
     n_folds, n_resamples : int, default 10 and 200
@@ -310,8 +309,8 @@ def calibration_map(
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
-    labelled = np.isfinite(check.array(y, "y"))
-    labelled &= True if weights is None else check.array(weights, "weights") > 0
+    counted_in = True if weights is None else check.array(weights, "weights") > 0
+    n_missing = int((np.isfinite(check.array(y, "y")) & counted_in & ~labels.used).sum())
     unit, fold = units_and_folds(groups, labels.used, n_folds)
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
@@ -322,9 +321,7 @@ def calibration_map(
     check_levels(table.counts, labels.levels, pseudo)
     z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
-    own_only, penalty = _penalty(sample, alone, ridge, pseudo)
-    if own_only:
-        sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, z))
+    sample, own_only, penalty = _penalised(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
     fits = _fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
     n_groups = int(sample.unit.max()) + 1
@@ -341,7 +338,7 @@ def calibration_map(
         n_labels=len(sample.weight),
         n_groups=n_groups,
         n_folds=len(fits[1][1]) if n_groups > 1 else 0,
-        n_missing=int((labelled & ~labels.used).sum()),
+        n_missing=n_missing,
         confidence_level=confidence_level,
     )
     return replace(result, warnings=(*_map_warnings(result), *(() if alone is None else alone.warnings)))
@@ -376,15 +373,25 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
 # --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
 
 
-def _penalty(sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float) -> tuple[bool, float]:
-    """Whether the own score alone is best, and the penalty: as of a fit with persons, as was asked for, or chosen."""
-    p = sample.z.shape[1]
+def _penalised(
+    sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float
+) -> tuple[Tabled, bool, float]:
+    """The inputs in use, whether that is the own score alone, and the penalty.
+
+    As of a fit with persons, as was asked for, or chosen.
+    """
+    p, own_only = sample.z.shape[1], False
     if alone is not None:
-        return len(alone.inputs_used) < p, alone.ridge
-    if ridge is not None:
-        return False, float(ridge)
-    best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
-    return (p > 1, reference_ridge(1)) if best is None else (len(best.inputs) < p, best.ridge)
+        own_only, penalty = len(alone.inputs_used) < p, alone.ridge
+    elif ridge is not None:
+        penalty = float(ridge)
+    else:
+        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
+        own_only = p > 1 if best is None else len(best.inputs) < p
+        penalty = reference_ridge(1) if best is None else best.ridge
+    if own_only:
+        sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, sample.z))
+    return sample, own_only, penalty
 
 
 def _fits(
@@ -441,7 +448,7 @@ def _on_own_units(
     fits: list[tuple[Floats, Floats]], centre: Floats, spread: Floats, alone: AnnotatorLogit | None
 ) -> dict[str, Any]:
     """The fields of a map that its fits give: thresholds, slopes per unit of each input, shifts of persons."""
-    p, maps = len(centre), {}
+    p, maps = len(centre), dict[str, Any]()
     for name, (a, b) in zip(("", "fold_", "resampled_"), fits, strict=True):
         slopes = b[..., :p] / spread
         maps |= {f"{name}thresholds": a + (slopes @ centre)[..., None], f"{name}slopes": slopes}

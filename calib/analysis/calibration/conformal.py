@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _TIE = 1e-7  # scores this close are one: rounding of two fits makes no order
 _CHUNK = 400_000  # cells of tables that are refitted at once
 _MOST_CELLS = 20_000_000  # of all refits: some seconds; the split form takes over above
-_LOW = 0.05  # which point of the law of the coverage is printed
 _GATE = 0.5  # share of the sets that have one label, from which on they decide something
 POOLED = "all others"  # what the cell of those with too few labels is called
 
@@ -163,10 +162,10 @@ def least_labels(level: float) -> int:
     return math.ceil(level / (1 - level) - 1e-9)
 
 
-def coverage_point(n: int, level: float, at: float = _LOW) -> float:
-    """Quantile of the realised coverage of one sample of n labels: of Beta(k, n + 1 - k), 1 where k > n."""
+def coverage_point(n: int, level: float) -> float:
+    """5 % point of the realised coverage of one sample of n labels: of Beta(k, n + 1 - k), 1 where k > n."""
     k = quantile_place(n, level)
-    return 1.0 if k > n else float(stats.beta.ppf(at, k, n + 1 - k))
+    return 1.0 if k > n else float(stats.beta.ppf(0.05, k, n + 1 - k))
 
 
 def full_conformal(
@@ -227,8 +226,7 @@ def full_conformal(
     >>> sets.low.tolist(), sets.high.tolist()
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0])
     """
-    options = {"level": level, "ridge": ridge, "pseudo": pseudo}
-    problem = _problem(x, y, levels, groups, by, x_new, by_new, **options)
+    problem = _problem(x, y, levels, groups, by, x_new, by_new, level=level, ridge=ridge, pseudo=pseudo)
     sample = problem.sample
     table = counted(sample.x, sample.place, len(sample.levels))
     of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
@@ -277,8 +275,8 @@ def split_conformal(
     >>> sets.low.tolist(), sets.high.tolist(), sets.n
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0], 50)
     """
-    options, random = {"level": level, "ridge": ridge, "pseudo": pseudo}, np.random.default_rng(rng)
-    problem = _problem(x, y, levels, groups, by, x_new, by_new, split=random, **options)
+    options: dict[str, Any] = {"level": level, "ridge": ridge, "pseudo": pseudo, "split": np.random.default_rng(rng)}
+    problem = _problem(x, y, levels, groups, by, x_new, by_new, **options)
     sample, counts, base = problem.sample, problem.counts, _Fit.of(problem)
     own_scores = base.strangeness(sample.x[counts, 0])[np.arange(counts.sum()), sample.place[counts]]
     tried = base.strangeness(problem.score)
@@ -342,15 +340,17 @@ def _problem(
     x_new: ArrayLike | None,
     by_new: Labels | None,
     *,
+    level: float,
+    ridge: float,
+    pseudo: float,
     split: np.random.Generator | None = None,
-    **options: float,
 ) -> _Problem:
     """Checked; with `split` half of the labels are fitted and the others count, by document."""
-    level = check.probability(options["level"], "level")
-    for name in ("ridge", "pseudo"):
-        penalties_checked(full_conformal, **{name: options[name]})
-        if not options[name]:
-            raise ArgumentError(name, "must be above 0, so that every refit has one answer", f"got {options[name]!r}")
+    check.probability(level, "level")
+    for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
+        penalties_checked(full_conformal, **{name: value})
+        if not value:
+            raise ArgumentError(name, "must be above 0, so that every refit has one answer", f"got {value!r}")
     scores, labels = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
     check.same_length(x=scores, y=labels, groups=groups, by=by)
     new = scores if x_new is None else check.array(x_new, "x_new", ndim=1)
@@ -386,8 +386,8 @@ def _problem(
     there = np.bincount(pair, minlength=len(distinct) * total)
     sets, row = np.flatnonzero(there), np.full(len(new), -1)
     row[read] = (np.cumsum(there > 0) - 1)[pair]
-    of_sets = sets % total, distinct[sets // total, 0], there[sets], row
-    return _Problem(sample, fits, counts, names, pooled, place[own], *of_sets, **options)
+    cells = names, pooled, place[own], sets % total, distinct[sets // total, 0], there[sets], row
+    return _Problem(sample, fits, counts, *cells, level, ridge, pseudo)
 
 
 class _Fit(NamedTuple):

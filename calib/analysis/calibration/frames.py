@@ -16,10 +16,10 @@ from calib.analysis.calibration.frames_calibration import (
     KINDS,
     Calibration,
     in_order,
-    inputs_of,
     judges_alone,
     judges_of,
     kept_forecasts,
+    map_inputs,
 )
 from calib.analysis.calibration.frames_file import record_of
 from calib.analysis.distributions.frames import weights_by_level
@@ -117,9 +117,9 @@ def calibrate(
     options = {"ridge": ridge, "confidence_level": confidence_level}
     answers = []
     for judged in labelled_pairs(judges, labelled, (column,)):
-        rows, units = own[SliceKey.of(judged.label)], _labelled_groups(judged, column)
-        x, read = inputs_of(rows, table, inputs)
-        fit = _fitted(judged, in_order(x, rows, judged), units, annotators=annotators, **options)
+        rows = own[SliceKey.of(judged.label)]
+        x, read = map_inputs(rows, table, inputs)
+        fit, units = _fitted(judged, in_order(x, rows, judged), column, annotators=annotators, **options)
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         about = replace(judged, label=judged.label | counts)
         bound = {"groups": units, "group_column": column, "annotations": files.people}
@@ -129,21 +129,16 @@ def calibrate(
     return Calibration(names, maps, table.frame)
 
 
-def _labelled_groups(judged: Labelled, column: str | None) -> Any:
-    """The group of each labelled item, at its row; None where there are no groups."""
-    rows = judged.labels["row"].unique()
-    groups = None if column is None else groups_of(judged.frame.iloc[rows], column)
-    if groups is None:
-        return None
-    whole = np.full(len(judged.frame), None, dtype=object)
-    whole[rows] = groups
-    return whole
-
-
-def _fitted(judged: Labelled, x: Floats, groups: Any, *, annotators: bool, **options: Any) -> stats.CalibrationMap:
-    """The map of one judge, from each label of its items."""
-    labels, units = judged.labels, judged.frame["item"].to_numpy() if groups is None else groups
-    row, persons = labels["row"].to_numpy(), None
+def _fitted(
+    judged: Labelled, x: Floats, column: str | None, *, annotators: bool, **options: Any
+) -> tuple[stats.CalibrationMap, Any]:
+    """The map of one judge, from each label of its items, and the group of each labelled item, at its row, if any."""
+    labels, n, groups = judged.labels, len(judged.frame), None
+    row, persons, units = labels["row"].to_numpy(), None, judged.frame["item"].to_numpy(dtype=object)
+    rows = labels["row"].unique()
+    if column is not None and (labelled_groups := groups_of(judged.frame.iloc[rows], column)) is not None:
+        units = groups = np.full(n, None, dtype=object)
+        groups[rows] = labelled_groups
     if annotators:
         if labels["annotator"].nunique() < 2:
             rule = "must hold the labels of each of several annotators where {0} is True"
@@ -155,13 +150,13 @@ def _fitted(judged: Labelled, x: Floats, groups: Any, *, annotators: bool, **opt
             x[row],
             labels["y"],
             levels=judged.levels,
-            groups=np.asarray(units, dtype=object)[row],
+            groups=units[row],
             weights=labels["weight"],
             annotators=persons,
             **options,
         )
     n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
-    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
+    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
 
 
 @verb
@@ -330,9 +325,9 @@ def score_sets(
 ) -> Results[stats.ScoreSets]:
     """For every item the labels that people may give, so that this many of the sets hold what they would say.
 
-    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are;
-    of a judge with so many distinct scores that the refits would take long the split form, which is said. The promise
-    is about items without a label: the set of a labelled one is what another item of the same score would have.
+    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are; of
+    a judge with very many distinct scores the split form, with a warning. The promise is about items without a label:
+    the set of a labelled one is what another item of the same score would have.
 
     Parameters
     ----------
@@ -343,7 +338,7 @@ def score_sets(
         How often a set shall hold the label.
     by : str, optional
         A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
-        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
+        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, with a warning.
     {groups}
     one_per_group : bool, default False
         Take one label per document, drawn at random: sets then hold for items of new documents.

@@ -106,7 +106,7 @@ class Calibration(Results[CalibrationMap]):
                 if fit is None:
                     without_map.append(str(rows["criterion"].iloc[0]))
                     continue
-                x, inputs = inputs_of(rows, table, kind, inputs_in(fit.record))
+                x, inputs = map_inputs(rows, table, kind, inputs_in(fit.record))
                 _refuse_stale(fit, rows, inputs, allow_stale)
                 parts.append(_applied(fit, rows, x, annotator))
         if not parts:
@@ -196,7 +196,7 @@ def in_order(x: Floats, rows: pd.DataFrame, judged: Labelled) -> Floats:
     return np.asarray(x[place])
 
 
-def inputs_of(
+def map_inputs(
     own: pd.DataFrame, table: ValidatedTable, kind: str, wanted: tuple[Input, ...] = ()
 ) -> tuple[Floats, tuple[Input, ...]]:
     """A slice of `judges_of` and what else is read for its items, (n, p): all there is, or what a map wants to have."""
@@ -321,7 +321,20 @@ def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any)
     _warn_beyond(fit, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
         check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
-    fold = _folds_at(fit, rows)
+    # the fold of each item's document; -1 where no label of it was used
+    held = fit.record["summary"]["map"]
+    folds, name = held["folds"], held["groups"]
+    units = rows["item"]
+    if name is not None and name in rows and rows[name].notna().all():
+        units = rows[name]
+    elif name is not None:  # documents are not known here: what was labelled is
+        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
+        check.warn(
+            f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
+            "were labelled themselves are cross-fitted"
+        )
+    code, names = pd.factorize(units.astype(object))
+    fold = np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code]
     # only distinct inputs and folds are worked out
     values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
     n_folds = int(fold.max(initial=0)) + 2
@@ -361,23 +374,6 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     frame = pd.DataFrame(columns | shares)
     frame.loc[~whole] = np.nan
     return frame
-
-
-def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
-    """The fold of each item's document; -1 where no label of it was used."""
-    held = fit.record["summary"]["map"]
-    folds, name = held["folds"], held["groups"]
-    units = rows["item"]
-    if name is not None and name in rows and rows[name].notna().all():
-        units = rows[name]
-    elif name is not None:  # documents are not known here: what was labelled is
-        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
-        check.warn(
-            f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
-            "were labelled themselves are cross-fitted"
-        )
-    code, names = pd.factorize(units.astype(object))
-    return np.asarray(np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code])
 
 
 def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
