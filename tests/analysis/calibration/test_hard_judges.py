@@ -125,14 +125,16 @@ def test_a_judge_of_the_right_sense_is_not_called_reversed():
         assert not any("negative_slope" in text for text in made(x, y, levels=FIVE).warnings)
 
 
-@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 @pytest.mark.parametrize("made", [ordered_logit, calibration_map])
 def test_a_constant_judge_gets_what_the_labels_are(made):
     x, y = sample(JUDGES["constant"], N, np.random.default_rng(3))
     counts = np.bincount(y.astype(int), minlength=6)[1:]
-    p = made(x, y, levels=FIVE).predict([4.0, 1.0])
+    with pytest.warns(CalibWarning, match="constant_judge"):
+        found = made(x, y, levels=FIVE)
+    p = found.predict([4.0, 1.0])
     np.testing.assert_allclose(p[0], p[1], atol=1e-9)
     np.testing.assert_allclose(p[0], (counts + 0.2) / (N + 1), atol=5e-3)  # the labels and the pseudo-label
+    assert made is ordered_logit or len(found.shown.x) == 1
 
 
 @pytest.mark.slow

@@ -17,23 +17,8 @@ CRITERIA = {
 }
 
 
-def summeval(criterion):
-    """GPT-4o's digit, the median label of three experts, and the document, of 1,600 summaries."""
-    calib = pytest.importorskip("calib")
-    pytest.importorskip("pandas")
-    pytest.importorskip("pandas")
-    try:
-        items, ratings = calib.datasets.load_summeval_judges()
-    except calib.datasets.DatasetError as error:
-        pytest.skip(str(error))
-    rows = ratings[ratings["criterion"] == criterion]
-    people = rows[rows["method"] == "human"].pivot(index="item", columns="rater", values="score").median(axis=1)
-    digit = rows[rows["rater"] == "gpt-4o"].set_index("item")["score"].reindex(people.index)
-    return digit.to_numpy(), people.to_numpy(), items.set_index("item")["group"].reindex(people.index).to_numpy()
-
-
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_summeval_has_the_reference_values(criterion):
+def test_summeval_has_the_reference_values(summeval, criterion):
     """Reference: calibration.md G1 and G2, which statsmodels' OrderedModel gives as well."""
     digit, people, _ = summeval(criterion)
     fit = ordered_logit(digit, people, ridge=0.0, pseudo=0.0)
@@ -47,8 +32,8 @@ def labelled(n=240, p=1, seed=0, levels=4):
     """Inputs, labels 1..levels that follow them, groups of four."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, p))
-    said = x @ np.linspace(1.0, 0.4, p) + rng.logistic(size=n)
-    return x, 1.0 + np.digitize(said, np.linspace(-1.5, 1.5, levels - 1)), np.arange(n) // 4
+    latent = x @ np.linspace(1.0, 0.4, p) + rng.logistic(size=n)
+    return x, 1.0 + np.digitize(latent, np.linspace(-1.5, 1.5, levels - 1)), np.arange(n) // 4
 
 
 def ordered_model(x, y, **how):
@@ -144,14 +129,10 @@ def test_a_fit_without_covariance_says_why():
 def test_a_level_that_nobody_used_stays_possible():
     x, y, _ = labelled(n=25, levels=4)
     fit = ordered_logit(x, y, levels=[1, 2, 3, 4, 5])
-    assert np.isfinite(fit.thresholds).all()
     assert (np.diff(fit.thresholds) > 0).all()
     assert (fit.predict(x)[:, 4] > 1e-4).all()
     inner = ordered_logit(x[y != 2], y[y != 2], levels=[1, 2, 3, 4])
     assert (inner.predict(x)[:, 1] > 1e-4).all()
-
-
-def test_without_pseudo_labels_such_a_level_is_refused():
     with pytest.raises(ArgumentError, match=r"`pseudo` must be above 0 where a level has no label \(here 3\)"):
         ordered_logit([1, 2, 3, 4], [1, 2, 1, 2], levels=[1, 2, 3], pseudo=0)
 
@@ -330,9 +311,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), BAD)
-def test_bad_input_is_refused_by_its_name(change, told):
-    with pytest.raises(ArgumentError, match=told):
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_bad_input_is_refused_by_its_name(change, message):
+    with pytest.raises(ArgumentError, match=message):
         ordered_logit(**(GOOD | change))
 
 
