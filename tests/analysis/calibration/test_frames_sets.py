@@ -33,8 +33,8 @@ def test_each_item_has_its_set_and_its_label_where_there_is_one():
     assert items["label"].notna().sum() == found.n == 40
     assert ((items["low"] <= items["high"]) & (items["size"] == items["high"] - items["low"] + 1)).all()
     assert items["size"].mean() == pytest.approx(found.mean_size)
-    known = items.set_index("item")["label"].dropna()
-    assert (known == people.set_index("item")["score"].reindex(known.index)).all()
+    labels = items.set_index("item")["label"].dropna()
+    assert (labels == people.set_index("item")["score"].reindex(labels.index)).all()
 
 
 def test_labels_that_share_documents_are_said_and_one_of_each_is_taken():
