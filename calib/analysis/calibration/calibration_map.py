@@ -321,7 +321,7 @@ def calibration_map(
     check_levels(table.counts, labels.levels, pseudo)
     z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
-    sample, own_only, penalty = _penalised(sample, alone, ridge, pseudo)
+    sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
     fits = _fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
     n_groups = int(sample.unit.max()) + 1
@@ -373,7 +373,7 @@ def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
 # --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
 
 
-def _penalised(
+def _chosen_inputs(
     sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float
 ) -> tuple[Tabled, bool, float]:
     """The inputs in use, whether that is the own score alone, and the penalty.

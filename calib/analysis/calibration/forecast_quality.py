@@ -212,7 +212,19 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(result, warnings=_forecast_warnings(result))
+    lost, n = result.n_impossible, result.n
+    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
+    number = result.kind == "number"
+    texts = {
+        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
+        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
+        f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
+        "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
+        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
+        "short": result.n_groups < 10,
+    }
+    return replace(result, warnings=tuple(text for text, holds in texts.items() if holds))
 
 
 def _labelled(
@@ -271,13 +283,28 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
 def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
     """The ranked probability score and its parts, as fitted and cross-fitted, with jackknife intervals over groups.
 
+    Losses of each label: of its forecast, of that recalibrated on other groups, of the shares of other groups.
     The shares and the recalibration are where their own losses are least, so that their errors do not count to
     first order, and the losses may be taken as they are. The shares' error of second order is all that there is where
     forecasts are nearly shares themselves, the same for every item: without it such had skill in one sample of three.
     """
     made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
     made |= {"n_levels": len(data.levels), "n_missing": n_missing}
-    losses = _losses(data)
+    came, below, weight = data.came, data.below, data.weight
+    if data.number is None:
+        own = np.mean((below - came) ** 2, axis=1)
+    else:
+        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
+        own = np.abs(place - data.place) / (len(data.levels) - 1)
+    elsewhere = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
+    at = None if data.number is None else ordered(-data.number, weight)
+    for k in range(below.shape[1] if data.unit.max() else 0):
+        by = ordered(below[:, k], weight) if at is None else at
+        elsewhere[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
+    counts = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
+    others = counts.sum(axis=0) - counts
+    of_others = ratio(others[:, :-1], others[:, -1:])[data.unit]
+    losses = np.column_stack([own, *(np.mean((p - came) ** 2, axis=1) for p in (elsewhere, of_others))])
     score, recalibrated, reference = map(data.mean, losses.T)
     _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
@@ -298,25 +325,6 @@ def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
         "corp": corp_of(score, fitted, shares, **made),
         "crossfitted": corp_of(score, recalibrated, reference, **made),
     }
-
-
-def _losses(data: _Data) -> Floats:
-    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
-    came, below, weight = data.came, data.below, data.weight
-    if data.number is None:
-        score = np.mean((below - came) ** 2, axis=1)
-    else:
-        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
-        score = np.abs(place - data.place) / (len(data.levels) - 1)
-    recalibrated = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
-    at = None if data.number is None else ordered(-data.number, weight)
-    for k in range(below.shape[1] if data.unit.max() else 0):
-        by = ordered(below[:, k], weight) if at is None else at
-        recalibrated[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
-    sums = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
-    others = sums.sum(axis=0) - sums
-    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
-    return np.column_stack([score, *(np.mean((p - came) ** 2, axis=1) for p in (recalibrated, shares))])
 
 
 def _estimates(sums: Floats) -> Floats:
@@ -350,20 +358,3 @@ def _calibration(data: _Data) -> dict[str, Any]:
         "curves": tuple(reliability_curve(*one, data.weight) for one in zip(above, forecasts, targets, strict=True)),
         "pit": np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum(),
     }
-
-
-def _forecast_warnings(result: ForecastQuality) -> tuple[str, ...]:
-    """What a reader should know before the scores."""
-    lost, n = result.n_impossible, result.n
-    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
-    number = result.kind == "number"
-    texts = {
-        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
-        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
-        f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
-        "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
-        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
-        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": result.n_groups < 10,
-    }
-    return tuple(text for text, holds in texts.items() if holds)
