@@ -71,14 +71,10 @@ class CalibrationMap(Result):
         The penalty of the standardised slopes, and the number of pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
         Labelled items; labels of them; independent groups; folds (0: none); labels whose inputs are missing, left out.
-    tau : float
-        Spread of the persons' shifts, in log-odds; 0 where none were asked for, or the labels show none.
-    shifts : tuple of Shift
-        How lenient each person is, in the order of the columns below; empty where no annotators were given.
+    tau, shifts, forecasters
+        As of `AnnotatorLogit`; 0 and empty where no annotators were given.
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
-        The same of the maps of folds and resamples.
-    forecasters : tuple of Forecaster
-        What the labels' shares, the judge, who rated alone, and both forecast of other documents.
+        The persons' shifts in the maps of folds and resamples.
     confidence_level : float
     record : mapping
         What the map is bound to, as the file of a `Calibration` has it; empty for arrays.

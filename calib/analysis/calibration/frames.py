@@ -16,7 +16,7 @@ from calib.analysis.calibration.frames_calibration import (
     KINDS,
     Calibration,
     in_order,
-    judges_alone,
+    judges_and_labels,
     judges_of,
     kept_forecasts,
     map_inputs,
@@ -101,9 +101,7 @@ def calibrate(
         columns = others
     else:
         judge = None
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled = scores_in(files.people, "labels")
-    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, table, labelled = judges_and_labels(scores, labels, columns)
     judges, column = judges_of(table, inputs), files.named(groups)
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))
@@ -365,9 +363,7 @@ def score_sets(
          4    3     4
     """
     check.probability(level, "level")
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled = scores_in(files.people, "labels")
-    judges = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, judges, labelled = judges_and_labels(scores, labels, columns)
     by, group = by if by == "score" else files.named(by), files.named(groups)
     items = pd.Index(judges.frame["item"].astype(object).unique())
 

@@ -16,7 +16,8 @@ from calib.analysis.calibration.frames_file import Input, inputs_in, label_of, r
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short
-from calib.inputs.resolve import resolve_inputs
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.stats import CalibrationMap
 from calib.table import TableError, check_scores, parse_scale
 from calib.table.labelled import Labelled, mean_of_raters
@@ -173,8 +174,13 @@ class Calibration(Results[CalibrationMap]):
 # --- the scores that a map reads --------------------------------------------------------------------------------------
 
 
-def judges_alone(judges: ValidatedTable, labelled: ValidatedTable) -> ValidatedTable:
-    """Without people, who are no judges of themselves; of scores that were calibrated before it warns."""
+def judges_and_labels(scores: Data, labels: Data, columns: Columns) -> tuple[Inputs, ValidatedTable, ValidatedTable]:
+    """What a verb reads: its inputs, judges' scores (people are no judges of themselves), people's labels.
+
+    Of scores that were calibrated before it warns.
+    """
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled, judges = scores_in(files.people, "labels"), scores_in(files.scores, "scores")
     people = {(label["criterion"], label["rater"]) for label, _ in labelled.slices()}
     own = [pair not in people for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
     if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
@@ -182,7 +188,7 @@ def judges_alone(judges: ValidatedTable, labelled: ValidatedTable) -> ValidatedT
             "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
             "folds of then are not those of now; give the judge's own scores"
         )
-    return judges.only(own)
+    return files, judges.only(own), labelled
 
 
 def judges_of(table: ValidatedTable, kind: str) -> ValidatedTable:

@@ -17,7 +17,7 @@ from calib.analysis.calibration.frames_calibration import (
     KINDS,
     Calibration,
     in_order,
-    judges_alone,
+    judges_and_labels,
     judges_of,
     map_inputs,
 )
@@ -25,13 +25,12 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
-from calib.table.validate import SliceKey, renamed_errors, scores_in
+from calib.table.validate import SliceKey, renamed_errors
 
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
@@ -108,9 +107,8 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled, replies = scores_in(files.people, "labels"), replies_in(files.scores)
-    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, table, labelled = judges_and_labels(scores, labels, columns)
+    replies = replies_in(files.scores)
     judges, group, source = judges_of(table, inputs), files.named(groups), files.named(confidence)
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
