@@ -221,8 +221,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         judge = visible(label.get("rater", "judge"))
         who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
         sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-        cost = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
-        cost *= not math.isnan(result.cost)
+        costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
+        cost = costs * (not math.isnan(result.cost))
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             sentences.append(
@@ -297,7 +297,8 @@ def calibration(result: Results[Any] | CalibrationMap, *, ax: Axes | None = None
     drawn.set(xlabel="judge's score", ylabel="people's label")
     if len(single.levels) <= 11:
         drawn.set_yticks(single.levels)
-    drawn.set_ylim(single.levels[[0, -1]] + 0.06 * np.ptp(single.levels) * np.array([-1, 1]))
+    margin = 0.06 * np.ptp(single.levels)
+    drawn.set_ylim(single.levels[0] - margin, single.levels[-1] + margin)
     if len(scores := np.unique(single.x[:, 0])) <= _MOST_SHADES and len(single.x[0]) == 1:
         drawn.set_xticks(scores, list(map(short, scores)))
     handles = [

@@ -20,10 +20,6 @@ def judged(n, seed=0, slope=1.0):
     return x, 1 + (latent[:, None] > [-1.5, -0.3, 0.8, 2.2]).sum(axis=1)
 
 
-def names_of(found):
-    return {text.partition(":")[0] for text in found.warnings}
-
-
 def quietly(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
@@ -52,17 +48,6 @@ def test_each_fold_has_the_map_of_the_other_folds():
     alone = ordered_logit(*both, levels=LEVELS, ridge=ridge, pseudo=1.0, weights=weights)
     # the pseudo-label stands at the mean of all labels, not of these: hardly a difference
     np.testing.assert_allclose(found.predict([1, 5], fold=[3, 3]), alone.predict([1, 5]), atol=2e-3)
-
-
-def test_folds_and_resamples_do_not_depend_on_the_order_of_rows():
-    x, y = judged(120)
-    groups = np.random.default_rng(1).integers(0, 20, 120).astype(str)
-    order = np.random.default_rng(2).permutation(120)
-    one = quietly(x, y, levels=LEVELS, groups=groups)
-    other = quietly(x[order], y[order], levels=LEVELS, groups=groups[order])
-    assert (one.fold[order] == other.fold).all()
-    np.testing.assert_allclose(one.resampled_slopes, other.resampled_slopes, rtol=1e-6)
-    np.testing.assert_allclose(one.fold_thresholds, other.fold_thresholds, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 5, 9])
@@ -156,14 +141,6 @@ def test_labels_that_are_few_or_all_alike_have_a_finite_answer():
         assert np.isfinite(few.predict([2.0, 4.0])).all() and few.warnings
 
 
-def test_missing_scores_are_counted():
-    x, y = judged(30)
-    x[:3] = np.nan
-    found = quietly(x, y, levels=LEVELS)
-    assert found.n_missing == 3 and "inputs_missing" in names_of(found)
-    assert np.isnan(found.predict([np.nan, 2])[0]).all()
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
@@ -209,8 +186,6 @@ def test_a_named_person_is_forecast_by_her_shift_and_a_new_one_wider():
     skills = {one.forecast: one.skill for one in found.forecasters}
     assert skills["annotators"] > 0.1 and skills["judge and annotators"] > skills["annotators"]
     assert "annotators 0." in str(found)
-    with pytest.raises(ArgumentError, match="must be one of 'person 0'"):
-        found.predict([3.0], annotator="person 9")
     with pytest.raises(ArgumentError, match="annotators=True"):
         quietly(x, y, levels=LEVELS).predict([3.0], annotator="person 7")
 
@@ -224,10 +199,10 @@ def test_a_map_says_what_scores_mean():
     assert frame["n_at"].sum() == 100
     np.testing.assert_allclose(frame[[f"p_{k}" for k in LEVELS]].sum(axis=1), 1)
     assert (frame["conf_low"] < frame["estimate"]).all() and (frame["estimate"] < frame["conf_high"]).all()
-    assert "a judge score of" in found.conclusion and "people would say" in found.conclusion
+    assert all(text in found.conclusion for text in ("a judge score of", "people would say", "of them 4 or 5"))
     assert found.signature.startswith("calibration_map|")
     axes = calib.plot.calibration(found)
-    assert axes.get_xlabel() == "judge's score"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("judge's score", "people's label")
 
 
 def test_many_scores_are_mapped_by_their_distinct_values():
