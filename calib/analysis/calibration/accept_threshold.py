@@ -297,9 +297,13 @@ def accept_threshold(
     if (odd := np.isfinite(wrong) & (wrong != 0) & (wrong != 1)).any():
         raise ArgumentError("errors", "must be 0, 1 or missing", f"got {short(wrong[odd][0])}")
     everything = sure if pool is None else check.array(pool, "pool", ndim=1)
-    if not np.isfinite(everything).any():
+    finite = everything[np.isfinite(everything)]
+    if not len(finite):
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
-    thresholds, accepted = grid_of(everything)
+    # thresholds, the strictest first, and the share of the pool at or above each: no label is looked at
+    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
+    thresholds = np.unique(at)[::-1]
+    accepted = (finite >= thresholds[:, None]).sum(axis=1) / len(everything)
     labels = _Labels(sure, wrong, groups, thresholds)
     weights = spent(accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
     curve = labels.curve(alpha, delta, weights, accepted)
@@ -322,7 +326,7 @@ def accept_threshold(
         n=int(labels.used.sum()),
         n_pool=len(everything),
         n_groups=labels.units,
-        n_missing=int((~np.isfinite(everything)).sum()),
+        n_missing=len(everything) - len(finite),
         risk=alpha,
         confidence_level=level,
         aurc=_aurc(sure[labels.used], wrong[labels.used]),
@@ -330,14 +334,6 @@ def accept_threshold(
         warnings=tuple(text for text, holds in texts.items() if holds),
         curve=curve,
     )
-
-
-def grid_of(pool: Floats) -> tuple[Floats, Floats]:
-    """Thresholds, the strictest first, and the share of the pool at or above each; no label is looked at."""
-    finite = pool[np.isfinite(pool)]
-    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
-    thresholds = np.unique(at)[::-1]
-    return thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:

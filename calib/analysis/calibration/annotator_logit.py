@@ -18,7 +18,6 @@ from calib.analysis.calibration.ordered_logit import (
     warned,
 )
 from calib.analysis.calibration.proportional_odds import (
-    Arrow,
     Persons,
     Tabled,
     chances,
@@ -277,7 +276,7 @@ class _People(NamedTuple):
         """Thresholds, slopes, shifts (..., J) and their standard errors, of tables (..., R, K) with tau (...)."""
         problem, persons = self._problem(counts), Persons(self.who, tau)
         a, b, _ = fitted(*problem, None, persons)
-        information: Arrow = derivatives(a, b, *problem, persons)[1]
+        information = derivatives(a, b, *problem, persons)[1]
         error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
         p = self.z.shape[1]
         return a, b[..., :p], tau[..., None] * b[..., p:], tau[..., None] * error

@@ -259,11 +259,9 @@ def _verdicts(
     elif votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
         source, (verdict, sure) = "votes", rule.likeliest(*shares)
     elif confidence == "votes":
-        must, got = (
-            "needs several replies, or raters, on people's scale, for 'votes'",
-            "has one, or is on another scale",
-        )
-        raise TableArgumentError("confidence", must, f"{words(judged.label)} {got}")
+        must = "needs several replies, or raters, on people's scale, for 'votes'"
+        got = f"{words(judged.label)} has one, or is on another scale"
+        raise TableArgumentError("confidence", must, got)
     else:
         source, notes, units = "calibrated", (_LEARNED,), None if groups is None else groups_of(judged.frame, groups)
         shares_of = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
