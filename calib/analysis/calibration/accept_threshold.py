@@ -297,25 +297,18 @@ def accept_threshold(
     if (odd := np.isfinite(wrong) & (wrong != 0) & (wrong != 1)).any():
         raise ArgumentError("errors", "must be 0, 1 or missing", f"got {short(wrong[odd][0])}")
     everything = sure if pool is None else check.array(pool, "pool", ndim=1)
-    finite = everything[np.isfinite(everything)]
-    if not len(finite):
+    if not np.isfinite(everything).any():
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
-    # thresholds, the strictest first, and the share of the pool at or above each: no label is looked at
-    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
-    thresholds = np.unique(at)[::-1]
-    accepted = (finite >= thresholds[:, None]).sum(axis=1) / len(everything)
-    labels = _Labels(sure, wrong, groups, thresholds)
-    weights = spent(accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
-    curve = labels.curve(alpha, delta, weights, accepted)
+    labels = _Labels(sure, wrong, groups, everything)
+    weights = spent(labels.accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
+    curve = labels.curve(alpha, delta, weights)
     nan = math.nan
     nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, passed=False)
     last = next((point for point in reversed(curve) if point.passed), nothing)
     texts = {
         f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
         f"the accepted; there are {labels.units}, so that nothing can be accepted": not weights.any(),
-        "constant_confidence: all items are equally sure: they are accepted together or not at all": (
-            len(thresholds) == 1
-        ),
+        "constant_confidence: all items are equally sure: they are accepted together or not at all": (len(curve) == 1),
     }
     return AcceptThreshold(
         threshold=last.threshold,
@@ -326,7 +319,7 @@ def accept_threshold(
         n=int(labels.used.sum()),
         n_pool=len(everything),
         n_groups=labels.units,
-        n_missing=len(everything) - len(finite),
+        n_missing=int((~np.isfinite(everything)).sum()),
         risk=alpha,
         confidence_level=level,
         aurc=_aurc(sure[labels.used], wrong[labels.used]),
@@ -391,10 +384,13 @@ def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 class _Labels:
     """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
 
-    def __init__(self, sure: Floats, wrong: Floats, groups: Labels | None, thresholds: Floats) -> None:
+    def __init__(self, sure: Floats, wrong: Floats, groups: Labels | None, pool: Floats) -> None:
+        # thresholds, the strictest first, and the share of the pool at or above each: no label is looked at
+        finite = pool[np.isfinite(pool)]
+        thresholds = np.unique(np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower"))[::-1]
+        self.thresholds, self.accepted = thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
         used = self.used = np.isfinite(sure) & np.isfinite(wrong)
         unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
-        self.thresholds = thresholds
         inside, n = sure >= thresholds[:, None], int(used.sum())
         labelled = inside[:, used]
         self.m, self.errors = labelled.sum(axis=1), (labelled & (wrong[used] > 0)).sum(axis=1)
@@ -411,14 +407,14 @@ class _Labels:
                 self._most = np.array(everywhere) if whole else self._sums[0].max(axis=1, initial=0.0)
         self.law = "clopper-pearson" if self._sums is None else "gaffke-groups"
 
-    def curve(self, alpha: float, delta: float, weights: Floats, accepted: Floats) -> tuple[AcceptPoint, ...]:
+    def curve(self, alpha: float, delta: float, weights: Floats) -> tuple[AcceptPoint, ...]:
         """All thresholds with their tests, the strictest first."""
         m, n = self.m, len(self.m)
         tested_at, passed = fallback(self.p_value(alpha), weights)
         share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
         tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
         bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound
-        columns = self.thresholds, accepted, m, self.errors, share, *bounds, passed
+        columns = self.thresholds, self.accepted, m, self.errors, share, *bounds, passed
         return tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
 
     def worth(self, risk: float) -> Floats:

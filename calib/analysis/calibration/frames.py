@@ -382,16 +382,8 @@ def score_sets(
                     rule = "needs a column of documents (groups=, in a shell --groups)"
                     raise TableArgumentError("one_per_group", rule, "there is none")
                 y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
-            notes = list(judged.warnings)
-            texts = [frame[name].dropna() for name in ("scale", "scale_y") if name in frame]
-            if not any(parse_scale(str(text)) for column in texts for text in column.unique()):
-                # labels beyond those that came are in no set, unless a scale says that they can be
-                ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
-                notes.append(
-                    f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they "
-                    "may miss what lies beyond: give people's scores the column `scale`"
-                )
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(x.isna().sum())}
+            notes = (*judged.warnings, *_unsaid_scale(judged))
             yield Slice(judged.label, (judged, frame, {"x": x, "y": y, "groups": units, "by": cell}), counts, notes)
 
     def sets(rows: tuple[Labelled, pd.DataFrame, dict[str, Any]]) -> stats.ScoreSets:
@@ -416,3 +408,15 @@ def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> N
             f"these with several (design {design!r}). Draw with choose(scores, n) or design='groups'; for labels "
             f"of strata type by='stratum'."
         )
+
+
+def _unsaid_scale(judged: Labelled) -> list[str]:
+    """Labels beyond those that came are in no set, unless a scale says that they can be."""
+    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
+    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
+        return []
+    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+    return [
+        f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss what "
+        "lies beyond: give people's scores the column `scale`"
+    ]
