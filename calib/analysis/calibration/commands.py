@@ -1,4 +1,4 @@
-"""The command line's calibration: calibrate, forecast-quality, sets, escalate."""
+"""Commands of calibration: calibrate, forecast-quality, score-sets, escalate."""
 
 from __future__ import annotations
 
