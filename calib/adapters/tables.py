@@ -54,7 +54,9 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
                 if row.completion is not None and row.method == "logprob" and not scale:
                     n_unread += 1  # the tool's own reading of this reply is a row of its own
                 else:
-                    readings.append({**_reading(row, path, options, scale), "file": file, "run": f"{name}|{row.run}"})
+                    readings.append(
+                        {**_table_reading(row, path, options, scale), "file": file, "run": f"{name}|{row.run}"}
+                    )
         except (TableError, ArgumentError):
             raise
         except _WRONG_SHAPE as error:
@@ -87,7 +89,7 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
     return frame
 
 
-def _reading(row: Row, path: Path, options: LogOptions, scale: str) -> dict[str, Any]:
+def _table_reading(row: Row, path: Path, options: LogOptions, scale: str) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only digests unless they are wanted."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
     item = _looked_up(options.item, record, "item", must=True) or row.item

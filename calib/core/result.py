@@ -161,6 +161,16 @@ class ColumnarResult(Result):
 
     __slots__ = ()
 
+    @property
+    def conf_low(self) -> Any:
+        """The lower ends of the intervals, where there are any."""
+        return self.low  # type: ignore[attr-defined]
+
+    @property
+    def conf_high(self) -> Any:
+        """The upper ends of the intervals, where there are any."""
+        return self.high  # type: ignore[attr-defined]
+
     def _columns(self) -> dict[str, Any]:
         heads = {"low": "conf_low", "high": "conf_high", "names": "term"}
         return {heads.get(name, name): value for name, value in self._row(*self._cells.split()).items()}

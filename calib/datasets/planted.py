@@ -59,7 +59,7 @@ def planted_texts() -> list[Text]:
     return texts
 
 
-def _digest(*parts: object) -> int:
+def _seed_of(*parts: object) -> int:
     """A 64-bit integer that depends on the parts alone."""
     key = "|".join(map(str, parts)).encode()
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
@@ -75,7 +75,7 @@ def spoil_coherence(text: Text, severity: int) -> str:
     size = len(text["sentences"])
     wanted = round(_DISORDER[severity] * size * (size - 1) / 2)
     orders = [order for order in permutations(range(size)) if inversions(order) == wanted]
-    order = orders[_digest(text["id"], "coherence", severity) % len(orders)]
+    order = orders[_seed_of(text["id"], "coherence", severity) % len(orders)]
     return " ".join(text["sentences"][index] for index in order)
 
 
@@ -188,7 +188,7 @@ def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
             items.append({**row, **shared})
             for criterion, (rater, bias) in product(CRITERIA, _BIASES.items()):
                 quality = _TOP - (_DROP[severity] if criterion == defect else _SPILL * severity)
-                noise = NormalDist(0.0, _NOISE).inv_cdf((_digest(name, criterion, rater) + 0.5) / 2**64)
+                noise = NormalDist(0.0, _NOISE).inv_cdf((_seed_of(name, criterion, rater) + 0.5) / 2**64)
                 score = min(5, max(1, round(quality + bias + noise)))
                 ratings.append({"item": name, "criterion": criterion, "rater": rater, "score": score})
     return items, ratings

@@ -1,4 +1,4 @@
-"""What a build is held against: lines, or a baseline with its scores, labels and prints; and the ledger of verdicts."""
+"""The baseline of a gate, with its scores, labels and prints of outputs, and the ledger of verdicts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.gate.evidence import text_prints
-from calib.table import TableArgumentError, TableError
+from calib.table import TableError
 from calib.table.files import whole_or_not
 from calib.table.labelled import label_pairs
-from calib.table.pairs import Pair
 from calib.table.validate import ValidatedTable, scores_in
 
-ERROR = 0.05
-Threshold = float | Mapping[str, float]
 _SCHEMA = "calib/baseline/v1"
 JUDGED_BY = ("criterion", "rater", "prompt", "method", "scale")
 _ROW = ("item", "group", *JUDGED_BY, "temperature", "score", "n", "label", "label_scale", "text")
@@ -120,141 +115,55 @@ def _id(system: str, rows: list[dict[str, Any]]) -> str:
 
 
 def with_baseline(
-    scores: Any, labels: Any, held: Baseline | None, baseline: Any
+    scores: Any, labels: Any, saved: Baseline | None, baseline: Any
 ) -> tuple[ValidatedTable, Any, str | None]:
     """The tables, with the rows of a saved baseline, and its name."""
     judged = scores_in(scores, "scores")
     people = None if labels is None else scores_in(labels, "labels")
-    if held is None:
+    if saved is None:
         return judged, people, baseline
-    _refuse_other_judge(held, judged.frame)
+    _refuse_other_judge(saved, judged.frame)
     mine = judged.frame.astype({"item": object})
     if "system" in mine:  # its rows here, if there are any, are those of the file
-        mine = mine[mine["system"].astype(str) != held.system]
+        mine = mine[mine["system"].astype(str) != saved.system]
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
-    both = pd.concat([mine, held.scores.reindex(columns=mine.columns)], ignore_index=True)
-    theirs = held.labels
-    if people is not None and len(held.labels):
+    both = pd.concat([mine, saved.scores.reindex(columns=mine.columns)], ignore_index=True)
+    every = saved.labels
+    if people is not None and len(every):
         who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
         for name in ("rater", "prompt", "method", "temperature"):
             if name in who:
-                theirs = theirs.assign(**{name: theirs["criterion"].map(who[name].astype(object))})
-        theirs = theirs[theirs["rater"].notna()]
-        theirs = pd.concat([people.frame.astype({"item": object}), theirs], ignore_index=True)
+                every = every.assign(**{name: every["criterion"].map(who[name].astype(object))})
+        every = pd.concat([people.frame.astype({"item": object}), every[every["rater"].notna()]], ignore_index=True)
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
-    theirs = theirs.assign(**{name: theirs["item"].map(place[name]) for name in ("group", "system") if name in place})
-    theirs = theirs[theirs["item"].isin(place.index)]
-    return scores_in(both, "scores"), scores_in(theirs, "labels") if len(theirs) else people, held.system
+    every = every.assign(**{name: every["item"].map(place[name]) for name in ("group", "system") if name in place})
+    every = every[every["item"].isin(place.index)]
+    return scores_in(both, "scores"), scores_in(every, "labels") if len(every) else people, saved.system
 
 
 def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
     """Scores by another judge, prompt or scale are no baseline for these."""
-    mine: dict[str, set[tuple[str, ...]]] = {}
-    theirs: dict[str, set[tuple[str, ...]]] = {}
-    for frame, judges in ((scores, mine), (baseline.scores, theirs)):
+    judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
+    for frame, by_criterion in zip((baseline.scores, scores), judges, strict=True):
         rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
         for row in rows.to_dict("records"):
-            judges.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    for criterion in sorted(mine.keys() & theirs.keys()):
-        if mine[criterion] != theirs[criterion]:
-            before, now = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion]))
-                           for side in (theirs, mine))  # fmt: skip
+            by_criterion.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
+    before, now = judges
+    for criterion in sorted(now.keys() & before.keys()):
+        if now[criterion] != before[criterion]:
+            old, new = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion])) for side in judges)
             raise TableError(
-                f"{criterion}: the baseline {baseline.system!r} was judged by {before}, these scores are by {now}: "
+                f"{criterion}: the baseline {baseline.system!r} was judged by {old}, these scores are by {new}: "
                 "have its outputs judged again, and save it anew."
             )
-
-
-# --- what a gate is asked on tables: which build, which lines, held against what --------------------------------------
-
-
-def lines_of_gate(
-    judged: ValidatedTable, threshold: Threshold | None, margin: Threshold | None, other: str | None
-) -> dict[str, float]:
-    """The threshold of each criterion that is asked about."""
-    if (threshold is None) == (other is None):
-        came = "neither came" if threshold is None else "both came"
-        raise ArgumentError("threshold", "or {0} must be given, and one of them", came, mentions=("baseline",))
-    if other is not None and margin is None:
-        raise ArgumentError("margin", "must be given with {0} (0 asks for better)", mentions=("baseline",))
-    if other is None and margin is not None:
-        raise ArgumentError("margin", "must come with {0}", "came alone", mentions=("baseline",))
-    values, name = (threshold, "threshold") if other is None else (margin, "margin")
-    there = list(dict.fromkeys(judged.frame["criterion"].astype(str)))
-    if not there:
-        raise TableArgumentError("scores", "must have rows", "has none")
-    wanted = dict(values) if isinstance(values, Mapping) else dict.fromkeys(there, values)
-    if other_names := [one for one in wanted if one not in there]:
-        raise ArgumentError(name, f"must name criteria of the scores ({', '.join(there)})", f"got {other_names[0]!r}")
-    lines = {one: float(value) for one, value in wanted.items() if value is not None}
-    if name == "margin" and (less := [value for value in lines.values() if not value >= 0]):
-        raise ArgumentError("margin", "must be 0 or more", f"got {less[0]:g}")
-    if not lines or not np.isfinite(list(lines.values())).all():
-        raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {values!r}")
-    return lines if other is None else {one: 0.0 - value for one, value in lines.items()}
-
-
-def build_of(judged: ValidatedTable, system: str | None, other: str | None) -> str:
-    """The name of the build."""
-    rows = judged.frame
-    there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
-    for name, argument in ((system, "system"), (other, "baseline")):
-        if name is not None and there and str(name) not in there:
-            rule = f"must be a system of the scores ({', '.join(map(repr, there))})"
-            raise TableArgumentError(argument, rule, f"got {name!r}")
-    if other is not None and not there:
-        raise TableError("a baseline needs a column of who answered in the scores: name it by system=, or give a file.")
-    rest = [name for name in there if name != other]
-    if system is None and len(rest) > 1:
-        raise ArgumentError("system", f"must name the build; the scores are of {', '.join(map(repr, rest))}")
-    name = str(system) if system is not None else next(iter(rest), "the build")
-    if name == other:
-        raise ArgumentError("baseline", "must be another build than {0}", f"both are {name!r}", mentions=("system",))
-    return name
-
-
-def pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
-    """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
-    judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
-    for label, rows in judged.slices():
-        judges.get(str(label["criterion"]), []).append((label, rows))
-    for criterion, several in judges.items():
-        if len(several) > 1:
-            who = ", ".join(
-                " / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several
-            )
-            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
-            raise TableArgumentError("scores", rule, f"{criterion!r} has {who}")
-    shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
-    pairs: dict[str, Pair] = {}
-    if people is not None and shared:
-        mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
-        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
-    elif people is not None and len(people.frame):
-        rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
-        raise TableArgumentError("labels", rule, f"has {people.holds}")
-    for name in criteria:
-        if name not in pairs:  # nobody labelled it
-            label, rows = judges[name][0]
-            frame = rows.astype({"item": object}).rename(columns={"score": "x"})
-            frame = frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True)
-            pairs[name] = Pair(label | {"against": ""}, frame)
-    return [pairs[name] for name in criteria]
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------
 
 
 def digest_of(frame: pd.DataFrame, columns: Sequence[str]) -> str:
-    """A hash of the rows of a table, in whatever order they stand.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"item": ["a", "b"], "score": [1.0, 2.0]})
-    >>> digest_of(rows, ["item", "score"]) == digest_of(rows[::-1], ["item", "score"])
-    True
-    """
+    """A hash of the rows of a table, in whatever order they stand."""
     names = [name for name in columns if name in frame]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     lines = sorted(json.dumps(row, default=str) for row in plain.to_numpy().tolist())
@@ -287,12 +196,13 @@ class Ledger:
             raise TableError(f"{name}: must be UTF-8, but is not: the ledger is damaged.") from None
         lines = []
         for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                record = _verdict_in(line)
-                if record is None:
-                    rule = "must be a verdict of a gate, but is not: the ledger is damaged."
-                    raise TableError(f"{name}, line {number}: {rule}")
-                lines.append(record)
+            if not line.strip():
+                continue
+            try:
+                lines.append(_verdict_in(line))
+            except (ValueError, TypeError, KeyError):
+                rule = "must be a verdict of a gate, but is not: the ledger is damaged."
+                raise TableError(f"{name}, line {number}: {rule}") from None
         return cls(here, tuple(lines))
 
     def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
@@ -322,17 +232,13 @@ def plain_json(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else plain_json(value.item())
 
 
-def _verdict_in(text: str) -> dict[str, Any] | None:
-    """What a line of a ledger holds; None where it is no verdict."""
-    try:
-        line = json.loads(text)
-    except ValueError:
-        return None
-    checks = line.get("checks") if isinstance(line, dict) else None
-    whole = (
-        isinstance(checks, list)
-        and all(isinstance(line.get(name), str) for name in ("system", "scores", "labels", "outcome"))
-        and all(isinstance(one, dict) for one in checks)
-        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_labels"), int) for one in checks)
-    )
-    return line if whole else None
+def _verdict_in(text: str) -> dict[str, Any]:
+    """What a line of a ledger holds."""
+    line = json.loads(text)
+    texts = [line[name] for name in ("system", "scores", "labels", "outcome")]
+    texts += [one["criterion"] for one in line["checks"]]
+    if not all(isinstance(one, str) for one in texts) or not all(
+        isinstance(one["n_labels"], int) for one in line["checks"]
+    ):
+        raise TypeError("a verdict has names and counts")
+    return dict(line)

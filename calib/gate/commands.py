@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,11 +50,15 @@ def gate(
     **options: Any,
 ) -> None:
     """Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known."""
-    from calib.gate.verdict import tell_github, written_verdict
+    from calib.gate.verdict import to_github, written_verdict
 
-    lines = {"threshold": _lines(threshold, criterion, "--threshold"), "margin": _lines(margin, criterion, "--margin")}
+    lines = {
+        "threshold": _numbers_by_criterion(threshold, criterion, "--threshold"),
+        "margin": _numbers_by_criterion(margin, criterion, "--margin"),
+    }
     if plan:
-        _show_plan(file and files.taken(file, labels), lines, n_labels, n_items, rho, sd, error)
+        pilot = files.taken(file, labels) if file is not None else ()
+        _show_plan(pilot, lines | {"n_labels": n_labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error})
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
@@ -68,7 +72,7 @@ def gate(
             **options,
         )  # fmt: skip
     except Exception as problem:
-        _tell_unmeasured(system or "the build", str(problem), junit)
+        _unmeasured(system or "the build", str(problem), junit)
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
@@ -78,14 +82,14 @@ def gate(
         if path is not None:
             written_verdict(verdict, path, skipped=allow_inconclusive)
             typer.echo(f"wrote {shown_text(path)}", err=True)
-    for line in tell_github(verdict, json):
+    for line in to_github(verdict, verdict.system, json_path=json):
         typer.echo(line)
     if save_baseline is not None:
         _save_baseline(verdict, save_baseline, scores, labels, items)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
-def _lines(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
+def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: str) -> Any:
     """A number for every criterion, or one for each that is named."""
     if not texts:
         return None
@@ -104,39 +108,34 @@ def _lines(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: 
     return {name: values[name] for name in criteria} if criteria else values
 
 
-def _show_plan(
-    tables: Any, lines: Any, n_labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any
-) -> None:
+def _show_plan(pilot: Sequence[Any], options: Mapping[str, Any]) -> None:
     """What the gate could tell; one that cannot pass is refused."""
-    if n_labels is None:
+    if options["n_labels"] is None:
         raise typer.BadParameter("--plan needs --n-labels, the number of labels of the build.")
-    scores, labels = tables or (None, None)
-    options = {"n_labels": n_labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error}
-    plans = calib.gate_plan(scores, labels, **lines, **options)
+    plans = calib.gate_plan(*pilot, **options)
     show_lines(plans)
     if not all(plan.can_pass for plan in plans):
         say("this gate cannot pass at any result: take more labels, or another threshold.")
         raise typer.Exit(2)
 
 
-def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
-    from calib.gate.verdict import tell_github_unmeasured, unmeasured_junit
+def _unmeasured(system: str, message: str, junit: Path | None) -> None:
+    from calib.gate.verdict import to_github, unmeasured_junit
 
     if junit is not None:
         with suppress(OSError):  # why nothing was measured matters more than that this could not be written
             junit.write_text(unmeasured_junit(system, message), "utf-8")
-    for line in tell_github_unmeasured(system, message):
+    for line in to_github(None, system, message):
         typer.echo(line)
 
 
 def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, labels: Any, items: Any) -> None:
-    """Only after a pass: what nobody showed to be good is no baseline."""
-    if verdict.outcome != "pass":
-        say(f"no baseline was written to {path}: the build did not pass.")
-        return
+    """Only after a pass: a build that was not shown to be good is no baseline."""
     from calib.gate.baseline import saved_baseline
     from calib.inputs.resolve import resolve_inputs
 
+    if verdict.outcome != "pass":
+        say(f"no baseline was written to {path}: the build did not pass.")
+        return
     files = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-    where = saved_baseline(path, verdict.system, files.scores, files.gold, items)
-    typer.echo(f"wrote {shown_text(where)}", err=True)
+    typer.echo(f"wrote {shown_text(saved_baseline(path, verdict.system, files.scores, files.gold, items))}", err=True)

@@ -1,4 +1,4 @@
-"""The gate in words."""
+"""Sentences and pictures of a gate and of its plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.core.result import bracket, short
+from calib.core.result import short
 from calib.gate.outcomes import GateCheck, GatePlan
 from calib.table import figure
 from calib.table.results import Results, words
@@ -54,8 +54,7 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
             else f"a margin of {short(-one.threshold)}"
         )
         reason = f" ({one.reason})" if one.reason else ""
-        ends = bracket(one.interval, one.confidence_level)
-        numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
+        numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {one.bracket}"
         claim = f"is {_CLAIMS[one.outcome]} {beside}: {numbers}"
         sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_labels} labels{reason}.")
     return sentences

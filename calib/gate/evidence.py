@@ -1,4 +1,4 @@
-"""A build as a gate sees it: the judge's scores beside labels, of itself and of what it is held against."""
+"""Evidence of a gate: a build's scores beside labels, of itself and of what it is compared with, and its checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +14,23 @@ import pandas as pd
 from scipy import special
 
 from calib import stats
+from calib.analysis.means.frames import difference_of, mean_of
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.table import TableArgumentError, check_items, parse_scale
-from calib.table.labelled import ends_of
+from calib.table import TableArgumentError, TableError, check_items, parse_scale
+from calib.table.labelled import NAMES, ends_of
 from calib.table.pairs import Pair
-from calib.table.validate import ValidatedTable
+from calib.table.validate import ValidatedTable, renamed_errors
+
+CHANGED, UNCHANGED = "changed", "unchanged"
+_IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
+_HALVINGS = 30
+_NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
-class GateOptions(NamedTuple):
+@dataclass(slots=True)
+class GateOptions:
     """What holds for every check."""
 
     error: float
@@ -42,7 +49,7 @@ class GateOptions(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A check whose outcome is not settled: what stands in the way of one, and the data that more labels add to."""
+    """A check whose outcome is open: what stands in the way of one, and the data that more labels add to."""
 
     check: GateCheck
     blocked: str = ""
@@ -53,16 +60,17 @@ class Evidence(NamedTuple):
 
 
 class Build:
-    """One criterion of a build: its rows beside people's labels, and those of the baseline."""
+    """One criterion of a build: its rows beside people's labels, those of the baseline, and its threshold."""
 
     def __init__(
         self, pair: Pair, people: ValidatedTable | None, name: str, other: str | None, prints: Mapping[str, str],
-        groups: str | None, *, named: bool,
+        groups: str | None, threshold: float, options: GateOptions, *, named: bool,
     ) -> None:  # fmt: skip
         self.label, self.name, self.other, self.prints = pair.label | {"system": name}, name, other, prints
-        self.groups, self.order, frame = groups, {}, pair.frame
+        self.groups, self.threshold, self.options, self.order = groups, threshold, options, {}
+        self.criterion, frame = str(pair.label["criterion"]), pair.frame
         if people is not None:  # in which order the labels of a criterion stand in their table
-            labels = people.frame[people.frame["criterion"].astype(str) == str(pair.label["criterion"])]
+            labels = people.frame[people.frame["criterion"].astype(str) == self.criterion]
             self.order = {item: place for place, item in enumerate(labels["item"].astype(object))}
         if "system" not in frame or not named:  # all that was judged is the build's
             systems, judged = frame.get("system", pd.Series(np.nan, frame.index)), frame["_merge"] != "right_only"
@@ -76,33 +84,151 @@ class Build:
             low, high = self.scale["bounds"]
             self.scale["bounds"] = (low - high, high - low)
 
-    @property
-    def criterion(self) -> str:
-        return str(self.label["criterion"])
-
-    def rows(self, system: str) -> pd.DataFrame:
+    def rows(self, system: str | None) -> pd.DataFrame:
         """The items of a system that the judge was asked about."""
-        frame = self.pair.frame
-        return frame[(frame["system"] == system) & (frame["_merge"] != "right_only")]
-
-    def unread(self, system: str) -> tuple[int, int]:
-        """Items whose reply gave no score, and items in all."""
-        rows = self.rows(system)
-        return int(rows["x"].isna().sum()), len(rows)
+        scored = self.pair.scored
+        return scored[scored["system"] == system]
 
     @property
     def n_labels(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
-    def check(self, threshold: float, options: GateOptions, **fields: Any) -> GateCheck:
+    def check(self, **fields: Any) -> GateCheck:
         """A check that is open, with the fields that the evidence gives."""
-        n_unread, n = self.unread(self.name)
+        rows, options = self.rows(self.name), self.options
         cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
         cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_labels": self.n_labels}
+        cells |= {"n": int(rows["x"].notna().sum()), "n_unread": int(rows["x"].isna().sum()), "n_labels": self.n_labels}
         cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
-        cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": threshold}
+        cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": self.threshold}
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
+
+
+def evidence_of(build: Build) -> Evidence:
+    """What the tables say of one check; what is not fit to decide says why."""
+    threshold, most = build.threshold, build.options.max_unread
+    if "bounds" in build.ends:  # a threshold that no result can pass is no gate
+        low, high = build.ends["bounds"]
+        if build.other is None and not low <= threshold < high:
+            rule = f"must lie on people's scale and below its top ({low:g} to {high:g})"
+            raise ArgumentError("threshold", rule, f"got {threshold:g}", about=build.criterion)
+        if build.other is not None and -threshold >= high - low:
+            raise ArgumentError(
+                "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
+            )
+    evidence = _mean_evidence(build) if build.other is None else _difference_evidence(build)
+    blocked, shares = evidence.blocked, []
+    for name in filter(None, (build.name, build.other)):
+        unread = build.rows(name)["x"].isna()
+        shares.append(int(unread.sum()) / max(len(unread), 1))
+        if shares[-1] > most:
+            blocked = f"{int(unread.sum())} of {len(unread)} replies about {name} unread"
+            break
+    else:
+        if abs(shares[0] - shares[-1]) > most:
+            blocked = "the share of unread replies differs between the builds"
+    check = replace(evidence.check, warnings=(*build.pair.warnings, *evidence.check.warnings))
+    return evidence._replace(check=check, blocked=blocked)
+
+
+def _mean_evidence(build: Build) -> Evidence:
+    options, frame = build.options, build.pair.frame
+    mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
+    rows, n_of_others = with_labels_of_unchanged(frame, mine, {} if options.sequential else build.prints)
+    read = rows[rows["x"].notna()]
+    n_labels = int(read["y"].notna().sum())
+    if not len(read):
+        return Evidence(build.check(), f"none of {len(rows)} replies could be read")
+    if n_labels < options.min_labels:
+        few = f"needs {options.min_labels} labels, has {n_labels}"
+        return Evidence(build.check(n_labels=n_labels), few, scale=build.scale)
+    strata = "answer" if n_of_others and set(read["answer"]) == {CHANGED, UNCHANGED} else None
+    fields: dict[str, Any] = {
+        "n_labels": n_labels,
+        "evidence": "own and carried labels" if n_of_others else "own labels",
+    }
+    if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
+        counts = read.groupby("answer")["y"].agg(["count", "size"])
+        bare = counts[counts["count"] < counts["size"].clip(upper=2)]
+        if len(bare):
+            kind, (n, size) = bare.index[0], bare.iloc[0]
+            few = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
+            return Evidence(build.check(**fields), few)
+    y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
+    if options.sequential:
+        if "design" in read and read["design"].isin(["strata", "active"]).any():
+            came = "they were drawn by strata or chances"
+            raise TableArgumentError("sequential", "needs labels that were drawn simply", came)
+        labelled = read[read["y"].notna()]
+        labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]
+        scaled = _on_scale_of_people(build, read["x"].astype(float))
+        pairs = labelled["y"].to_numpy(float), scaled[labelled.index].to_numpy(float)
+        fields |= _at_any_look(*pairs, scaled.to_numpy(float), build.ends.get("bounds"), build.threshold, options.error)
+    else:
+        with renamed_errors(build.label, **NAMES):
+            fields |= _fields_of(mean_of(read, (build.groups, strata, None), options.of_mean(build.threshold)))
+    return Evidence(build.check(**fields), "", y, f, build.scale)
+
+
+def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
+    """Of an estimate what a check holds; its two-sided p-value as one against 'not below the threshold'."""
+    half = result.p_value / 2
+    below = half if result.estimate < result.null else 1 - half
+    return {"estimate": result.estimate, "std_error": result.std_error, "interval": result.interval,
+            "p_below": float(below), "warnings": result.warnings}  # fmt: skip
+
+
+def _difference_evidence(build: Build) -> Evidence:
+    options, threshold, frame, inputs = build.options, build.threshold, build.pair.frame, build.inputs
+    sides = [build.rows(name) for name in (build.name, build.other)]
+    answered = [set(side[inputs].dropna()) for side in sides]
+    common, most = answered[0] & answered[1], max(map(len, answered))
+    if not common or len(common) < _IN_COMMON * most:
+        shared = f"{len(common)} of {most}"
+        raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
+    same = unchanged_inputs(build) & common
+    warnings: tuple[str, ...] = ()
+    if not same and (text := alike_throughout(*differences_of(build, frame), sides[0])):
+        same, warnings = common, (text,)
+    share = 1 - len(same) / len(common)
+    changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
+    y, f = differences_of(build, changed.frame)
+    fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
+    fields |= {"n": len(common), "n_labels": int(np.isfinite(y).sum())}
+    if not share:
+        fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(threshold > 0)}
+        return Evidence(build.check(**fields))
+    n_a, n_b = (int(side.loc[~side[inputs].isin(same), "y"].notna().sum()) for side in sides)
+    if min(n_a, n_b) < options.min_labels:
+        whose = "of each build" + " on outputs that changed" * (share < 1)
+        few = f"needs {options.min_labels} labels {whose}, has {n_a} and {n_b}"
+        if "bounds" in build.scale and share < 1:  # the scale's ends say how much the few that changed can be
+            reach = largest_share(share, len(common), options.confidence) * build.scale["bounds"][1]
+            if -reach > threshold:
+                fields |= {"estimate": 0.0, "interval": Interval(-reach, reach), "p_below": 1.0}
+                return Evidence(build.check(**fields))
+        return Evidence(build.check(**fields), few, scale=build.scale, share=share)
+    if options.sequential:
+        fields |= _difference_at_any_look(build, changed.frame, share)
+    else:
+        fields |= _of_changed(build, changed, share, len(common))
+    return Evidence(build.check(**fields), "", y, f, build.scale, share)
+
+
+def _of_changed(build: Build, changed: Pair, share: float, n: int) -> dict[str, Any]:
+    """The difference on what changed times its share, whose own error adds as squares do."""
+    assert build.other is not None
+    options, threshold = build.options, build.threshold
+    _, first = difference_of(changed, build.name, build.other, options.of_mean(threshold / share))
+    spread = share_reach(share, n, options.confidence) * abs(first.estimate)
+    reach = [share * abs(end - first.estimate) for end in first.interval]
+    wide = [float(np.hypot(one, spread)) for one in reach]
+    estimate = share * first.estimate
+    side = int(threshold > estimate)
+    nearer = (threshold - estimate) * (reach[side] / wide[side] if wide[side] > 0 else 1.0)
+    _, tested = difference_of(changed, build.name, build.other, options.of_mean((estimate + nearer) / share))
+    interval = Interval(estimate - wide[0], estimate + wide[1])
+    return _fields_of(tested) | {"estimate": estimate, "std_error": share * first.std_error, "interval": interval}
 
 
 def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
@@ -121,32 +247,15 @@ def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
 # --- A gate that one may look at after every label --------------------------------------------------------------------
 
 
-_HALVINGS = 30
-
-
-def mean_at_any_look(build: Build, read: pd.DataFrame, threshold: float, options: GateOptions) -> dict[str, Any]:
-    """The mean with an interval that holds however often one looked."""
-    if "design" in read and read["design"].isin(["strata", "active"]).any():
-        came = "they were drawn by strata or chances"
-        raise TableArgumentError("sequential", "needs labels that were drawn simply", came)
-    labelled = read[read["y"].notna()]
-    labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]
-    scaled = _on_scale_of_people(build, read["x"].astype(float))
-    y, f = labelled["y"].to_numpy(float), scaled[labelled.index].to_numpy(float)
-    return _sequence(y, f, scaled.to_numpy(float), build.ends.get("bounds"), threshold, options)
-
-
-def difference_at_any_look(
-    build: Build, frame: pd.DataFrame, threshold: float, share: float, options: GateOptions
-) -> dict[str, Any]:
-    """The difference, of outputs that changed times their share, with such an interval."""
+def _difference_at_any_look(build: Build, frame: pd.DataFrame, share: float) -> dict[str, Any]:
+    """The difference, of outputs that changed times their share, with an interval that holds at every look."""
     place, inputs = frame["item"].map(build.order), frame[build.inputs]
     last = place.groupby(inputs).max().sort_values(kind="stable")
     scaled = frame.assign(x=_on_scale_of_people(build, frame["x"].astype(float)))
     rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
     y, f = differences_of(build, rows)
-    both = np.isfinite(y)
-    fields = _sequence(y[both], f[both], f, build.scale.get("bounds"), threshold / share, options)
+    both, bounds = np.isfinite(y), build.scale.get("bounds")
+    fields = _at_any_look(y[both], f[both], f, bounds, build.threshold / share, build.options.error)
     interval = Interval(*(share * end for end in fields["interval"]))
     return fields | {"interval": interval, "estimate": share * fields["estimate"]}
 
@@ -155,64 +264,61 @@ def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
     """A judge with a scale of its own, stretched to people's."""
     if build.ends.get("same_scale") is not False:
         return f
-    frame, (low, high) = build.pair.frame, build.ends["bounds"]
-    judged = frame.loc[frame["_merge"] != "right_only", "scale"].dropna().astype(str)
+    low, high = build.ends["bounds"]
+    judged = build.pair.scored["scale"].dropna().astype(str)
     ends = parse_scale(judged.iloc[0]) if len(judged) else None
     bottom, top = (f.min(), f.max()) if ends is None else (ends.low, ends.high)
     return low + (f - bottom) / max(top - bottom, 1e-12) * (high - low)
 
 
-def _sequence(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, options: GateOptions) -> dict[str, Any]:
+def _at_any_look(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, error: float) -> dict[str, Any]:
+    """The mean with an interval that holds however often one looked."""
+
     def at(tail: float) -> stats.ConfidenceSequence:
         return stats.confidence_sequence(y, f, pool, bounds=bounds, confidence_level=1 - 2 * tail)
 
-    sequence = at(options.error)
-    low, high = -np.log(1e9), np.log(0.5 - 1e-9)
-    for _ in range(
-        _HALVINGS if sequence.estimate[-1] < threshold else 0
-    ):  # the least error at which the threshold is above
+    sequence = at(error)
+    low, high, is_below = -np.log(1e9), np.log(0.5 - 1e-9), sequence.estimate[-1] < threshold
+    for _ in range(_HALVINGS if is_below else 0):  # the least error at which the threshold is above
         middle = (low + high) / 2
         below = at(float(np.exp(middle))).high[-1] < threshold
         low, high = (low, middle) if below else (middle, high)
-    p_below = float(np.exp(high)) if sequence.estimate[-1] < threshold else 0.5
     ends = Interval(float(sequence.low[-1]), float(sequence.high[-1]))
+    p_below = float(np.exp(high)) if is_below else 0.5
     return {"estimate": float(sequence.estimate[-1]), "interval": ends, "p_below": p_below}
 
 
 # --- the outcomes of a gate's checks ----------------------------------------------------------------------------------
 
 
-def settled(
+def settled_checks(
     builds: Sequence[Build], evidence: Sequence[Evidence], error: float
 ) -> list[tuple[dict[str, Any], GateCheck]]:
     """The checks with their outcomes, which hang together, and what would decide the open ones."""
-    fit = [not one.blocked for one in evidence]
-    checks = [one.check for one in evidence]
-    low, high = (np.array([one.interval[end] for one in checks]) for end in (0, 1))
-    p, threshold = (np.array([getattr(one, name) for one in checks]) for name in ("p_below", "threshold"))
-    ends = [np.where(fit, values, np.nan) for values in (low, high, p)]
-    outcomes, adjusted = stats.gate_outcomes(*ends, threshold=threshold, error=error)
+    rows = [(one.check.conf_low, one.check.conf_high, one.check.p_below) for one in evidence]
+    low, high, p = np.array([(np.nan,) * 3 if one.blocked else row for one, row in zip(evidence, rows, strict=True)]).T
+    threshold = [build.threshold for build in builds]
+    outcomes, adjusted = stats.gate_outcomes(low, high, p, threshold=threshold, error=error)
     answers = []
     for build, one, outcome, p_adjusted in zip(builds, evidence, outcomes, adjusted, strict=True):
-        check_, reason, needed = one.check, "", np.nan
+        check, reason, needed = one.check, "", np.nan
         if outcome == INCONCLUSIVE and one.blocked:
             reason = one.blocked
             needed = float(reason.split()[1]) if reason.startswith("needs ") else np.nan
         elif outcome == INCONCLUSIVE:
-            below = check_.interval.high < check_.threshold
-            reason = f"below, not after {len(checks)} checks" if below else "the labels do not tell"
-            needed = _labels_to_decide(check_, one)
+            below = check.conf_high < check.threshold
+            reason = f"below, not after {len(builds)} checks" if below else "the labels do not tell"
+            needed = _labels_to_decide(check, one)
             if np.isinf(needed):
-                reason, needed = f"{reason}, and labels of all {check_.n} items would not", np.nan
-        settled = replace(check_, outcome=outcome, p_adjusted=float(p_adjusted), reason=reason, labels_to_decide=needed)
-        label = build.label | {"n_unmatched": int((build.pair.frame["_merge"] == "right_only").sum())}
-        answers.append((label, settled))
+                reason, needed = f"{reason}, and labels of all {check.n} items would not", np.nan
+        check = replace(check, outcome=outcome, p_adjusted=float(p_adjusted), reason=reason, labels_to_decide=needed)
+        answers.append((build.label | {"n_unmatched": build.pair.n_labels_unmatched}, check))
     return answers
 
 
-def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
+def _labels_to_decide(check: GateCheck, evidence: Evidence) -> float:
     """Labels in all with which the interval would end at the threshold; infinite if all items do not have so many."""
-    half = abs(check_.estimate - check_.threshold) / evidence.share
+    half = abs(check.estimate - check.threshold) / evidence.share
     if not len(evidence.y):
         return np.nan
     if not half > 0:
@@ -222,32 +328,21 @@ def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
             warnings.simplefilter("ignore")
             scale: dict[str, Any] = {name: evidence.scale.get(name) for name in ("bounds", "step")}
             plan = stats.labels_needed(
-                evidence.y, evidence.f, half_width=half, confidence_level=check_.confidence_level, **scale
+                evidence.y, evidence.f, half_width=half, confidence_level=check.confidence_level, **scale
             )
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
-    more = max(plan.n_labels, check_.n_labels + 1)
+    more = max(plan.n_labels, check.n_labels + 1)
     return float(more) if more <= len(evidence.f) else np.inf
 
 
 # --- outputs that a build left as they were ---------------------------------------------------------------------------
 
 
-CHANGED, UNCHANGED = "changed", "unchanged"
-_NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
-
-
 def text_prints(items: pd.DataFrame) -> dict[str, str]:
     """A print of input and output for each item that has both; equal prints are the same answer to the same input.
 
     The input is `source`, or where it is missing the group.
-
-    Examples
-    --------
-    >>> items = pd.DataFrame({"item": ["a", "b", "c"], "source": ["q"] * 3, "output": ["x", "x", "y"]})
-    >>> prints = text_prints(items)
-    >>> prints["a"] == prints["b"], prints["a"] == prints["c"]
-    (True, False)
     """
     table = check_items(items)
     inputs = next((name for name in ("source", "group") if name in table), None)
@@ -263,8 +358,10 @@ def text_prints(items: pd.DataFrame) -> dict[str, str]:
     return prints
 
 
-def with_carried(rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]) -> tuple[pd.DataFrame, int]:
-    """Of the rows that are `mine` those with labels of the same answer elsewhere, and how many came so.
+def with_labels_of_unchanged(
+    rows: pd.DataFrame, mine: pd.Series, prints: Mapping[str, str]
+) -> tuple[pd.DataFrame, int]:
+    """The rows that are `mine`, with the labels of the same answer elsewhere, and how many labels came so.
 
     The column `answer` says which are unchanged, since each kind is a stratum of its own: what is unchanged is no
     random sample of all.
@@ -297,39 +394,23 @@ def alike_throughout(y: Any, f: Any, rows: pd.DataFrame) -> str:
     both = np.isfinite(y)
     if not len(f) or np.any(f != 0) or np.any(y[both] != 0):
         return ""
-    chances = [_chance_alike(rows["x"], len(f)), _chance_alike(rows["y"], int(both.sum()))]
-    if chances[0] > _NO_CHANCE or chances[1] > _LITTLE_CHANCE:
-        return ""
+    for values, n, most in ((rows["x"], len(f), _NO_CHANCE), (rows["y"], int(both.sum()), _LITTLE_CHANCE)):
+        shares = values.dropna().value_counts(normalize=True)
+        # how often n inputs would all agree if the values of two builds were drawn apart
+        if not n or float((shares**2).sum() ** n) > most:
+            return ""
     return f"same_tables: each of {len(f)} inputs has the same score in both builds: taken as the same outputs"
-
-
-def _chance_alike(values: pd.Series, n: int) -> float:
-    """How often n inputs would all agree if the values of two builds were drawn apart."""
-    shares = values.dropna().value_counts(normalize=True)
-    return float((shares**2).sum() ** n) if n else 1.0
 
 
 # --- the share of outputs that a build changed ------------------------------------------------------------------------
 
 
 def share_reach(share: float, n: int, confidence_level: float) -> float:
-    """How far off the share of n inputs may be from that of all inputs, by the normal law.
-
-    Examples
-    --------
-    >>> round(share_reach(0.3, 100, 0.9), 4)
-    0.0754
-    """
+    """How far off the share of n inputs may be from that of all inputs, by the normal law."""
     return float(special.ndtri((1 + confidence_level) / 2)) * math.sqrt(share * (1 - share) / n)
 
 
 def largest_share(share: float, n: int, confidence_level: float) -> float:
-    """Clopper and Pearson's upper end of a share of n inputs.
-
-    Examples
-    --------
-    >>> round(largest_share(0.01, 100, 0.9), 4)
-    0.0466
-    """
+    """Clopper and Pearson's upper end of a share of n inputs."""
     k = round(share * n)
     return 1.0 if k >= n else float(special.betaincinv(k + 1, n - k, (1 + confidence_level) / 2))

@@ -1,9 +1,8 @@
-"""The gate on tables: a build beside a threshold, or beside a baseline."""
+"""The gate on tables: whether people would rate a build above a threshold, or not worse than a baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack, cast
@@ -12,52 +11,27 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.means.frames import difference_of, mean_of
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
-from calib.core.result import Interval
-from calib.gate.baseline import (
-    ERROR,
-    Baseline,
-    Ledger,
-    Threshold,
-    build_of,
-    digest_of,
-    lines_of_gate,
-    pairs_of_gate,
-    with_baseline,
-)
-from calib.gate.evidence import (
-    CHANGED,
-    UNCHANGED,
-    Build,
-    Evidence,
-    GateOptions,
-    alike_throughout,
-    difference_at_any_look,
-    differences_of,
-    largest_share,
-    mean_at_any_look,
-    settled,
-    share_reach,
-    text_prints,
-    unchanged_inputs,
-    with_carried,
-)
+from calib.core.check import ArgumentError
+from calib.gate.baseline import Baseline, Ledger, digest_of, with_baseline
+from calib.gate.evidence import Build, GateOptions, evidence_of, settled_checks, text_prints
 from calib.gate.outcomes import error_of
 from calib.gate.verdict import Verdict
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
-from calib.table import TableError
+from calib.table import TableArgumentError, TableError
+from calib.table.driver import verb
 from calib.table.labelled import ends_of, label_pairs
 from calib.table.pairs import Pair
 from calib.table.results import Results
-from calib.table.validate import scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
+ERROR = 0.05
+Threshold = float | Mapping[str, float]
 _LOOKED_BEFORE = "looked_before: this build had a verdict with fewer labels, so its interval holds at every look"
-_IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
 
 
+@verb
 def gate(
     scores: Data,
     labels: Data = None,
@@ -87,8 +61,7 @@ def gate(
     scores : table, path or frame
         A judge's scores (or ratings) of the build's outputs, and of the baseline's; or a file of your own, which may
         hold the labels, too. Several runs of one build are further draws of the same ratings, no second trial.
-    labels : table, path or frame, optional
-        People's scores of a random sample of these outputs.
+    {labels}
     system : str, optional
         The build; may be left out where the scores are of one.
     threshold : float or dict of float, optional
@@ -105,14 +78,13 @@ def gate(
     items : DataFrame, optional
         Texts of all outputs. Labels of outputs that this build left as they were then carry over from other systems
         in the scores, in a stratum of their own, and in a difference they count 0.
-    groups : str or None, default "group"
-        As for `calib.interval`.
+    {groups}
     min_labels : int, default 10
         Labels below which a check is inconclusive.
     max_unread : float, default .05
         Share of replies without a score above which a check is inconclusive.
     ledger : path, optional
-        A file of verdicts, one a line, to which this one is added.
+        A file of verdicts, to which this one is added.
     **columns
         What the columns of files of your own are, as for `calib.look`; but for `system`, which is the build here: the
         column of systems is recognised.
@@ -140,31 +112,28 @@ def gate(
     >>> verdict.outcome, verdict.exit_code
     ('inconclusive', 3)
     """
-    as_typed(gate, locals())
-    held = baseline if isinstance(baseline, Baseline) else None
+    saved = baseline if isinstance(baseline, Baseline) else None
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
-        held = Baseline.read(baseline)  # a file, and no system's name
+        saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
-    judged, people, other = with_baseline(files.scores, files.gold, held, baseline)
-    lines = lines_of_gate(judged, threshold, margin, other)
-    name = build_of(judged, system, other)
-    prints = ({} if items is None else text_prints(items)) | ({} if held is None else dict(held.prints))
-    book = None if ledger is None else Ledger.read(ledger)
-    pairs = pairs_of_gate(judged, people, list(lines))
-    named = "system" in judged.frame
-    builds = [Build(pair, people, name, other, prints, groups, named=named) for pair in pairs]
-    counts = {build.criterion: build.n_labels for build in builds}
-    again = book is not None and book.looked(name, counts)
-    options = GateOptions(
-        error=error_of(error),
-        sequential=again or sequential,
-        min_labels=check.whole(min_labels, "min_labels", least=2),
-        max_unread=float(max_unread),
-    )
+    judged, people, other = with_baseline(files.scores, files.gold, saved, baseline)
+    thresholds = _thresholds(judged, threshold, margin, other)
+    name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
         raise ArgumentError("max_unread", "must be a share, from 0 to 1", f"got {max_unread!r}")
-    evidence = [_evidence(build, lines[build.criterion], options) for build in builds]
-    checks = Results.of(settled(builds, evidence, options.error))
+    least = check.whole(min_labels, "min_labels", least=2)
+    options = GateOptions(error_of(error), sequential, least, float(max_unread))
+    prints = ({} if items is None else text_prints(items)) | ({} if saved is None else dict(saved.prints))
+    book = None if ledger is None else Ledger.read(ledger)
+    builds = [
+        Build(pair, people, name, other, prints, groups, thresholds[str(pair.label["criterion"])], options,
+              named="system" in judged.frame)
+        for pair in _pairs_of_gate(judged, people, list(thresholds))
+    ]  # fmt: skip
+    again = book is not None and book.looked(name, {build.criterion: build.n_labels for build in builds})
+    options.sequential |= again
+    evidence = [evidence_of(build) for build in builds]
+    checks = Results.of(settled_checks(builds, evidence, options.error))
     of_labels = "" if people is None else digest_of(people.frame, ("item", "criterion", "rater", "score"))
     of_scores = digest_of(judged.frame, ("item", "system", "criterion", "rater", "prompt", "method", "score", "n"))
     guessed = f"scale_guessed: the scale, {files.guessed}, was guessed from the scores: say it (scale=)"
@@ -173,7 +142,7 @@ def gate(
         system=name,
         checks=checks,
         asked={
-            "threshold": threshold, "baseline": other, "baseline_id": None if held is None else held.id,
+            "threshold": threshold, "baseline": other, "baseline_id": None if saved is None else saved.id,
             "margin": margin, "error": options.error, "sequential": options.sequential,
             "min_labels": min_labels, "max_unread": max_unread,
         },
@@ -185,134 +154,87 @@ def gate(
     return verdict
 
 
-# --- evidence ---------------------------------------------------------------------------------------------------
+# --- the arguments of a gate: which build, which thresholds, compared with what ---------------------------------------
 
 
-def _evidence(build: Build, threshold: float, options: GateOptions) -> Evidence:
-    """What the tables say of one check; what is not fit to decide says why."""
-    if "bounds" in build.ends:  # a threshold that no result can pass is no gate
-        low, high = build.ends["bounds"]
-        if build.other is None and not low <= threshold < high:
-            rule = f"must lie on people's scale and below its top ({low:g} to {high:g})"
-            raise ArgumentError("threshold", rule, f"got {threshold:g}", about=build.criterion)
-        if build.other is not None and -threshold >= high - low:
-            raise ArgumentError(
-                "margin", f"must be less than the scale is long ({high - low:g})", f"got {-threshold:g}"
+def _thresholds(
+    judged: ValidatedTable, threshold: Threshold | None, margin: Threshold | None, other: str | None
+) -> dict[str, float]:
+    """The threshold of each criterion that is asked about."""
+    if (threshold is None) == (other is None):
+        came = "neither came" if threshold is None else "both came"
+        raise ArgumentError("threshold", "or {0} must be given, and one of them", came, mentions=("baseline",))
+    if other is not None and margin is None:
+        raise ArgumentError("margin", "must be given with {0} (0 asks for better)", mentions=("baseline",))
+    if other is None and margin is not None:
+        raise ArgumentError("margin", "must come with {0}", "came alone", mentions=("baseline",))
+    values, name = (threshold, "threshold") if other is None else (margin, "margin")
+    criteria = list(dict.fromkeys(judged.frame["criterion"].astype(str)))
+    if not criteria:
+        raise TableArgumentError("scores", "must have rows", "has none")
+    by_criterion = dict(values) if isinstance(values, Mapping) else dict.fromkeys(criteria, values)
+    if unknown := [one for one in by_criterion if one not in criteria]:
+        raise ArgumentError(name, f"must name criteria of the scores ({', '.join(criteria)})", f"got {unknown[0]!r}")
+    numbers = {one: float(value) for one, value in by_criterion.items() if value is not None}
+    if name == "margin" and (less := [value for value in numbers.values() if not value >= 0]):
+        raise ArgumentError("margin", "must be 0 or more", f"got {less[0]:g}")
+    if not numbers or not np.isfinite(list(numbers.values())).all():
+        raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {values!r}")
+    return numbers if other is None else {one: 0.0 - value for one, value in numbers.items()}
+
+
+def _name_of_build(judged: ValidatedTable, system: str | None, other: str | None) -> str:
+    """The name of the build."""
+    rows = judged.frame
+    there = sorted(map(str, rows["system"].dropna().unique())) if "system" in rows else []
+    for name, argument in ((system, "system"), (other, "baseline")):
+        if name is not None and there and str(name) not in there:
+            rule = f"must be a system of the scores ({', '.join(map(repr, there))})"
+            raise TableArgumentError(argument, rule, f"got {name!r}")
+    if other is not None and not there:
+        raise TableError("a baseline needs a column of who answered in the scores: name it by system=, or give a file.")
+    rest = [name for name in there if name != other]
+    if system is None and len(rest) > 1:
+        raise ArgumentError("system", f"must name the build; the scores are of {', '.join(map(repr, rest))}")
+    name = str(system) if system is not None else next(iter(rest), "the build")
+    if name == other:
+        raise ArgumentError("baseline", "must be another build than {0}", f"both are {name!r}", mentions=("system",))
+    return name
+
+
+def _pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteria: Sequence[str]) -> list[Pair]:
+    """The judge beside people on each criterion that is asked about, whether people labelled it or not."""
+    judges: dict[str, list[tuple[dict[str, Any], pd.DataFrame]]] = {name: [] for name in criteria}
+    for label, rows in judged.slices():
+        judges.get(str(label["criterion"]), []).append((label, rows))
+    for criterion, several in judges.items():
+        if len(several) > 1:
+            who = ", ".join(
+                " / ".join(filter(None, (one["rater"], one["prompt"], one["method"]))) for one, _ in several
             )
-    of_kind = _mean_evidence if build.other is None else _difference_evidence
-    evidence = of_kind(build, threshold, options)
-    warnings = (*build.pair.warnings, *evidence.check.warnings)
-    blocked = _unread(build, options.max_unread) or evidence.blocked
-    return evidence._replace(check=replace(evidence.check, warnings=warnings), blocked=blocked)
-
-
-def _unread(build: Build, most: float) -> str:
-    """Whether too many replies gave no score, or a share that differs between the builds."""
-    shares = []
-    for name in filter(None, (build.name, build.other)):
-        n_unread, n = build.unread(name)
-        shares.append(n_unread / max(n, 1))
-        if shares[-1] > most:
-            return f"{n_unread} of {n} replies about {name} unread"
-    if len(shares) > 1 and abs(shares[0] - shares[1]) > most:
-        return "the share of unread replies differs between the builds"
-    return ""
-
-
-def _mean_evidence(build: Build, threshold: float, options: GateOptions) -> Evidence:
-    frame = build.pair.frame
-    mine = (frame["system"] == build.name) & (frame["_merge"] != "right_only")
-    rows, n_carried = with_carried(frame, mine, {} if options.sequential else build.prints)
-    read = rows[rows["x"].notna()]
-    n_labels = int(read["y"].notna().sum())
-    if not len(read):
-        return Evidence(build.check(threshold, options), f"none of {len(rows)} replies could be read")
-    if n_labels < options.min_labels:
-        few = f"needs {options.min_labels} labels, has {n_labels}"
-        return Evidence(build.check(threshold, options, n_labels=n_labels), few, scale=build.scale)
-    strata = "answer" if n_carried and set(read["answer"]) == {CHANGED, UNCHANGED} else None
-    fields: dict[str, Any] = {"n_labels": n_labels, "evidence": "own and carried labels" if n_carried else "own labels"}
-    if strata:  # outputs of one kind that hardly have a label: the others' say nothing of them
-        counts = read.groupby("answer")["y"].agg(["count", "size"])
-        bare = counts[counts["count"] < counts["size"].clip(upper=2)]
-        if len(bare):
-            kind, (n, size) = bare.index[0], bare.iloc[0]
-            few = f"{size} outputs are {kind} and {n} of them {'has a label' if n == 1 else 'have a label'}"
-            return Evidence(build.check(threshold, options, **fields), few)
-    if options.sequential:
-        fields |= mean_at_any_look(build, read, threshold, options)
-    else:
-        fields |= _fields_of(mean_of(read, (build.groups, strata, None), build.label, options.of_mean(threshold)))
-    y, f = read["y"].to_numpy(float), read["x"].to_numpy(float)
-    return Evidence(build.check(threshold, options, **fields), "", y, f, build.scale)
-
-
-def _fields_of(result: stats.MeanEstimate) -> dict[str, Any]:
-    """Of an estimate what a check holds; its two-sided p-value as one against 'not below the threshold'."""
-    half = result.p_value / 2
-    below = half if result.estimate < result.null else 1 - half
-    return {"estimate": result.estimate, "std_error": result.std_error, "interval": result.interval,
-            "p_below": float(below), "warnings": result.warnings}  # fmt: skip
-
-
-def _difference_evidence(build: Build, threshold: float, options: GateOptions) -> Evidence:
-    assert build.other is not None
-    frame, inputs, scale = build.pair.frame, build.inputs, build.scale
-    sides = [set(build.rows(name)[inputs].dropna()) for name in (build.name, build.other)]
-    common = sides[0] & sides[1]
-    if not common or len(common) < _IN_COMMON * max(map(len, sides)):
-        shared = f"{len(common)} of {max(map(len, sides))}"
-        raise TableError(f"{build.criterion}: the builds must have 80 % of the inputs in common, but have {shared}.")
-    same = unchanged_inputs(build) & common
-    warnings: tuple[str, ...] = ()
-    if not same and (text := alike_throughout(*differences_of(build, frame), build.rows(build.name))):
-        same, warnings = common, (text,)
-    share = 1 - len(same) / len(common)
-    changed = replace(build.pair, frame=frame[~frame[inputs].isin(same)])
-    y, f = differences_of(build, changed.frame)
-    fields: dict[str, Any] = {"evidence": "own labels" if share == 1 else "unchanged outputs", "warnings": warnings}
-    fields |= {"n": len(common), "n_labels": int(np.isfinite(y).sum())}
-    if not share:
-        fields |= {"estimate": 0.0, "std_error": 0.0, "interval": Interval(0.0, 0.0), "p_below": float(threshold > 0)}
-        return Evidence(build.check(threshold, options, **fields))
-    labelled = [int(build.rows(name).loc[lambda t: ~t[inputs].isin(same), "y"].notna().sum()) for name in
-                (build.name, build.other)]  # fmt: skip
-    if min(labelled) < options.min_labels:
-        whose = "of each build" + " on outputs that changed" * (share < 1)
-        few = f"needs {options.min_labels} labels {whose}, has {labelled[0]} and {labelled[1]}"
-        if "bounds" in scale and share < 1:  # the scale's ends say how much the few that changed can be
-            most = largest_share(share, len(common), options.confidence) * scale["bounds"][1]
-            if -most > threshold:
-                fields |= {"estimate": 0.0, "interval": Interval(-most, most), "p_below": 1.0}
-                return Evidence(build.check(threshold, options, **fields))
-        return Evidence(build.check(threshold, options, **fields), few, scale=scale, share=share)
-    if options.sequential:
-        fields |= difference_at_any_look(build, changed.frame, threshold, share, options)
-    else:
-        fields |= _of_changed(build, changed, threshold, options, share, len(common))
-    return Evidence(build.check(threshold, options, **fields), "", y, f, scale, share)
-
-
-def _of_changed(
-    build: Build, changed: Pair, threshold: float, options: GateOptions, share: float, n: int
-) -> dict[str, Any]:
-    """The difference on what changed times its share, whose own error adds as squares do."""
-    assert build.other is not None
-    _, first = difference_of(changed, build.name, build.other, options.of_mean(threshold / share))
-    spread = share_reach(share, n, options.confidence) * abs(first.estimate)
-    reach = [share * abs(end - first.estimate) for end in first.interval]
-    wide = [float(np.hypot(one, spread)) for one in reach]
-    estimate = share * first.estimate
-    side = int(threshold > estimate)
-    nearer = (threshold - estimate) * (reach[side] / wide[side] if wide[side] > 0 else 1.0)
-    _, tested = difference_of(changed, build.name, build.other, options.of_mean((estimate + nearer) / share))
-    interval = Interval(estimate - wide[0], estimate + wide[1])
-    return _fields_of(tested) | {"estimate": estimate, "std_error": share * first.std_error, "interval": interval}
+            rule = "must hold one judge, prompt and method for each criterion of a gate: select one"
+            raise TableArgumentError("scores", rule, f"{criterion!r} has {who}")
+    shared = set() if people is None else set(people.frame["criterion"].astype(str)) & set(criteria)
+    pairs: dict[str, Pair] = {}
+    if people is not None and shared:
+        mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
+        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
+    elif people is not None and len(people.frame):
+        rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
+        raise TableArgumentError("labels", rule, f"has {people.holds}")
+    for name in criteria:
+        if name not in pairs:  # nobody labelled it
+            label, rows = judges[name][0]
+            frame = rows.astype({"item": object}).rename(columns={"score": "x"})
+            frame = frame.assign(y=np.nan, _merge="left_only").reset_index(drop=True)
+            pairs[name] = Pair(label | {"against": ""}, frame)
+    return [pairs[name] for name in criteria]
 
 
 # --- before there are labels ------------------------------------------------------------------------------------
 
 
+@verb
 def gate_plan(
     scores: Data = None,
     labels: Data = None,
@@ -356,7 +278,6 @@ def gate_plan(
     >>> round(plan.passes_at, 2), [round(chance, 2) for chance in plan.chances(4.1)]
     (4.08, [0.83, 0.0])
     """
-    as_typed(gate_plan, locals())
     if (threshold is None) == (margin is None):
         raise ArgumentError("threshold", "or {0} must be given, and one of them", mentions=("margin",))
     sign = 1 if margin is None else -1

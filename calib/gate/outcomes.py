@@ -16,7 +16,7 @@ from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.numeric import adjusted
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Result, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
 _GAPS = 60  # places of a mean beside the threshold that are looked at
@@ -25,8 +25,8 @@ _EVEN = 0.29  # standard deviation of scores that are even on their scale, in pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateCheck(Result):
-    """One check of a gate: where the human mean lies beside it.
+class GateCheck(Estimate):
+    """One check of a gate: where the human mean lies beside the threshold.
 
     Attributes
     ----------
@@ -35,11 +35,9 @@ class GateCheck(Result):
         Why it is inconclusive; empty otherwise.
     threshold : float
         What the mean, or the difference to the baseline, has to exceed.
-    estimate, std_error : float
-        Of the human mean or difference, score points; NaN where nothing could be estimated.
-    interval : Interval
-        At confidence 1 - 2 `error`: each of its ends alone errs with `error` at most.
-    confidence_level, error : float
+    std_error, error : float
+        The interval is at confidence 1 - 2 `error`: each of its ends alone errs with `error` at most. NaN where
+        nothing could be estimated.
     p_below, p_adjusted : float
         One-sided p-value against "not below the threshold", alone and by Holm over all checks.
     n_labels, n : int
@@ -54,16 +52,13 @@ class GateCheck(Result):
     estimand : str
         "human mean" or "human mean difference".
     sequential : bool
-    warnings : tuple of str
+        Whether the interval holds at every look.
     """
 
     outcome: str
     reason: str
     threshold: float
-    estimate: float
     std_error: float
-    interval: Interval
-    confidence_level: float
     error: float
     p_below: float
     p_adjusted: float
@@ -74,7 +69,6 @@ class GateCheck(Result):
     evidence: str
     estimand: str
     sequential: bool
-    warnings: tuple[str, ...] = ()
 
     _cells = (
         "outcome threshold estimate std_error interval p_below p_adjusted n_labels n n_unread labels_to_decide "
@@ -94,7 +88,7 @@ class GateCheck(Result):
         threshold = (
             f"above {short(self.threshold)}" if self.estimand == "human mean" else f"above {self.threshold:+.4g}"
         )
-        return f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, {threshold}"
+        return f"{short(self.estimate)}, {self.bracket}, {threshold}"
 
     def __str__(self) -> str:
         counts = f"({self.n_labels} labels, {self.n} judge scores)"
@@ -198,7 +192,6 @@ class GatePlan(Result):
         True mean, chance of a pass, chance of a fail.
     """
 
-    _cells = "threshold passes_at fails_at best_low half_width n_labels n_items rho sd error power"
     threshold: float
     passes_at: float
     fails_at: float
@@ -313,7 +306,7 @@ def gate_plan(
     threshold, sd, rho, confidence = float(threshold), float(sd), float(rho), 1 - 2 * level
     low, high = ends or (threshold - 4 * sd, threshold + 4 * sd)
     means = np.unique(np.concatenate([np.linspace(low, high, _GAPS), [threshold]]))
-    half = np.array([_half_width(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
+    half = np.array([_half_width_at(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
     passed, failed = (
@@ -340,7 +333,7 @@ def gate_plan(
     )
 
 
-def _half_width(
+def _half_width_at(
     mean: float,
     bounds: tuple[float, float] | None,
     step: float | None,

@@ -70,7 +70,6 @@ class _Gatherer:
         self.verdicts = verdicts
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """The first verdict of each gate stays."""
         for name, value in report.user_properties:
             if name == _PROPERTY:
                 record = json.loads(str(value))

@@ -1,11 +1,11 @@
-"""What a gate says of a build: an outcome, the checks behind it, and what would decide those that are open."""
+"""The verdict of a gate on a build, and its forms: text, table, JSON, JUnit, annotations of GitHub."""
 
 from __future__ import annotations
 
 import html
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from calib._version import __version__
 from calib.core.check import ArgumentError
-from calib.core.result import bracket, short
+from calib.core.result import short
 from calib.gate.baseline import plain_json
 from calib.gate.display import gate_assumptions
 from calib.table.files import whole_or_not
@@ -55,7 +55,7 @@ class Verdict:
     checks : Results
         One `calib.stats.GateCheck` per criterion.
     asked : dict
-        What was asked for: lines, margin, baseline, error, sequential.
+        The arguments: threshold, margin, baseline, error, sequential, min_labels, max_unread.
     digests : dict of str
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
@@ -64,12 +64,9 @@ class Verdict:
     Examples
     --------
     >>> import calib
-    >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items, pool="rater")
-    >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> verdict = calib.gate(judge, human, system="clean", baseline="coherence-2", margin={"coherence": 0})
-    >>> verdict.exit_code, verdict.checks[0].threshold
-    (0, 0.0)
+    >>> mine = {"id": range(40), "score": [4, 5, 4, 3] * 10, "label": [4, 5, 3, 4] * 10}
+    >>> calib.gate(mine, threshold=3, judge="score", label="label", scale="1|2|3|4|5").exit_code
+    0
     """
 
     outcome: str
@@ -88,7 +85,7 @@ class Verdict:
     def next_steps(self) -> tuple[str, ...]:
         """What would decide each open check: how many labels, and the call that draws them."""
         steps = []
-        for label, one in _pairs(self):
+        for label, one in _labelled_checks(self):
             if one.outcome != "inconclusive" or np.isnan(one.labels_to_decide):
                 continue
             criterion, needed = str(label["criterion"]), int(one.labels_to_decide)
@@ -104,7 +101,7 @@ class Verdict:
 
     def markdown(self) -> str:
         """A table of the checks for a job's summary, with what they assume."""
-        rows = [_HEADS, ["---"] * len(_HEADS), *(_cells(*pair) for pair in _pairs(self))]
+        rows = [_HEADS, ["---"] * len(_HEADS), *(_check_cells(*pair) for pair in _labelled_checks(self))]
         table = "\n".join(
             f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
         )
@@ -124,7 +121,7 @@ class Verdict:
             {**{str(name): value for name, value in label.items() if isinstance(value, str | int | float)},
              **{str(name): value for name, value in one.to_frame().iloc[0].items()}, "reason": one.reason,
              "signature": one.signature, "confidence_level": one.confidence_level, "warnings": list(one.warnings)}
-            for label, one in _pairs(self)
+            for label, one in _labelled_checks(self)
         ]  # fmt: skip
         whole: dict[str, Any] = {"schema": "calib/verdict/v1", "calib": __version__}
         whole |= {"system": self.system, "outcome": self.outcome}
@@ -142,47 +139,38 @@ class Verdict:
 
     def __str__(self) -> str:
         width = max(len(one.outcome) for one in self.checks)
-        lines = [f"{one.outcome:<{width}}  {_line(label, one)}" for label, one in _pairs(self)]
+        lines = [f"{one.outcome:<{width}}  {_check_line(label, one)}" for label, one in _labelled_checks(self)]
         return "\n".join(visible(line) for line in (f"{self.outcome}: {self.system}", *lines))
 
     def __repr__(self) -> str:
         return f"<{self.outcome}: {self.system}>\n{self}"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in _HEADS)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in _cells(*pair)) + "</tr>"
-            for pair in _pairs(self)
-        )
-        title = html.escape(visible(f"{_MARKS[self.outcome]}: {self.system}"))
-        steps = "".join(f"<li>{html.escape(visible(step))}</li>" for step in self.next_steps)
-        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{rows}</table>{f'<ul>{steps}</ul>' if steps else ''}"
+        def each(tag: str, texts: Iterable[str]) -> str:
+            return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)
+
+        title = each("b", [f"{_MARKS[self.outcome]}: {self.system}"])
+        rows = "".join(f"<tr>{each('td', _check_cells(*pair))}</tr>" for pair in _labelled_checks(self))
+        steps = f"<ul>{each('li', self.next_steps)}</ul>" if self.next_steps else ""
+        return f"<p>{title}</p><table><tr>{each('th', _HEADS)}</tr>{rows}</table>{steps}"
 
 
-def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
+def _labelled_checks(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
     return list(zip(verdict.checks.labels, verdict.checks, strict=True))
 
 
-def _line(label: dict[str, Any], one: GateCheck) -> str:
+def _check_line(label: dict[str, Any], one: GateCheck) -> str:
     counts = f"({one.n_labels} labels, {one.n} judge scores)"
     return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
-def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
+def _check_cells(label: dict[str, Any], one: GateCheck) -> list[str]:
     estimated = not np.isnan(one.estimate)
     needed = "" if np.isnan(one.labels_to_decide) else f"about {int(one.labels_to_decide)} labels"
     decide = "; ".join(filter(None, (one.reason, needed)))
-    interval = bracket(one.interval, one.confidence_level) if estimated else ""
-    estimate = short(one.estimate) if estimated else ""
-    return [
-        str(label["criterion"]),
-        _MARKS[one.outcome],
-        estimate,
-        interval,
-        short(one.threshold),
-        str(one.n_labels),
-        decide,
-    ]
+    numbers = [short(one.estimate), one.bracket] if estimated else ["", ""]
+    beside = [short(one.threshold), str(one.n_labels), decide]
+    return [str(label["criterion"]), _MARKS[one.outcome], *numbers, *beside]
 
 
 # --- the forms that a build takes -------------------------------------------------------------------------------
@@ -191,30 +179,29 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
 def github_annotations(verdict: Verdict, title: str = "calib gate") -> list[str]:
     """A line for each check, as GitHub's runner takes them; at most ten of a kind."""
     lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
-    for label, one in _pairs(verdict):
+    for label, one in _labelled_checks(verdict):
         kind = _KINDS[one.outcome]
-        name = _data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
-        lines[kind].append(f"::{kind} title={name}::{_data(f'{one.outcome}: {_line(label, one)}')}")
+        name = _github_data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
+        lines[kind].append(f"::{kind} title={name}::{_github_data(f'{one.outcome}: {_check_line(label, one)}')}")
     return [line for of_kind in lines.values() for line in of_kind[:_MOST]]
 
 
-def _data(text: str) -> str:
+def _github_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def tell_github(verdict: Verdict, json_path: Path | None = None) -> list[str]:
-    """Append to the job's summary and outputs, where it has such; the annotations come back."""
-    outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
-    return _to_github(verdict.markdown() + "\n", outputs, github_annotations(verdict))
+def to_github(verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None) -> list[str]:
+    """Append to the job's summary and outputs, where it has such; the annotations come back.
 
-
-def tell_github_unmeasured(system: str, message: str) -> list[str]:
-    """The same of a gate that could not be measured."""
-    summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
-    return _to_github(summary, "outcome=not measured\n", [f"::error title=calib gate not measured::{_data(message)}"])
-
-
-def _to_github(summary: str, outputs: str, annotations: list[str]) -> list[str]:
+    Without a verdict, of a gate that could not be measured, `message` says why.
+    """
+    if verdict is not None:
+        summary, annotations = verdict.markdown() + "\n", github_annotations(verdict)
+        outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
+    else:
+        summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
+        annotations = [f"::error title=calib gate not measured::{_github_data(message)}"]
+        outputs = "outcome=not measured\n"
     for variable, text in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", outputs)):
         if path := os.environ.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
@@ -224,45 +211,39 @@ def _to_github(summary: str, outputs: str, annotations: list[str]) -> list[str]:
 
 def as_junit(verdict: Verdict, *, skipped: bool = False) -> str:
     """One suite with a case for each check; one that is inconclusive fails, or is `skipped`."""
-    outcomes = [one.outcome for one in verdict.checks]
-    open_, failed = outcomes.count("inconclusive"), outcomes.count("fail")
-    counts = {
-        "tests": len(outcomes),
-        "failures": failed + open_ * (not skipped),
-        "errors": 0,
-        "skipped": open_ * skipped,
-    }
-    suite = ET.Element("testsuite", {"name": "calib.gate", **{name: str(value) for name, value in counts.items()}})
-    for label, one in _pairs(verdict):
-        case = _case(suite, verdict.system, label["criterion"])
-        properties = ET.SubElement(case, "properties")
+    cases: list[tuple[object, list[ET.Element]]] = []
+    for label, one in _labelled_checks(verdict):
+        properties, line = ET.Element("properties"), _xml_text(_check_line(label, one))
         for name, value in one.to_frame().iloc[0].items():
             ET.SubElement(properties, "property", {"name": str(name), "value": _xml_text(value)})
-        if one.outcome == "fail" or (one.outcome == "inconclusive" and not skipped):
-            failure = {"type": one.outcome, "message": _xml_text(_line(label, one))}
-            ET.SubElement(case, "failure", failure).text = _xml_text(one)
-        elif one.outcome == "inconclusive":
-            ET.SubElement(case, "skipped", {"message": _xml_text(_line(label, one))})
-    return _document(suite)
+        cases.append((label["criterion"], [properties]))
+        if one.outcome == "inconclusive" and skipped:
+            cases[-1][1].append(ET.Element("skipped", {"message": line}))
+        elif one.outcome != "pass":
+            failure = ET.Element("failure", {"type": one.outcome, "message": line})
+            failure.text = _xml_text(one)
+            cases[-1][1].append(failure)
+    return _junit(verdict.system, cases)
 
 
 def unmeasured_junit(system: str, message: str) -> str:
     """The suite of a gate that could not be measured."""
-    counts = {"name": "calib.gate", "tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
-    suite = ET.Element("testsuite", counts)
-    case = _case(suite, system, "measured")
-    ET.SubElement(case, "error", {"type": "not measured", "message": _xml_text(message)})
-    return _document(suite)
+    return _junit(
+        system, [("measured", [ET.Element("error", {"type": "not measured", "message": _xml_text(message)})])]
+    )
 
 
-def _case(suite: ET.Element, system: str, name: object) -> ET.Element:
-    names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
-    return ET.SubElement(suite, "testcase", names)
-
-
-def _document(suite: ET.Element) -> str:
-    whole = ET.Element("testsuites", {name: suite.get(name, "") for name in ("tests", "failures", "errors")})
-    whole.append(suite)
+def _junit(system: str, cases: Sequence[tuple[object, Sequence[ET.Element]]]) -> str:
+    """A document of one suite, with the parts of each case by its name."""
+    tags = [part.tag for _, parts in cases for part in parts]
+    counts = {"tests": len(cases), "failures": tags.count("failure"), "errors": tags.count("error")}
+    whole = ET.Element("testsuites", {name: str(count) for name, count in counts.items()})
+    suite = ET.SubElement(
+        whole, "testsuite", {"name": "calib.gate", **whole.attrib, "skipped": str(tags.count("skipped"))}
+    )
+    for name, parts in cases:
+        names = {"classname": _xml_text(f"calib.gate.{system}"), "name": _xml_text(name), "time": "0"}
+        ET.SubElement(suite, "testcase", names).extend(parts)
     ET.indent(whole)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(whole, encoding="unicode")}\n'
 
@@ -274,14 +255,17 @@ def _xml_text(value: object) -> str:
 
 def written_verdict(verdict: Verdict, path: Path, *, skipped: bool = False) -> Path:
     """The verdict in the form that the path's ending names."""
-    forms: dict[str, Callable[[], str]] = {
-        ".xml": lambda: as_junit(verdict, skipped=skipped),
-        ".md": verdict.markdown,
-        ".json": lambda: json.dumps(verdict.record(), indent=1, allow_nan=False) + "\n",
-        ".txt": lambda: f"{verdict}\n",
-    }
-    if path.suffix not in forms:
-        raise ArgumentError("path", f"must end in {', '.join(forms)}", f"got {str(path)!r}")
+    match path.suffix:
+        case ".xml":
+            text = as_junit(verdict, skipped=skipped)
+        case ".md":
+            text = verdict.markdown()
+        case ".json":
+            text = json.dumps(verdict.record(), indent=1, allow_nan=False) + "\n"
+        case ".txt":
+            text = f"{verdict}\n"
+        case _:
+            raise ArgumentError("path", "must end in .xml, .md, .json, .txt", f"got {str(path)!r}")
     with whole_or_not(path) as part:
-        part.write_text(forms[path.suffix](), "utf-8")
+        part.write_text(text, "utf-8")
     return path

@@ -154,9 +154,8 @@ from calib.analysis.planning.labels import LabelsNeeded as LabelsNeeded, labels_
 from calib.analysis.prompts.crossed import Component as Component
 from calib.analysis.prompts.g_study import DStudy as DStudy, GStudy as GStudy, g_study as g_study
 from calib.analysis.prompts.prompt_mean import PromptMean as PromptMean, prompt_mean as prompt_mean
-from calib.analysis.verdicts.confusion import Figure as Figure
+from calib.analysis.verdicts.confusion import Figure as Figure, Roc as Roc, roc as roc
 from calib.analysis.verdicts.pass_fail import PassFail as PassFail, pass_fail as pass_fail
-from calib.analysis.verdicts.roc import Roc as Roc, roc as roc
 from calib.core.check import ArgumentError as ArgumentError, CalibWarning as CalibWarning
 from calib.core.result import Interval as Interval, Result as Result
 from calib.gate.outcomes import (

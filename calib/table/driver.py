@@ -60,7 +60,7 @@ class Slice(Generic[Part]):
 
     label: Mapping[str, Any]
     rows: Part
-    counts: Mapping[str, int] | None = None
+    counts: Mapping[str, Any] | None = None
     warnings: Sequence[str] = ()
 
 
@@ -69,7 +69,7 @@ def each_result(
     statistic: Callable[[Part], R],
     *,
     names: Mapping[str, str] | None = None,
-    skip: Collection[str] = (),
+    skip: Collection[str] | None = (),
 ) -> Results[R]:
     """One result of a statistic for each slice, in order.
 
@@ -79,8 +79,9 @@ def each_result(
     statistic : function of a slice's rows
     names : mapping, optional
         What the verb calls the arguments of the statistic: errors name those, and what the slice is about.
-    skip : collection of str, default ()
+    skip : collection of str or None, default ()
         Arguments of the verb, of which an error leaves this slice out with a warning; one of all slices is raised.
+        None: of any argument.
     """
     answers, refused = [], []
     for each in slices:
@@ -88,7 +89,7 @@ def each_result(
             with renamed_errors(each.label, **(names or {})):
                 result = statistic(each.rows)
         except ArgumentError as error:
-            if error.argument not in skip:
+            if skip is not None and error.argument not in skip:
                 raise
             refused.append(error)
             continue

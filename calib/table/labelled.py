@@ -1,4 +1,4 @@
-"""Scores of several judges, or of several people, as those of one: their plain mean."""
+"""Judges' scores beside people's labels: raters pooled to their mean, pairs on the same items, labels one by one."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def _spans(reached: pd.DataFrame) -> str:
     return ", ".join(f"{low:g} to {high:g} ({rater!r})" for rater, low, high in reached.itertuples())
 
 
-def _refuse_scales(criterion: str, argument: str, given: str) -> None:
+def _refuse_scales(criterion: str, argument: str, why: str) -> None:
     rule = "must have raters on one scale for each criterion to be pooled"
-    raise TableArgumentError(argument, rule, f"those of {criterion!r} {given}")
+    raise TableArgumentError(argument, rule, f"those of {criterion!r} {why}")
 
 
 # --- A judge's scores beside the labels of people on some of the same items -------------------------------------------
 
 
-Kept = TypeVar("Kept", bound=Result)
+AnyResult = TypeVar("AnyResult", bound=Result)
 # what the arrays call the columns of these tables
 NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
@@ -149,8 +149,8 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
     texts = sorted({str(text) for side in sides for text in side.dropna()})
     scales = [scale for text in texts if (scale := parse_scale(text))]
     if apart and len(sides) > 1 and len({(scale.low, scale.high) for scale in scales}) > 1:
-        theirs = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
-        return ends_of(theirs, label) | {"same_scale": False}
+        labelled = judged.loc[judged["scale_y"].notna(), ["scale_y"]]
+        return ends_of(labelled, label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
         raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")
@@ -202,14 +202,14 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     if calibration not in part or part[calibration].isna().all():
         return 0, []
     maps = part[calibration].astype(object)
-    doubts = []
+    warnings = []
     if len(maps.unique()) > 1:
         names = ", ".join(repr(str(name)) for name in maps.dropna().unique()[:5])
         rest = f", {items_in(part[maps.isna()])} scores by none" if maps.isna().any() else ""
-        doubts.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
+        warnings.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
-        return 0, [*doubts, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
+        return 0, [*warnings, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
     try:
         folds = part[fold].astype(object).where(part[fold].notna(), np.nan).astype(float)
     except (TypeError, ValueError):
@@ -220,20 +220,20 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
         if split.any():
             text = "are in several folds, so that maps have seen labels of them: calibrate with these as `groups`"
             name = str(split.index[split][0])
-            doubts.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
+            warnings.append(f"split_groups: {int(split.sum())} of {len(split)} groups, such as {name!r}, {text}")
     number = int(folds[part["y"].notna()].nunique())
     if number == 1:
-        doubts.append(
+        warnings.append(
             "tuned_on_labels: all labels are in one fold, so that the map has seen them if these are all it had"
         )
-    return number, doubts
+    return number, warnings
 
 
-def with_warnings(result: Kept, doubts: Sequence[str]) -> Kept:
-    """The result, with what was found before it was computed in front of its own warnings."""
-    if not doubts or not hasattr(result, "warnings"):
+def with_warnings(result: AnyResult, warnings: Sequence[str]) -> AnyResult:
+    """The result, with warnings about its data in front of its own."""
+    if not warnings or not hasattr(result, "warnings"):
         return result
-    return replace(result, warnings=(*doubts, *result.warnings))  # type: ignore[type-var]
+    return replace(result, warnings=(*warnings, *result.warnings))  # type: ignore[type-var]
 
 
 # --- A judge's scores beside the label of each person -----------------------------------------------------------------
@@ -279,14 +279,13 @@ def labelled_pairs(
             rule = f"must be labels on a scale of 2 to {MOST_VALUES} values (say which: scale=, in a shell --scale)"
             have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
             raise TableArgumentError(people.argument, rule, have)
-        judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
+        judged = pair.scored.reset_index(drop=True)
         each = _label_weights(rows, judged, levels)
         judged = judged.assign(y=_one_label(each, judged["y"], levels))
-        n_unmatched = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
         n_raters = rows["rater"].nunique()
         label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
-        yield Labelled(label, judged, each, levels, scale, n_unmatched, pair.warnings)
+        yield Labelled(label, judged, each, levels, scale, pair.n_labels_unmatched, pair.warnings)
 
 
 def values_of(labels: Floats, own: Any, judges: Any) -> Floats:

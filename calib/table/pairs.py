@@ -201,7 +201,7 @@ def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 # --- several judges beside each other ---------------------------------------------------------------------------------
 
 
-def all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def joined_items(frames: list[pd.DataFrame]) -> pd.DataFrame:
     """Each item once, with the label and the design from whichever frame has them."""
     return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
 

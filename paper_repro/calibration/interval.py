@@ -29,7 +29,7 @@ import calib
 from calib.analysis.calibration.calibration_map import calibration_map
 from calib.analysis.means.methods import law_on_scale
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Parts, Rule, Sample, Seen, clustered, ridge
+from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, LabelSpread, SlopePrior, clustered, ridge
 from calib.datasets import DatasetError
 
 HERE = Path(__file__).parent
@@ -190,7 +190,7 @@ def scores_of(drawn: Drawn, levels: Floats) -> dict[str, Floats]:
     return {"labels": np.zeros(number), "judge": own, "in sample": inside, "tuned": folds, "folds": folds}
 
 
-def parts_of(sets: list[Part], rule: Rule) -> Parts:
+def parts_of(sets: list[Part], rule: SlopePrior) -> CorrectedMeans:
     """Corrected means of many data sets."""
     if sets[0].document is not None:
         return _stacked([_of_documents(one, one.document, rule) for one in sets if one.document is not None])
@@ -205,31 +205,33 @@ def _columns(sets: list[Part]) -> tuple[list[tuple[Part, Floats]], list[tuple[Pa
     return [(one, one.y) for one in sets], [(one, one.f) for one in sets]
 
 
-def _of_documents(one: Part, document: NDArray[np.intp], rule: Rule) -> Parts:
+def _of_documents(one: Part, document: NDArray[np.intp], rule: SlopePrior) -> CorrectedMeans:
     rest = one.f[~one.known] if one.f.any() else np.empty(0)
     other, n = document[~one.known][: len(rest)], int(one.known.sum())
     sample = (one.y[one.known], one.f[one.known], Moments.one_by_one(rest), document[one.known], other)
-    return clustered(Sample(*sample, np.ones(n), np.ones(n + len(rest))), rule)
+    return clustered(GroupedItems(*sample, np.ones(n), np.ones(n + len(rest))), rule)
 
 
-def _stacked(parts: list[Parts]) -> Parts:
+def _stacked(parts: list[CorrectedMeans]) -> CorrectedMeans:
     """Parts of single sets as those of many."""
     number = {
         cell.name: np.concatenate([getattr(part, cell.name) for part in parts])
-        for cell in fields(Parts)
+        for cell in fields(CorrectedMeans)
         if cell.name not in {"seen", "whole_df"}
     }
-    seen = {cell.name: np.concatenate([getattr(part.seen, cell.name) for part in parts]) for cell in fields(Seen)}
+    seen = {
+        cell.name: np.concatenate([getattr(part.seen, cell.name) for part in parts]) for cell in fields(LabelSpread)
+    }
     seen["code"] = np.repeat(np.arange(len(parts)), [len(part.seen.code) for part in parts])
-    return Parts(**number, seen=Seen(**seen), whole_df=True)
+    return CorrectedMeans(**number, seen=LabelSpread(**seen), whole_df=True)
 
 
-def rule_of(name: str, cell: Cell, levels: Floats) -> Rule:
+def rule_of(name: str, cell: Cell, levels: Floats) -> SlopePrior:
     """As `ppi_mean` has it."""
     low, high = levels[[0, -1]]
     values = JUDGES[cell.judge].says if cell.judge in JUDGES else levels
     same = name != "judge" or bool(low <= values.min() and values.max() <= high)
-    return Rule.on((low, high), same_scale=same, calibrated=name == "folds")
+    return SlopePrior.on((low, high), same_scale=same, calibrated=name == "folds")
 
 
 def rows_of(cell: Cell, sets: int) -> list[dict[str, object]]:
@@ -256,7 +258,7 @@ def _part(drawn: Drawn, f: Floats, k: int) -> Part:
     return Part(drawn.y[rows], f[rows], drawn.known[rows], None)
 
 
-def _interval(sets: list[Part], rule: Rule, levels: Floats) -> Floats:
+def _interval(sets: list[Part], rule: SlopePrior, levels: Floats) -> Floats:
     """Ends of 95 % intervals on the scale, and of those by Student's t, which have nothing to spare, (4, sets)."""
     two, parts = len(levels) == 2 and sets[0].document is None, parts_of(sets, rule)
     _, law = law_on_scale(parts, (float(levels[0]), float(levels[-1])), two=two)

@@ -27,7 +27,7 @@ from oracles import labelled
 from run import SIZE, Population, classical, judge_of, latent, parts_of, probable, scored, weighted
 
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Parts, bounded
+from calib.analysis.means.ridge import CorrectedMeans, bounded
 from calib.core.gaffke import Gaffke
 
 FOLDER = Path(__file__).parent
@@ -168,7 +168,7 @@ RULES = ("labels alone, t", "calib 0.1", *FIXED, "calib", "calib, conservative")
 LIMITS = ("labels alone, t", "calib 0.1", "calib", "calib, conservative")  # whose one-sided limits are measured, too
 
 
-def laws_of(parts: Parts, bounds: Bounds, *, two: bool) -> dict[str, Gaffke]:
+def laws_of(parts: CorrectedMeans, bounds: Bounds, *, two: bool) -> dict[str, Gaffke]:
     """The same residuals with one unseen label of a given weight and place, as calib does it, and its full weight."""
     calib, full = (
         bounded(parts.point, parts.judge, parts.seen, bounds, full=full, two=two)[1] for full in (False, True)

@@ -27,7 +27,7 @@ from calib.analysis.means.design import MeanData
 from calib.analysis.means.methods import law_on_scale, stratified
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import jeffreys, post_stratified
-from calib.analysis.means.ridge import Parts, Rule, Sample, clustered, ridge
+from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, clustered, ridge
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from former import former
@@ -246,7 +246,7 @@ def peers(gold: Labelled, rest: Moments) -> dict[str, Ends]:
     }
 
 
-def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, **how: Any) -> Ends:
+def ours(parts: CorrectedMeans, bounds: Bounds | None, *, exact: bool = False, **how: Any) -> Ends:
     """As `ppi_mean` goes from the parts to an interval, for many sets at once; by the saddlepoint unless `exact`."""
     law = law_on_scale(parts, bounds, **how)[1]
     if bounds is None or exact:
@@ -255,12 +255,12 @@ def ours(parts: Parts, bounds: Bounds | None, *, exact: bool = False, **how: Any
     return low, high
 
 
-def rule_of(bounds: Bounds | None) -> Rule:
+def rule_of(bounds: Bounds | None) -> SlopePrior:
     """The one that `ppi_mean` takes for a judge on people's scale, or without a scale."""
-    return Rule.on(bounds, same_scale=True)
+    return SlopePrior.on(bounds, same_scale=True)
 
 
-def parts_of(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> Parts:
+def parts_of(y: Floats, f: Floats, rest: Moments, population: Population, *, finite: bool = False) -> CorrectedMeans:
     """Corrected means of labels and judge scores of shape (sets, n)."""
     sets, n = y.shape
     code = np.repeat(np.arange(sets), n)
@@ -395,10 +395,10 @@ def of_groups(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
     return aim, {"calib": (low, high)} | _grouped_peers(y, f, mask, whole=cell.judge == "whole groups")
 
 
-def _sample(y: Floats, f: Floats, mask: NDArray[np.bool_]) -> Sample:
+def _sample(y: Floats, f: Floats, mask: NDArray[np.bool_]) -> GroupedItems:
     group = np.broadcast_to(np.arange(len(y))[:, None], y.shape)
     gold, rest = int(mask.sum()), int(mask.size - mask.sum())
-    return Sample(
+    return GroupedItems(
         y[mask], f[mask], Moments.one_by_one(f[~mask]), group[mask], group[~mask], np.ones(gold), np.ones(gold + rest)
     )
 

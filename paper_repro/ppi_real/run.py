@@ -30,7 +30,7 @@ from scipy import special
 
 import calib
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Sample, clustered, ridge
+from calib.analysis.means.ridge import GroupedItems, clustered, ridge
 from calib.datasets import DatasetError
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
@@ -265,10 +265,10 @@ def _of_documents(
     group = np.repeat(np.arange(len(f)), f.shape[1])
     n, rule = y.size, rule_of(population.bounds)
     scores = f.ravel()
-    both = Sample(
+    both = GroupedItems(
         y.ravel(), scores[:n], Moments.one_by_one(scores[n:]), group[:n], group[n:], np.ones(n), np.ones(len(scores))
     )
-    alone = Sample(y.ravel(), np.zeros(n), Moments.one_by_one([]), group[:n], group[:0], np.ones(n), np.ones(n))
+    alone = GroupedItems(y.ravel(), np.zeros(n), Moments.one_by_one([]), group[:n], group[:0], np.ones(n), np.ones(n))
     samples = {"calib": both, "labels, calib": alone}
     ends = {name: ours(clustered(each, rule), population.bounds, exact=exact) for name, each in samples.items()}
     # documents are equally large: sums over groups are the means of documents

@@ -33,12 +33,13 @@ def test_junit_of_names_that_xml_cannot_hold_parses(name):
 
 
 @pytest.mark.parametrize(
-    "damaged", [{"checks": [{}]}, {"checks": 3}, {"checks": [3]}, {"system": ["a"]}, {"scores": ["x"]}]
+    "damaged",
+    [{"checks": [{}]}, {"checks": 3}, {"checks": [3]}, {"checks": None}, {"system": ["a"]}, {"scores": ["x"]}],
 )
 def test_a_damaged_line_of_the_ledger_is_named(tmp_path, damaged):
     ledger = tmp_path / "gates.jsonl"
-    ledger.write_text(json.dumps(_LINE | damaged) + "\n", "utf-8")
-    with pytest.raises(TableError, match=r"line 1.*damaged"):
+    ledger.write_text(f"{json.dumps(_LINE)}\n{json.dumps(_LINE | damaged)}\n", "utf-8")
+    with pytest.raises(TableError, match=r"line 2: must be a verdict of a gate.*damaged"):
         calib.gate(*tables(), system="a", threshold=3, ledger=ledger)
 
 

@@ -38,16 +38,11 @@ def test_more_labels_tell_more():
 
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [
-        ({"n_labels": 9}, "`n_labels` must be"),
-        ({"n_labels": 101}, "`n_labels` must not be more than `n_items`"),
-        ({"rho": 2}, "`rho` must lie between"),
-        ({"sd": 0}, "`sd` must be above 0"),
-        ({"threshold": 5}, "`threshold` must lie on the scale"),
-        ({"bounds": None, "step": None}, "`sd` must be given"),
-        ({"error": 0.6}, "`error` must be above 0"),
-    ],
-)
+    [({"n_labels": 9}, "`n_labels` must be"), ({"n_labels": 101}, "`n_labels` must not be more than `n_items`"),
+     ({"rho": 2}, "`rho` must lie between"), ({"sd": 0}, "`sd` must be above 0"),
+     ({"threshold": 5}, "`threshold` must lie on the scale"), ({"bounds": None, "step": None}, "`sd` must be given"),
+     ({"error": 0.6}, "`error` must be above 0")],
+)  # fmt: skip
 def test_what_cannot_be_is_refused(asked, message):
     known = {"threshold": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
     with pytest.raises(ValueError, match=message):

@@ -518,8 +518,8 @@ def test_messages_name_the_users_column_and_line(write):
         for one, name in zip(split(frame()), ("judge", "label"), strict=True)
     ]
     refused("`label` describes a file of your own, but the files are tables of calib's", *table_of, label="label")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
-        calib.interval(frame(), labels="label")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'human'"):
+        calib.interval(frame(), human="label")
 
 
 def test_a_judge_on_another_scale_is_said_and_a_slip_refused():

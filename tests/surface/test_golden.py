@@ -12,7 +12,7 @@ from outputs import COMMANDS, FILES, HERE, VERBS, answer, numbers, planted, prin
 from specimens import MADE
 
 from calib import cli, stats
-from calib.core.result import Result
+from calib.core.result import Estimate, Result
 
 
 @cache
@@ -49,6 +49,17 @@ def test_every_class_of_results_has_a_specimen():
 @pytest.mark.parametrize("name", MADE)
 def test_frame_and_signature_of_a_result_stay(name):
     assert same(specimen(name), golden("specimens")[name])
+
+
+@pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
+@pytest.mark.parametrize(
+    "name", ["PositionBias", "PairwiseAgreement", "LengthControlled", "Instrumented", "JudgeHelp", "Transport"]
+)
+def test_an_estimate_has_the_ends_of_its_interval(name):
+    result = MADE[name]()
+    assert isinstance(result, Estimate)
+    assert (result.conf_low, result.conf_high) == tuple(result.interval)
+    assert result.bracket in str(result)
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 
 import calib
 from calib import Results, stats
-from calib.analysis.agreement.display import told_apart_from_zero
+from calib.analysis.agreement.display import side_of_zero
 from calib.stats import (
     CalibWarning,
     Interval,
@@ -751,5 +751,5 @@ def test_of_several_differences_none_is_lit_that_its_adjusted_p_does_not_decide(
 def test_comparisons_beside_each_other_are_lit_by_bonferronis_rule():
     pair = compared().results[0]
     sure, near = (replace(pair, p_value=p, estimate=0.2) for p in (0.001, 0.04))
-    assert [told_apart_from_zero({"n_beside": n}, near)[0] for n in (1, 2)] == ["above", "open"]
-    assert told_apart_from_zero({"n_beside": 20}, sure)[0] == "above"
+    assert [side_of_zero({"n_beside": n}, near)[0] for n in (1, 2)] == ["above", "open"]
+    assert side_of_zero({"n_beside": 20}, sure)[0] == "above"

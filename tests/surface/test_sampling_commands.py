@@ -318,7 +318,7 @@ def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files)
         ("pooled", (*PRICES, "--budget", 9, "--price-prompt", 3), "prompt"),
         ("pooled", (*PRICES, "--budget", 9, "--max-items", 3), "--max-items"),
         ("pooled", ("--max-items", 300), "--max-items"),
-        ("pooled", ("--budget", 9), "prices"),
+        ("pooled", ("--budget", 9), "--price-judge, ...) must have one of a 'label'"),
         ("sampled", ("--budget", 9), "prices"),
     ],
 )

@@ -10,7 +10,7 @@ TOPIC = Topic(
             pictures="agreement_pictures", headline="agreement_fact", conclusions="highest_agreement", table_alone=True,
         ),
         "Comparison": ResultDisplay(
-            plots=("compare",), headline="comparison_fact", conclusions="compared", side="told_apart_from_zero",
+            plots=("compare",), headline="comparison_fact", conclusions="compared", side="side_of_zero",
         ),
         "Ranking": ResultDisplay(plots=("ranking",), headline="ranking_fact"),
         "Reliability": ResultDisplay(
@@ -29,6 +29,6 @@ TOPIC = Topic(
         "n_missing_alone": "missing of this judge", "unweighted_kappa": "unweighted kappa",
         "not_distinguishable": "not told apart from",
     },
-    frame="told_once",
+    frame="without_repeats",
     commands=("agreement", "compare", "rank-judges", "reliability"),
 )  # fmt: skip

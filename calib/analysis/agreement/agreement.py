@@ -23,37 +23,33 @@ from calib.analysis.agreement.levels import (
 from calib.analysis.agreement.scales import comparable, scale_caution
 from calib.analysis.agreement.spread import (
     BOOTSTRAPS,
+    few_unlike,
     no_correlation_test,
     no_interval_reason,
     refuse_new_systems,
-    rests_on_few,
     spread_of_estimate,
-    unlike_commonest,
 )
 from calib.core import check
 from calib.core.check import Floats, Labels
-from calib.core.result import Estimate, short
+from calib.core.result import Estimate, bracket, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
 _REVERSED = -0.3  # from here down an agreement looks like one of scales that run in opposite directions
-MANY_LACK = 0.05  # share of the items that a judge left without a score, from which it is said
+MANY_LACK = 0.05  # share of the items that a judge left without a score from which there is a warning
+
+
+def _convention(level: str, missing: str, *coefficients: str) -> tuple[dict[str, str], ...]:
+    return tuple({"level": level, "coefficient": c, "constant": "skip", "missing": missing} for c in coefficients)
 
 
 # whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
-CONVENTIONS: dict[str, tuple[dict[str, str], ...]] = {
-    name: tuple(
-        {"level": level, "coefficient": one, "constant": "skip", "missing": missing}
-        for level, missing, coefficients in parts
-        for one in coefficients.split()
-    )
-    for name, parts in {
-        "geval": [("group", "zero", "pearson spearman kendall")],
-        "unieval": [("item", "drop", "pearson spearman kendall")],
-        "bartscore": [("group", "drop", "spearman kendall")],
-        "summeval": [("system", "drop", "kendall")],
-        "chiang-lee": [("item", "drop", "pearson"), ("group", "drop", "kendall")],
-    }.items()
+CONVENTIONS = {
+    "geval": _convention("group", "zero", "pearson", "spearman", "kendall"),
+    "unieval": _convention("item", "drop", "pearson", "spearman", "kendall"),
+    "bartscore": _convention("group", "drop", "spearman", "kendall"),
+    "summeval": _convention("system", "drop", "kendall"),
+    "chiang-lee": (*_convention("item", "drop", "pearson"), *_convention("group", "drop", "kendall")),
 }
 
 
@@ -92,7 +88,7 @@ class AgreementResult(WithCoefficient, Estimate):
     missing : str
         What was done with a judge's missing score: "drop" or "zero".
     n_groups, n_systems : int
-        Used; 0 where none were given.
+        In use; 0 without any.
     systems_are : str
         "fixed" where the systems are the ones in question, "random" where they stand for others; empty without any.
     n_skipped : int
@@ -121,7 +117,7 @@ class AgreementResult(WithCoefficient, Estimate):
     @property
     def bracket(self) -> str:
         """The interval in words, or why there is none."""
-        words = Estimate.bracket.__get__(self)
+        words = bracket(self.interval, self.confidence_level)
         return f"{words}: {self.reason}" if self.reason else words
 
     @property
@@ -154,8 +150,8 @@ class Agreement(AgreementResult):
     estimate_other_missing : float
         The estimate under the other rule for a judge's missing scores.
     ties_x, ties_y : float
-        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the
-        system means, as the level is.
+        Share of pairs tied in x and in y: of all pairs, of those within groups, or of the system means, as the level
+        is.
     levels_x, levels_y : int
         Distinct scores.
     sample : Sample
@@ -204,65 +200,57 @@ def agreement(
 ) -> Agreement:
     r"""Agreement of a judge with people's labels (or of any two raters) at one of three levels.
 
-    ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for
-    itself and averages, the "summary level" of the summarisation literature; ``"system"``
-    takes the means of the systems.
+    ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for itself and averages, the "summary
+    level" of the summarisation literature; ``"system"`` takes the means of the systems.
 
-    The interval follows from the design. With `groups` and `systems` it is the
-    two-way jackknife, which generalises to new documents *and* new systems,
+    The interval follows from the design. With `groups` and `systems` it is the two-way jackknife, which generalises to
+    new documents *and* new systems,
 
     .. math:: V = \frac{m-1}{m} \sum_i (\theta_{(-i)} - \bar\theta)^2
                 + \frac{n-1}{n} \sum_j (\theta_{(-j)} - \bar\theta)^2
                 - \frac{C-1}{C} \sum_{ij} (\theta_{(-ij)} - \bar\theta)^2
 
-    over m systems, n groups and the C observed cells, with t quantiles of
-    min(m, n) - 1 degrees of freedom. V is at least the smaller of its first two terms:
-    each of them holds the cell noise once, so that a smaller V is noise of the third; at
-    level "system" it is at least the first, because system means are exchangeable given
-    the groups. Spearman, Pearson and kappa, which are skewed where systems are few, have
-    their interval made on Fisher's z scale, with the half-width over 1 - r^2.
-    With one of the two factors it is the one-way jackknife over its units; with neither, the
-    jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
-    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and
-    fewer than twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten
-    items it is at least Fisher's, too. A share has
-    Wilson's interval: of n answers where items are independent, else of as many as the jackknife's
-    variance leaves of them; it holds at 100 %, too.
+    over m systems, n groups and the C observed cells, with t quantiles of min(m, n) - 1 degrees of freedom. V is at
+    least the smaller of its first two terms: each of them holds the cell noise once, so that a smaller V is noise of
+    the third; at level "system" it is at least the first, because system means are exchangeable given the groups.
+    Spearman, Pearson and kappa, which are skewed where systems are few, have their interval made on Fisher's z scale,
+    with the half-width over 1 - r^2. With one of the two factors it is the one-way jackknife over its units; with
+    neither, the jackknife over items. Over items tau-b and gamma are made on Fisher's z scale, too, where more than
+    half of the pairs are tied: of yes and no, tau-b *is* Pearson's r. Where most items have one score and fewer than
+    twenty another, the interval of independent items is at least Fisher's, and warns; of fewer than ten items it is at
+    least Fisher's, too. A share has Wilson's interval: of n answers where items are independent, else of as many as the
+    jackknife's variance leaves of them; it holds at 100 %, too.
 
-    Systems may be all that there are, or a sample of others. With fewer than six the interval
-    takes them as they are: it speaks about new groups and these systems. `systems_are` says so
-    for any number, or says that they stand for others.
+    Systems may be all that there are, or a sample of others. With fewer than six the interval takes them as they are:
+    it speaks about new groups and these systems. `systems_are` says so for any number, or says that they stand for
+    others.
 
     Parameters
     ----------
     x, y : array_like, shape (n,)
-        Scores of the two raters; a pair with a NaN is left out and counted. Names, as
-        strings, for the coefficients that need no order: "kappa_nominal" and "exact".
+        Scores of the two raters; a pair with a NaN is left out and counted. Names, as strings, for the coefficients
+        that need no order: "kappa_nominal" and "exact".
     groups, systems : sequence, shape (n,), optional
-        Which document and which system an item belongs to. They are part of the
-        design whatever the level: repeated groups make items dependent.
+        Which document and which system an item belongs to. They are part of the design whatever the level: repeated
+        groups make items dependent.
     systems_are : {"auto", "fixed", "random"}, default "auto"
-        ``"fixed"``: the question is about these systems, and only groups (or items) are a
-        sample; ``"random"``: they stand for other systems, too; ``"auto"``: fixed below six.
+        ``"fixed"``: the question is about these systems, and only groups (or items) are a sample; ``"random"``: they
+        stand for other systems, too; ``"auto"``: fixed below six.
     level : {"item", "group", "system"}, default "item"
     method, coefficient : str, default "spearman"
-        ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``,
-        ``"kendall_c"``, ``"gamma"`` (Goodman and Kruskal); ``"pairs"``, the share of pairs
-        that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic weights),
-        ``"kappa_nominal"`` (Cohen's, without weights, also for names), and
-        ``"exact"`` and ``"adjacent"``, the shares of scores that are equal and that are at
-        most 1 apart, for two raters on one scale; ``"spa"``, soft pairwise accuracy, at
-        level "system" with `groups`. `coefficient` is the same under its own name, and wins.
+        ``"spearman"``, ``"pearson"``; ``"kendall"`` (tau-b), ``"kendall_a"``, ``"kendall_c"``, ``"gamma"`` (Goodman and
+        Kruskal); ``"pairs"``, the share of pairs that both order alike or both tie (acc_eq); ``"kappa"`` (quadratic
+        weights), ``"kappa_nominal"`` (Cohen's, without weights, also for names), and ``"exact"`` and ``"adjacent"``,
+        the shares of scores that are equal and that are at most 1 apart, for two raters on one scale; ``"spa"``, soft
+        pairwise accuracy, at level "system" with `groups`. `coefficient` is the same under its own name, and wins.
     interval : str, default "auto"
-        ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws
-        groups and systems and speaks about new ones of both (it is too wide where cell
-        noise rules), ``"boot-groups"`` ("boot-inputs") about new groups and these systems,
-        ``"boot-systems"`` about new systems and these groups, ``"boot-items"`` takes items
-        as independent, and warns where groups or systems repeat.
+        ``"auto"`` as above, ``"none"``, or a percentile bootstrap: ``"boot-both"`` draws groups and systems and speaks
+        about new ones of both (it is too wide where cell noise rules), ``"boot-groups"`` ("boot-inputs") about new
+        groups and these systems, ``"boot-systems"`` about new systems and these groups, ``"boot-items"`` takes items as
+        independent, and warns where groups or systems repeat.
     constant : {"skip", "zero"}, default "skip"
-        A group in which one rater gives a single value has no correlation: leave it
-        out, as the published tables do, or count it as 0. The count and the
-        estimate under the other rule are part of the result.
+        A group in which one rater gives a single value has no correlation: leave it out, as the published tables do, or
+        count it as 0. The count and the estimate under the other rule are part of the result.
     missing : {"drop", "zero"}, default "drop"
         What a missing score in `x` is: left out, or 0, as in some published scripts.
     confidence_level : float, default 0.95
@@ -275,17 +263,16 @@ def agreement(
     Raises
     ------
     ValueError
-        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact,
-        adjacent) cannot be on one scale.
+        If names meet a coefficient of order, or scores that are compared for the same value (kappa, exact, adjacent)
+        cannot be on one scale.
 
     References
     ----------
-    Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both
-    factors. Cameron, Gelbach and Miller (2011), JBES 29:238-249, for the sum of two
-    one-way variances less the cell variance; its jackknife form is used here. Deutsch,
-    Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
-    Correlation Methods, for the three taus. How far the intervals hold:
-    paper_repro/agreement_coverage in the repository.
+    Deutsch, Dror and Roth (2021), TACL 9:1132-1146, for the levels and resampling both factors. Cameron, Gelbach and
+    Miller (2011), JBES 29:238-249, for the sum of two one-way variances less the cell variance; its jackknife form is
+    used here. Deutsch, Foster and Freitag (2023), EMNLP, for pairwise accuracy with ties. Kendall (1970), Rank
+    Correlation Methods, for the three taus. How far the intervals hold: paper_repro/agreement_coverage in the
+    repository.
 
     Examples
     --------
@@ -321,7 +308,9 @@ def agreement(
     spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warnings += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
+    warnings += _agreement_cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(
+        named, whole.x, whole.y
+    )
     warnings += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
@@ -333,7 +322,7 @@ def agreement(
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
         reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
-        systems_are=systems_as_taken(design, interval),
+        systems_are=systems_role(design, interval),
         n_missing=int(np.isnan(scores + labels).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
@@ -354,7 +343,7 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def systems_as_taken(design: Design, interval: str) -> str:
+def systems_role(design: Design, interval: str) -> str:
     """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
     if design.system is None:
         return ""
@@ -380,7 +369,7 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
     return (f"negative_agreement: {low}; does one of the two scales run the other way?",) if low else ()
 
 
-def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
+def _agreement_cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
     """Warnings that stand in the result and are not raised."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
@@ -395,7 +384,7 @@ def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed:
     if design.level == "system" and ranks and design.n_systems < _FEW_RANKED:
         text = f"few_systems: ranks of {design.n_systems} systems take few values: the jackknife's interval is too "
         return (*cautions, f"{text}long; see that of Pearson, or boot-systems")
-    if rests_on_few(design):
-        text = f"few_that_differ: all but {unlike_commonest(design)} items have the commonest score"
+    if few := few_unlike(design):
+        text = f"few_that_differ: all but {few} items have the commonest score"
         return (*cautions, f"{text}; the interval rests on these and is often too short")
     return cautions

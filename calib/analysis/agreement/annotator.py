@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,15 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from calib.analysis.agreement import scales
 from calib.analysis.agreement.agreement import agreement
 from calib.analysis.agreement.coefficients import sample_correlation
-from calib.analysis.agreement.scales import (
-    coded,
-    refuse_other_names,
-    refuse_other_scale,
-    refuse_scales_of_raters,
-    unlike_ranges,
-)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import row_means
@@ -30,8 +23,8 @@ _FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be truste
 class ExcludedAnnotator(NamedTuple):
     """The judge against one annotator, both measured by the remaining ones.
 
-    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that
-    they may add up to more than 1.
+    `judge_wins` and `annotator_wins` are shares of the n items; both count a tie, so that they may add up to more than
+    1.
     """
 
     annotator: int
@@ -54,18 +47,17 @@ class AltTest(Result):
     passes : bool
         Whether that is at least one half.
     advantage : float
-        How often the judge is as close to the others as the excluded annotator, or closer;
-        the mean over annotators.
+        How often the judge is as close to the others as the excluded annotator, or closer; the mean over annotators.
     constant : float or str
-        The one label that, given to all items, has the largest advantage.
+        The label that has the largest advantage where all items get it.
     constant_winning_rate, constant_advantage : float
         Of a judge that gives this label to all items.
     rank_agreement : float
-        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and
-        under "accuracy", where labels are names, which have no order.
+        Spearman rho of the judge with the mean of annotators; NaN for a constant judge, and under "accuracy", where
+        labels are names, which have no order.
     kappa : float
-        In its place under "accuracy": Cohen's kappa without weights of the judge with an
-        annotator, the mean over annotators; 0 is what labels given blindly have.
+        In its place under "accuracy": Cohen's kappa without weights of the judge with an annotator, the mean over
+        annotators; 0 is that of blind labels.
     verdict : str
         All of it in words.
     warnings : tuple of str
@@ -126,20 +118,16 @@ def alternative_annotator_test(
 ) -> AltTest:
     r"""Whether a judge may stand in for an annotator (Calderon, Reichart and Dror, 2025).
 
-    Each annotator j is left out in turn. On every item the judge f and j are compared with
-    the remaining annotators by S, the share of equal labels (accuracy) or minus the root
-    mean squared difference (rmse): :math:`W^f = 1\{S_f \ge S_j\}`, :math:`W^j = 1\{S_j \ge S_f\}`.
-    A one-sided t test over items asks whether :math:`E(W^j - W^f) < \varepsilon`;
-    Benjamini-Yekutieli at level q goes over the annotators. The winning rate is the share
-    of rejections; one half passes. The advantage is the mean of :math:`W^f` over items, then
-    over annotators.
+    Each annotator j is left out in turn. On every item the judge f and j are compared with the remaining annotators by
+    S, the share of equal labels (accuracy) or minus the root mean squared difference (rmse):
+    :math:`W^f = 1\{S_f \ge S_j\}`, :math:`W^j = 1\{S_j \ge S_f\}`. A one-sided t test over items asks whether
+    :math:`E(W^j - W^f) < \varepsilon`; Benjamini-Yekutieli at level q goes over the annotators. The winning rate is the
+    share of rejections; one half passes. The advantage is the mean of :math:`W^f` over items, then over annotators.
 
-    **Never read it alone.** Where most labels are the same, a judge that gives this one
-    label to everything is as close to people as people are. So the best constant judge is
-    tested along, and the rank agreement (for names an unweighted kappa) shows whether the judge
-    tells items apart at all.
-    Both want one criterion at a time: pooled criteria with other scales or levels (as in some
-    tables of the paper) make every constant bad and every rank agreement good.
+    **Never read it alone.** Where most labels are the same, a judge that gives this one label to everything is as close
+    to people as people are. So the best constant judge is tested along, and the rank agreement (for names an unweighted
+    kappa) shows whether the judge tells items apart at all. Both want one criterion at a time: pooled criteria with
+    other scales or levels (as in some tables of the paper) make every constant bad and every rank agreement good.
 
     Parameters
     ----------
@@ -148,27 +136,27 @@ def alternative_annotator_test(
     ratings : array_like, shape (n_items, n_annotators)
         Of the same kind; NaN or None where an annotator did not rate.
     epsilon : float, default 0.2
-        What the judge saves, as a handicap for people: .2 against experts, .15 against
-        skilled annotators, .1 against a crowd.
+        What the judge saves, as a handicap for people: .2 against experts, .15 against skilled annotators, .1 against a
+        crowd.
     score : {"auto", "accuracy", "rmse"}, default "auto"
-        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for
-        names need ``"accuracy"``, under which nothing is said of an order.
+        ``"auto"`` is accuracy for names, rmse for numbers. Numbers that only stand for names need ``"accuracy"``, under
+        which nothing is said of an order.
     groups : sequence, shape (n_items,), optional
-        Which items belong together. The paper's test takes items as independent; where
-        they share a document or a system the p-values are too small. With `groups` the
-        standard error is that of clusters, with (number of groups) - 1 degrees of freedom.
+        Which items belong together. The paper's test takes items as independent; where they share a document or a
+        system the p-values are too small. With `groups` the standard error is that of clusters, with (number of groups)
+        - 1 degrees of freedom.
     q : float, default 0.05
 
     Raises
     ------
     ValueError
-        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people
-        cannot be on one scale or have no name in common.
+        If an annotator shares fewer than two items (or groups) with judge and others, or judge and people cannot be on
+        one scale or have no name in common.
 
     References
     ----------
-    Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge,
-    ACL, section 3. Benjamini and Yekutieli (2001), Annals of Statistics 29:1165-1188.
+    Calderon, Reichart and Dror (2025), The Alternative Annotator Test for LLM-as-a-Judge, ACL, section 3. Benjamini and
+    Yekutieli (2001), Annals of Statistics 29:1165-1188.
 
     Examples
     --------
@@ -179,13 +167,13 @@ def alternative_annotator_test(
     >>> print(result.verdict.partition(": ")[2])
     the test says nothing for this judge.
     """
-    labels, names = coded({"judge": judge, "ratings": ratings})
+    labels, names = scales.coded({"judge": judge, "ratings": ratings})
     scores, table = check.array(labels["judge"], "judge", ndim=1), check.array(labels["ratings"], "ratings", ndim=2)
     if names:
-        refuse_other_names("judge", scores, "ratings", table, names)
+        scales.refuse_other_names("judge", scores, "ratings", table, names)
     else:
-        refuse_scales_of_raters(table)
-        refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
+        scales.refuse_scales_of_raters(table)
+        scales.refuse_other_scale("judge", scores, "ratings", table, "to be as close as people are")
     check.same_length(ratings=table, judge=scores, groups=groups)
     if table.shape[1] < 3:
         raise ArgumentError("ratings", "must have at least 3 columns, one for each annotator", f"got {table.shape[1]}")
@@ -199,14 +187,10 @@ def alternative_annotator_test(
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     judged, table, group = scores[keep], table[keep], None if group is None else group[keep]
     options: dict[str, Any] = {"score": kind, "epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    annotators = _against_each(judged, table, **options)
-    rate, advantage = _rate_and_advantage(annotators)
+    rate, advantage, annotators = _against_each(judged, table, **options)
     labels_used = np.unique(table[np.isfinite(table)]).tolist()
-    constants = [
-        (label, _rate_and_advantage(_against_each(np.full(len(table), label), table, **options)))
-        for label in labels_used
-    ]
-    constant, (constant_rate, constant_advantage) = max(constants, key=lambda pair: pair[1][1])
+    constants = [(label, *_against_each(np.full(len(table), label), table, **options)[:2]) for label in labels_used]
+    constant, constant_rate, constant_advantage = max(constants, key=lambda one: one[2])
     label = names[int(constant)] if names else constant
     rank = kappa = float("nan")
     if kind == "rmse":
@@ -214,20 +198,23 @@ def alternative_annotator_test(
     else:
         pairs = [(judged[rated], column[rated]) for rated, column in zip(np.isfinite(table.T), table.T, strict=True)]
         kappa = float(row_means(np.array([sample_correlation(*pair, "kappa_nominal") for pair in pairs])))
-    doubt = () if names else unlike_ranges("the test", scores, table)
+    doubt = () if names else scales.unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
     thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
-    verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {_in_words(rate, advantage)}"
-    rival = _in_words(constant_rate, constant_advantage)
+    here, there = (
+        f"(winning rate {short(r)}, advantage {short(a)})"
+        for r, a in ((rate, advantage), (constant_rate, constant_advantage))
+    )
+    verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {here}"
     always = label if isinstance(label, str) else short(label)
     if constant_advantage >= advantage:
         joint = "but" if rate >= 0.5 else "and"
-        verdict += f", {joint} a judge that always says {always} does as well or better {rival}: "
+        verdict += f", {joint} a judge that always says {always} does as well or better {there}: "
         verdict += "the test says nothing for this judge."
     elif constant_rate >= 0.5:
-        verdict += f", and so does always {always} {rival}: to pass says little here."
+        verdict += f", and so does always {always} {there}: to pass says little here."
     else:
-        verdict += f"; always {always} does worse {rival}."
+        verdict += f"; always {always} does worse {there}."
     return AltTest(
         winning_rate=rate,
         passes=rate >= 0.5,
@@ -249,18 +236,10 @@ def alternative_annotator_test(
     )
 
 
-def _in_words(rate: float, advantage: float) -> str:
-    return f"(winning rate {short(rate)}, advantage {short(advantage)})"
-
-
-def _rate_and_advantage(annotators: Sequence[ExcludedAnnotator]) -> tuple[float, float]:
-    wins = [annotator.judge_wins for annotator in annotators]
-    return float(np.mean([annotator.rejected for annotator in annotators])), float(np.mean(wins))
-
-
 def _against_each(
     judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None
-) -> tuple[ExcludedAnnotator, ...]:
+) -> tuple[float, float, tuple[ExcludedAnnotator, ...]]:
+    """Winning rate, advantage, and the test against each annotator: how likely so small a mean loss is at epsilon."""
     # equal distances that were rounded differently tie
     dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(table) else 0.0
     rows = []
@@ -272,22 +251,17 @@ def _against_each(
         close = [(gap == 0).sum(axis=1) if score == "accuracy" else -np.nansum(gap**2, axis=1) for gap in gaps]
         lead = close[0].astype(float) - close[1]
         judge_wins, annotator_wins = lead >= -dust, lead <= dust
-        own_groups = None if group is None else group[place]
-        p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own_groups, j)
-        rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
+        loss, n = annotator_wins.astype(float) - judge_wins, len(lead)
+        parts = loss - loss.mean() if n else loss
+        if group is not None:
+            parts = np.bincount(np.unique(group[place], return_inverse=True)[1], parts)
+        k = len(parts)
+        if k < 2:
+            rule = f"must have at least 2 {'items' if group is None else 'groups'} in each column"
+            raise ArgumentError("ratings", rule, f"column {j} has {k} to compare")
+        std_error, mean = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / n, loss.mean()
+        p = float(mean >= epsilon) if std_error < 1e-12 else float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
+        rows.append((j, n, float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
-    return tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
-
-
-def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
-    """One-sided: how likely so small a mean loss is if the true one is epsilon."""
-    mean = loss.mean() if len(loss) else 0.0
-    parts = loss - mean if group is None else np.bincount(np.unique(group, return_inverse=True)[1], loss - mean)
-    k = len(parts)
-    if k < 2:
-        what = "items" if group is None else "groups"
-        raise ArgumentError("ratings", f"must have at least 2 {what} in each column", f"column {j} has {k} to compare")
-    std_error = float(np.sqrt(k / (k - 1) * (parts**2).sum())) / len(loss)
-    if std_error < 1e-12:
-        return 0.0 if mean < epsilon else 1.0
-    return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
+    each = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
+    return float(np.mean([one.rejected for one in each])), float(np.mean([one.judge_wins for one in each])), each

@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calib.analysis.agreement import coefficients as kernels, scales
 from calib.analysis.agreement.alpha import OfRaters
-from calib.analysis.agreement.coefficients import (
-    COEFFICIENTS,
-    NEEDS_NO_ORDER,
-    ON_ONE_SCALE,
-    SHARES,
-    WithCoefficient,
-    cells_of,
-    members_of,
-    named_coefficient,
-    settled,
-)
 from calib.analysis.agreement.levels import Design, check_level, condensed, design_of, estimate
 from calib.analysis.agreement.many_samples import row_correlation
-from calib.analysis.agreement.scales import (
-    coded,
-    in_slots,
-    interchangeable,
-    rating_table,
-    refuse_other_scale,
-    scale_caution,
-)
 from calib.analysis.agreement.spread import NO_SPREAD, Answers, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
@@ -40,7 +22,7 @@ from calib.core.result import Interval, Result, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling(WithCoefficient, OfRaters, Result):
+class Ceiling(kernels.WithCoefficient, OfRaters, Result):
     """How well one person agrees with the others, and a judge with the same.
 
     Attributes
@@ -49,11 +31,10 @@ class Ceiling(WithCoefficient, OfRaters, Result):
         Means over raters; the difference is judge - ceiling. NaN without a judge.
     ceiling_interval, judge_interval, difference_interval : Interval
     by_rater, judge_by_rater : tuple of float
-        The parts of these means, one for each rater; NaN for a rater without a correlation,
-        who is in none of the means.
+        The parts of these means, one for each rater; NaN for a rater without a correlation, who is in none of the
+        means.
     raters_differ : bool
-        Whether raters differ from item to item, so that the first, second, ... rating of an item stands
-        for a rater.
+        Whether raters differ from item to item, so that the first, second, ... rating of an item stands for a rater.
     level, coefficient, interval_method : str
     df : float
         Degrees of freedom of the t quantile.
@@ -101,8 +82,8 @@ class Ceiling(WithCoefficient, OfRaters, Result):
 
     def __str__(self) -> str:
         parts = [f"{words} {short(v)}, {bracket(ends, self.confidence_level)}" for _, words, v, ends in self._measures]
-        whoever = ", whoever rated them" if self.raters_differ else ""
-        return f"{COEFFICIENTS[self.coefficient]} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
+        name, whoever = kernels.COEFFICIENTS[self.coefficient], ", whoever rated them" if self.raters_differ else ""
+        return f"{name} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
 
 
 def label_ceiling(
@@ -118,27 +99,25 @@ def label_ceiling(
 ) -> Ceiling:
     """What agreement one person reaches with the others: the bar for a judge.
 
-    Each rater in turn is set against the mean of the other raters, never against a mean
-    that contains him, which would flatter him; the mean of k - 1 people is a noisier
-    yardstick than that of all k, so the numbers are lower. A judge is set against exactly the same
-    means over the same items, so that the two numbers differ only in who is compared. All
-    are averaged over raters.
+    Each rater in turn is set against the mean of the other raters, never against a mean that contains him, which would
+    flatter him; the mean of k - 1 people is a noisier yardstick than that of all k, so the numbers are lower. A judge
+    is set against exactly the same means over the same items, so that the two numbers differ only in who is compared.
+    All are averaged over raters.
 
-    For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each
-    rater against each other rater, and the judge against the same one on the same items. Where raters
-    differ from item to item (two who rated one together share fewer than three, on average) nobody has
-    a row of his own: the ratings of an item are taken as those of a first, a second, ... rater.
+    For names, and for the share of equal scores, there is no mean: "kappa_nominal" and "exact" set each rater against
+    each other rater, and the judge against the same one on the same items. Where raters differ from item to item (two
+    who rated one together share fewer than three, on average) nobody has a row of his own: the ratings of an item are
+    taken as those of a first, a second, ... rater.
 
-    The intervals are made by the jackknife over the units of the design, as in `agreement`,
-    on the plain scale. All three numbers are recomputed without each unit, so that the
-    interval of the difference knows that judge and people were compared on the same items.
-    Raters are taken as fixed: three people say little about other people.
+    The intervals are made by the jackknife over the units of the design, as in `agreement`, on the plain scale. All
+    three numbers are recomputed without each unit, so that the interval of the difference knows that judge and people
+    were compared on the same items. Raters are taken as fixed: three people say little about other people.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate; the mean is over the others who did. Names, as strings, for
-        "kappa_nominal" and "exact".
+        NaN where a rater did not rate; the mean is over the others who did. Names, as strings, for "kappa_nominal" and
+        "exact".
     judge : array_like, shape (n_items,), optional
         Items without its score are left out for people as well.
     groups, systems : sequence, shape (n_items,), optional
@@ -147,7 +126,6 @@ def label_ceiling(
         As for `agreement`, but not "spa".
     confidence_level : float, default 0.95
 
-
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
@@ -155,15 +133,15 @@ def label_ceiling(
     >>> round(result.ceiling, 3), round(result.judge, 3), round(result.difference, 3)
     (0.923, 0.956, 0.034)
     """
-    named = named_coefficient(method, coefficient)
+    named = kernels.named_coefficient(method, coefficient)
     columns: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
-    if named in NEEDS_NO_ORDER:
-        columns, _ = coded(columns)
-    table = rating_table(columns["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
+    if named in kernels.NEEDS_NO_ORDER:
+        columns, _ = scales.coded(columns)
+    table = scales.rating_table(columns["ratings"], for_names=" and ".join(map(repr, kernels.NEEDS_NO_ORDER)))
     scores = None if judge is None else check.array(columns["judge"], "judge", ndim=1)
-    if scores is not None and named in ON_ONE_SCALE:
-        refuse_other_scale("judge", scores, "ratings", table, f"for {named!r}")
-        scale_caution(named, scores, table)
+    if scores is not None and named in kernels.ON_ONE_SCALE:
+        scales.refuse_other_scale("judge", scores, "ratings", table, f"for {named!r}")
+        scales.scale_caution(named, scores, table)
     check.same_length(ratings=table, judge=scores, groups=groups, systems=systems)
     confidence = check.probability(confidence_level, "confidence_level")
     argument = "method" if coefficient is None else "coefficient"
@@ -172,12 +150,15 @@ def label_ceiling(
         raise ArgumentError(argument, f"must not be 'spa', {why}")
     keep = (np.isfinite(table).sum(axis=1) > 1) & (True if scores is None else np.isfinite(scores))
     rules: dict[str, Any] = {"level": level, "coefficient": named}
-    design = design_of_items(keep, groups, systems, **rules)
+    design = design_of_items(keep, groups=groups, systems=systems, **rules)
     check_level(design, argument)
-    table, differ = table[keep], interchangeable(table[keep]) and not np.isfinite(table[keep]).all()
-    table = in_slots(table) if differ else table
+    table, rated = table[keep], np.isfinite(table[keep])
+    differ = scales.interchangeable(table) and not rated.all()
+    if differ:  # each item's ratings in the first columns, whoever gave them
+        first = np.take_along_axis(table, np.argsort(~rated, axis=1, kind="stable"), axis=1)
+        table = first[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]
     pairs = _against_others(table, None if scores is None else scores[keep], design)
-    values = np.array([estimate(condensed(pair.design)) for pair in pairs]).reshape(1 if scores is None else 2, -1)
+    values = np.array([estimate(condensed(one)) for one, _ in pairs]).reshape(1 if scores is None else 2, -1)
     by_rater = row_means(values.reshape(len(values), table.shape[1], -1))
     used = np.isfinite(values[0])  # raters, or pairs of them
     estimates = _ceiling_row(values[None, :, used])[0].tolist()
@@ -186,11 +167,12 @@ def label_ceiling(
     def without(units: Codes) -> Floats:
         """Ceiling, judge and difference without each unit, shape (k, 3)."""
         k = int(units.max()) + 1
-        parts = np.array([pair.without(units, k) for pair in progress(compared, "raters")]).reshape(len(values), -1, k)
+        parts = np.array([_without(one, units[place], k) for one, place in progress(compared, "raters")])
+        parts = parts.reshape(len(values), -1, k)
         return _ceiling_row(np.moveaxis(parts, 2, 0))
 
     spreads = jackknife_spreads(without, design, (1, 1, 2))
-    for place, spread in enumerate(spreads[:2] if named in SHARES else ()):
+    for place, spread in enumerate(spreads[:2] if named in kernels.SHARES else ()):
         if spread.df >= 1:  # Wilson's interval
             units = int(spread.df) + 1
             n = units * (units - 1) // 2 if named == "pairs" else design.n
@@ -214,63 +196,59 @@ def label_ceiling(
     )
 
 
-class _AgainstOthers(NamedTuple):
-    """One rater (or the judge) and the mean of the others (or one of them), over the items that have both."""
-
-    design: Design
-    place: Codes  # among the items in use
-
-    def without(self, units: Codes, k: int) -> Floats:
-        """The estimate without each of k units, shape (k,)."""
-        own, design = units[self.place], self.design
-        if design.level == "system":
-            return self._systems_without(own, k)
-        if design.level == "item":
-            out = np.full(k, estimate(condensed(design)))
-            out[np.unique(own)] = design.without(recoded(own))
-            return out
-        table = np.full((k, design.n_groups), np.nan)
-        for g, members in enumerate(members_of(design.group)):  # a unit changes only the groups that it touches
-            inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
-            weights = (own[members] != inside[:, None]).astype(float)
-            *changed, table[:, g] = design.weighted(weights, members)
-            table[inside[:-1], g] = changed
-        return row_means(table)
-
-    def _systems_without(self, own: Codes, k: int) -> Floats:
-        """A unit changes only the means of the systems that it touches."""
-        design = self.design
-        assert design.system is not None
-        # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
-        offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
-        system, m = design.system, design.n_systems
-        # sums of each system without each of k units, shape (k, systems)
-        count, x, y = (
-            np.bincount(system, v, m) - np.bincount(own * m + system, v, k * m).reshape(k, m)
-            for v in (np.ones_like(design.x), *offsets)
-        )
-        seen, out = np.round(count) > 0, np.full(k, np.nan)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = [settled(np.where(seen, sums / count, np.nan)) for sums in (x, y)]
-        for kept in np.unique(seen, axis=0):  # few patterns: all systems, or all but one
-            rows = (seen == kept).all(axis=1)
-            if kept.sum() > 1:
-                out[rows] = row_correlation(means[0][rows][:, kept], means[1][rows][:, kept], design.coefficient)
+def _without(design: Design, own: Codes, k: int) -> Floats:
+    """The estimate without each of k units, shape (k,)."""
+    if design.level == "system":
+        return _systems_without(design, own, k)
+    if design.level == "item":
+        out = np.full(k, estimate(condensed(design)))
+        out[np.unique(own)] = design.without(recoded(own))
         return out
+    table = np.full((k, design.n_groups), np.nan)
+    for g, members in enumerate(kernels.members_of(design.group)):  # a unit changes only the groups that it touches
+        inside = np.append(np.unique(own[members]), -1)  # the last one leaves nobody out
+        weights = (own[members] != inside[:, None]).astype(float)
+        *changed, table[:, g] = design.weighted(weights, members)
+        table[inside[:-1], g] = changed
+    return row_means(table)
 
 
-def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[_AgainstOthers]:
-    """Each rater, then the judge, with the mean of the raters other than this one, or with each of them."""
+def _systems_without(design: Design, own: Codes, k: int) -> Floats:
+    """A unit changes only the means of the systems that it touches."""
+    assert design.system is not None
+    # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
+    offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
+    system, m = design.system, design.n_systems
+    # sums of each system without each of k units, shape (k, systems)
+    count, x, y = (
+        np.bincount(system, v, m) - np.bincount(own * m + system, v, k * m).reshape(k, m)
+        for v in (np.ones_like(design.x), *offsets)
+    )
+    there, out = np.round(count) > 0, np.full(k, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_x, mean_y = (kernels.settled(np.where(there, v / count, np.nan)) for v in (x, y))
+    for pattern in np.unique(there, axis=0):  # few: all systems, or all but one
+        rows = (there == pattern).all(axis=1)
+        if pattern.sum() > 1:
+            out[rows] = row_correlation(mean_x[rows][:, pattern], mean_y[rows][:, pattern], design.coefficient)
+    return out
+
+
+def _against_others(table: Floats, scores: Floats | None, design: Design) -> list[tuple[Design, Codes]]:
+    """Each rater, then the judge, beside the mean of the raters other than this one, or beside each of them.
+
+    With the places of the items that have both, among those in use.
+    """
     pairs = []
     for first in (table,) if scores is None else (table, np.tile(scores[:, None], table.shape[1])):
         for j in range(table.shape[1]):
             rest = np.delete(table, j, axis=1)
             # sorted, so that the same ratings given by other people have the same mean to the last digit
-            each = list(rest.T) if design.coefficient in NEEDS_NO_ORDER else [row_means(np.sort(rest, axis=1))]
+            each = list(rest.T) if design.coefficient in kernels.NEEDS_NO_ORDER else [row_means(np.sort(rest, axis=1))]
             for others in each:
                 both = np.isfinite(table[:, j]) & np.isfinite(others)
                 pair = replace(design.only(both), x=first[both, j], y=others[both])
-                pairs.append(_AgainstOthers(pair, np.flatnonzero(both)))
+                pairs.append((pair, np.flatnonzero(both)))
     return pairs
 
 
@@ -283,20 +261,20 @@ def _ceiling_row(parts: Floats) -> Floats:
     return np.column_stack([ceiling, judge, judge - ceiling])
 
 
-# --- the jackknife over a design --------------------------------------------------------------------------------
+# --- the jackknife over a design --------------------------------------------------------------------------------------
 
 
-def design_of_items(keep: NDArray[np.bool_], groups: Labels | None, systems: Labels | None, **rules: str) -> Design:
+def design_of_items(keep: NDArray[np.bool_], **rules: Any) -> Design:
     """The design of the items in use, without scores."""
     blank = np.where(keep, 0.0, np.nan)
-    return design_of(blank, blank, groups=groups, systems=systems, constant="skip", **rules)[0]
+    return design_of(blank, blank, constant="skip", **rules)[0]
 
 
 def jackknife_spreads(without: Callable[[Codes], Floats], design: Design, bounds: Sequence[float]) -> list[Spread]:
     """The jackknife of several estimates at once; `without(units)` gives them without each unit, shape (k, q)."""
     group, system = design.units
     if group is not None and system is not None:
-        units = (system, group, cells_of(group, system))
+        units = (system, group, kernels.cells_of(group, system))
         rows, columns, cells = (jackknife_variance(without(unit))[0] for unit in units)
         variance = np.maximum(rows + columns - cells, np.minimum(rows, columns))
         name, df = "two-way jackknife", min(design.n_groups, design.n_systems) - 1

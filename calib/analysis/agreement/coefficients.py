@@ -1,9 +1,8 @@
 """Coefficients of many weighted copies of one sample: the kernels under jackknife, bootstrap and permutation.
 
-A resample is a vector of multiplicities `w` (0 = left out); a duplicate is a tie with
-itself. Two families cover every coefficient here. Pair statistics are sums over ordered
-pairs, quadratic forms in w. Moment statistics are weighted sums of deviations, for ranks
-of midranks, which are cumulative sums of w.
+A resample is a vector of multiplicities `w` (0 = left out); a duplicate is a tie with itself. Two families cover every
+coefficient here. Pair statistics are sums over ordered pairs, quadratic forms in w. Moment statistics are weighted sums
+of deviations, for ranks of midranks, which are cumulative sums of w.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ ON_ONE_SCALE = ("kappa", *SINGLE_SCORES)  # the same value, not only the same or
 NEEDS_NO_ORDER = ("kappa_nominal", "exact")  # of names, too
 OF_ONE_SAMPLE = (*PRODUCT_MOMENTS, *PAIR_SUMS, *AGREED_WITHIN)  # the others compare whole samples of systems
 
-_DIRECT = 128  # up to this many items all pairs are taken one by one
+_DIRECT = 128  # up to so many items all pairs are computed one by one
 CHUNK = 4_000_000  # numbers that a temporary array may hold
 Sums = dict[str, Floats]
 PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -77,7 +76,7 @@ OTHER_NAMES = {
 
 
 def named_coefficient(method: str, coefficient: str | None, options: Sequence[str] = tuple(COEFFICIENTS)) -> str:
-    """The coefficient under its own name or, where that is not given, under pandas' `method`.
+    """The coefficient under its own name or, without one, under pandas' `method`.
 
     Examples
     --------
@@ -126,32 +125,13 @@ def cuts(n: int, width: int, most: int = CHUNK) -> list[slice]:
 def weighted_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of (x, y), shape (n,), under each row of multiplicities, shape (B, n).
 
-    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it
-    is not defined, above all where x or y is constant under the weights.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
-    >>> weighted_correlation(x, y, np.array([[1.0, 1, 1, 1], [1, 1, 1, 0]]), "spearman")
-    array([0.8, 0.5])
+    Multiplicities are whole numbers, the coefficient is one of `OF_ONE_SAMPLE` or unweighted kappa. NaN where it is not
+    defined, above all where x or y is constant under the weights.
     """
-    parts = [_weighted_statistic(x, y, weights[cut], coefficient) for cut in cuts(len(weights), len(x))]
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def sample_correlation(x: Floats, y: Floats, coefficient: str) -> float:
-    """The coefficient of one sample; NaN where it is not defined."""
-    if not len(x):
-        return float("nan")
-    if coefficient not in PAIR_SUMS:
-        return float(_weighted_statistic(x, y, np.ones((1, len(x))), coefficient)[0])
-    first, second = levels_of(x), levels_of(y)
-    sums = {name: np.array(rows.sum()) for name, rows in pair_rows(first, second).items()}
-    distinct = min(int(codes.max()) + 1 for codes in (first, second))
-    return float(from_pairs(coefficient, sums, float(len(x)), distinct))
-
-
-def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
+    pieces = cuts(len(weights), len(x))
+    if len(pieces) != 1:
+        parts = (weighted_correlation(x, y, weights[cut], coefficient) for cut in pieces)
+        return np.concatenate([np.empty(0), *parts])
     w = np.ascontiguousarray(weights.T)  # one column per resample: items are picked as whole rows
     if coefficient == "spearman":
         return product_moment(midranks(x, w), midranks(y, w), w)
@@ -170,14 +150,20 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
     return from_pairs(coefficient, sums, w.sum(axis=0), distinct)
 
 
-def levels_of(values: Floats) -> Codes:
-    """The place of each value among the distinct ones in ascending order; few whole numbers need no sorting.
+def sample_correlation(x: Floats, y: Floats, coefficient: str) -> float:
+    """The coefficient of one sample; NaN where it is not defined."""
+    if not len(x):
+        return float("nan")
+    if coefficient not in PAIR_SUMS:
+        return float(weighted_correlation(x, y, np.ones((1, len(x))), coefficient)[0])
+    first, second = levels_of(x), levels_of(y)
+    sums = {name: np.array(rows.sum()) for name, rows in pair_rows(first, second).items()}
+    distinct = min(int(codes.max()) + 1 for codes in (first, second))
+    return float(from_pairs(coefficient, sums, float(len(x)), distinct))
 
-    Examples
-    --------
-    >>> levels_of(np.array([0.5, 2.0, 0.5])), levels_of(np.array([3.0, 5.0, 3.0]))
-    (array([0, 1, 0]), array([0, 1, 0]))
-    """
+
+def levels_of(values: Floats) -> Codes:
+    """The place of each value among the distinct ones in ascending order; few whole numbers need no sorting."""
     if len(values) > _DIRECT and np.ptp(values) < len(values):
         whole = values.astype(np.intp)
         if (whole == values).all():
@@ -190,26 +176,22 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
     """Pearson, kappa and the shares, along the axis before the last, of values and weights that broadcast."""
     n = w.sum(axis=-2)
     if coefficient == "kappa_nominal":
-        return _unweighted_kappa(x, y, w, n)
+        # Cohen's: the share of equal labels, less that of two raters who label blindly, over one less it
+        chance, weighted = np.zeros_like(n), "...ib,...ib->...b"
+        for label in np.intersect1d(x, y):
+            chance = chance + np.einsum(weighted, w, x == label) * np.einsum(weighted, w, y == label)
+        return ratio(n * np.einsum(weighted, w, x == y) - chance, n**2 - chance)
     if coefficient in AGREED_WITHIN:
         return ratio(np.einsum("...ib,...ib->...b", w, np.abs(x - y) <= AGREED_WITHIN[coefficient]), n)
     shift = ratio((w * (x - y)).sum(axis=-2), n) if coefficient == "kappa" else None
-    return product_moment(_deviations(x, w, n), _deviations(y, w, n), w, shift=shift)
-
-
-def _unweighted_kappa(x: Floats, y: Floats, w: Floats, n: Floats) -> Floats:
-    """Cohen's: the share of equal labels, less that of two raters who give their labels blindly, over one less it."""
-    chance, weighted = np.zeros_like(n), "...ib,...ib->...b"
-    for label in np.intersect1d(x, y):
-        chance = chance + np.einsum(weighted, w, x == label) * np.einsum(weighted, w, y == label)
-    return ratio(n * np.einsum(weighted, w, x == y) - chance, n**2 - chance)
+    return product_moment(_rank_deviations(x, w, n), _rank_deviations(y, w, n), w, shift=shift)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
     """Correlation along the axis before the last, from deviations that are exactly 0 where the sample is constant.
 
-    With `shift`, the weighted mean of x - y: quadratic weighted kappa, one less the mean
-    squared difference over what it would be were x and y independent.
+    With `shift`, the weighted mean of x - y: quadratic weighted kappa, one less the mean squared difference over what
+    it would be were x and y independent.
     """
     weighted = w * a
     cross, square_a = ((weighted * u).sum(axis=-2, dtype=float) for u in (b, a))
@@ -228,7 +210,7 @@ def midranks(values: Floats, w: Floats) -> Floats:
     return np.asarray((upper - share / 2 - upper[-1] / 2)[codes])
 
 
-def _deviations(values: Floats, w: Floats, n: Floats) -> Floats:
+def _rank_deviations(values: Floats, w: Floats, n: Floats) -> Floats:
     """0 where the weighted values do not differ: rounding dust of a constant must not pass for variance."""
     values = values - values.mean(axis=-2, keepdims=True)  # keeps that of a large common offset out of the sums
     with np.errstate(invalid="ignore"):
@@ -285,19 +267,38 @@ def cells_of(first: Codes, second: Codes) -> Codes:
 def _balance(first: Codes, second: Codes, w: Any) -> Floats:
     """Concordant less discordant ordered pairs under each column of weights.
 
-    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different
-    bins on both sides are counted from the table of bins; the rest, in one bin of x or in
-    one of y, are quadratic forms over the members of the bin.
+    Items are put into bins of whole levels, some sqrt(n) of each side. Pairs in different bins on both sides are
+    counted from the table of bins; the rest, in one bin of x or in one of y, are quadratic forms over the members of
+    the bin.
     """
     n = len(first)
     size = n if n <= _DIRECT else 2 * math.isqrt(n)
-    bins_x, bins_y = _bins(first, size), _bins(second, size)
-    total = _between_bins(bins_x, bins_y, w)
-    for members in _mixed_bins(bins_x, first):
-        total += _quadratic(w[members], pair_signs(first[members], w.dtype) * pair_signs(second[members], w.dtype))
-    for members in _mixed_bins(bins_y, second):
-        apart = pair_signs(first[members], w.dtype) * (bins_x[members][:, None] != bins_x[members])
-        total += _quadratic(w[members], apart * pair_signs(second[members], w.dtype))
+    sides = []  # bins of neighbouring levels with about `size` items; a level that fills one has it for itself
+    for codes in (first, second):
+        count = np.bincount(codes)
+        large = count >= size
+        place = np.cumsum(np.where(large, 0, count)) // size
+        new = (np.diff(place) > 0) | large[1:] | large[:-1]
+        sides.append(np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp))
+    bins_x, bins_y = sides
+    total, shape = np.zeros(w.shape[1]), (int(bins_x.max()) + 1, int(bins_y.max()) + 1)
+    if min(shape) > 1:
+        cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
+        table = weight_by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
+        before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
+        for row in table:
+            under = np.cumsum(before, axis=0)
+            total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
+            before += row
+    for bins, codes in ((bins_x, first), (bins_y, second)):
+        for members in members_of(bins):
+            if (codes[members] == codes[members[0]]).all():  # a level of its own
+                continue
+            signs = pair_signs(first[members], w.dtype)
+            if bins is bins_y:
+                signs = signs * (bins_x[members][:, None] != bins_x[members])
+            pairs, weights = signs * pair_signs(second[members], w.dtype), w[members]
+            total += np.einsum("ib,ib->b", weights, matrix_product(pairs, weights))
     return total
 
 
@@ -306,42 +307,8 @@ def exact_type(largest: float) -> Any:
     return np.float32 if largest < 2**24 else np.float64
 
 
-def _bins(codes: Codes, size: int) -> Codes:
-    """Bins of neighbouring levels with about `size` items; a level that fills one has it for itself."""
-    count = np.bincount(codes)
-    large = count >= size
-    place = np.cumsum(np.where(large, 0, count)) // size
-    new = (np.diff(place) > 0) | large[1:] | large[:-1]
-    return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
-
-
-def _mixed_bins(bins: Codes, codes: Codes) -> list[Codes]:
-    """The members of each bin that holds several levels."""
-    return [members for members in members_of(bins) if (codes[members] != codes[members[0]]).any()]
-
-
-def _between_bins(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
-    """The balance of pairs that are in different bins of both sides."""
-    shape = int(bins_x.max()) + 1, int(bins_y.max()) + 1
-    if min(shape) == 1:
-        return np.zeros(w.shape[1])
-    cells = np.append(bins_x * shape[1] + bins_y, shape[0] * shape[1] - 1)  # so that the last cell is there
-    table = weight_by_level(np.vstack([w, np.zeros((1, w.shape[1]), dtype=w.dtype)]), cells).reshape(*shape, -1)
-    before = np.zeros_like(table[0])  # by bins of y, of the bins of x below
-    total = np.zeros(w.shape[1])
-    for row in table:
-        under = np.cumsum(before, axis=0)
-        total += 2 * np.einsum("jb,jb->b", row, 2 * under - before - under[-1])
-        before += row
-    return total
-
-
 def pair_signs(values: Any, dtype: Any) -> Any:
     return np.sign(values[:, None] - values[None, :]).astype(dtype)
-
-
-def _quadratic(w: Any, pairs: Any) -> Floats:
-    return np.asarray(np.einsum("ib,ib->b", w, matrix_product(pairs, w)))
 
 
 # --- what each item adds ----------------------------------------------------------------------------------------
@@ -354,14 +321,24 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
     if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
-        return _rows_of_few_levels(first, second)
+        shape = int(first.max()) + 1, int(second.max()) + 1
+        same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
+        same_x, same_y = same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
+        lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
+        level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
+        below = level_x.cumsum(axis=0) - level_x
+        table = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
+        return {name: np.broadcast_to(row, shape)[first, second] for name, row in table.items()}
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
     below = _dominated(first, second)
-    # items with equal x and lower y, and the other way round
-    level_x, level_y = (_place_within(a, b) for a, b in ((first, second), (second, first)))
-    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
+    level = []  # items with equal x and lower y, and the other way round
+    for outer, inner in ((first, second), (second, first)):
+        start = outer * (int(inner.max()) + 1)
+        ordered = np.sort(start + inner)
+        level.append(np.searchsorted(ordered, start + inner) - np.searchsorted(ordered, start))
+    return _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, level)
 
 
 def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: Any, level: Sequence[Any]) -> Sums:
@@ -370,25 +347,6 @@ def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: An
     left_up, right_down = lower[0] - below - level[1], lower[1] - below - level[0]
     both = below + above + left_up + right_down
     return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
-
-
-def _rows_of_few_levels(first: Codes, second: Codes) -> Sums:
-    """The same by counts of each pair of levels."""
-    shape = int(first.max()) + 1, int(second.max()) + 1
-    same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
-    n, same_x, same_y = same.sum(), same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
-    lower_x, lower_y = same_x.cumsum(axis=0) - same_x, same_y.cumsum(axis=1) - same_y
-    level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
-    below = level_x.cumsum(axis=0) - level_x
-    rows = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
-    return {name: np.broadcast_to(row, shape)[first, second] for name, row in rows.items()}
-
-
-def _place_within(outer: Codes, inner: Codes) -> Codes:
-    """How many items of the same outer level have a lower inner level."""
-    first = outer * (int(inner.max()) + 1)
-    ordered = np.sort(first + inner)
-    return np.asarray(np.searchsorted(ordered, first + inner) - np.searchsorted(ordered, first), dtype=np.intp)
 
 
 def _dominated(first: Codes, second: Codes) -> Codes:
@@ -410,9 +368,8 @@ def _dominated(first: Codes, second: Codes) -> Codes:
 def _smaller_before(rank: Codes) -> Codes:
     """For each element of a permutation, how many before it are smaller.
 
-    Ranks are told apart from the highest bit down. Elements with equal higher bits stand
-    together in their first order; one with the bit set comes after all those of its block
-    before it that have it not.
+    Ranks are told apart from the highest bit down. Elements with equal higher bits stand together in their first order;
+    one with the bit set comes after all those of its block before it that have it not.
     """
     n = len(rank)
     count, where, now = np.zeros(n, dtype=np.intp), np.arange(n), rank

@@ -68,7 +68,7 @@ def reliability(
     if annotator_test and judged is None and getattr(labels, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:
-        raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
+        raise typer.BadParameter("--epsilon is an option of --annotator-test alone.")
     results = calib.reliability(labels, judged, **options)
     show_results(results)
     if annotator_test:

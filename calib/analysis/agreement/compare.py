@@ -19,7 +19,7 @@ from calib.analysis.agreement.agreement import (
     agreement,
     checked_options,
     reversed_cautions,
-    systems_as_taken,
+    systems_role,
     unread_cautions,
 )
 from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
@@ -30,7 +30,7 @@ from calib.analysis.agreement.spread import (
     no_difference_test,
     no_interval_reason,
     refuse_new_systems,
-    warnings_of_bootstrap,
+    test_cautions,
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -128,8 +128,8 @@ def compare(
 ) -> Comparison:
     r"""Difference of two judges' agreement with the same labels, paired.
 
-    Both are taken on what they have in common: the items that all three scored and, at
-    level "group", the groups in which both have a coefficient.
+    Both are taken on what they have in common: the items that all three scored and, at level "group", the groups in
+    which both have a coefficient.
 
     Parameters
     ----------
@@ -141,30 +141,25 @@ def compare(
         ``"auto"`` (the jackknife), ``"boot-both"``, ``"boot-groups"``, ``"boot-systems"``, ``"boot-items"``,
         ``"perm-cells"``, ``"perm-axes"`` or ``"williams"``.
 
-        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the
-        difference itself; it speaks about new groups and new systems where both are given and
-        the systems are a sample.
-        For Pearson, Spearman and kappa, which are skewed where systems are few, the interval
-        is made on Fisher's z scale of both: the least and the largest difference of all pairs
-        of values within t standard errors, given how the two estimates vary together; the
-        p-value inverts it.
-        ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap), ``"boot-systems"``,
-        ``"boot-items"``: percentile interval, and the p-value that inverts it.
-        ``"perm-cells"``: the judges' standardised scores of each item change places or not
-        (PERM-BOTH as Deutsch et al. and mt-metrics-eval run it). ``"perm-axes"``: whole
-        systems and whole groups change places (PERM-BOTH of nlpstats). Both have
-        p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for
-        itself". That is more than "both agree equally well with people": where judges favour
-        some systems or documents each in its own way, they call a difference in 7 to 32 % of
-        the cases at .05 (8 systems, 40 groups). ``"williams"``: for item-level Pearson of
-        independent items only (where items share groups it finds a difference between equal
+        ``"auto"`` is ``"jackknife"``: the jackknife that goes with the design, of the difference itself; it speaks
+        about new groups and new systems where both are given and the systems are a sample. For Pearson, Spearman and
+        kappa, which are skewed where systems are few, the interval is made on Fisher's z scale of both: the least and
+        the largest difference of all pairs of values within t standard errors, given how the two estimates vary
+        together; the p-value inverts it. ``"boot-both"``, ``"boot-groups"`` (the cluster bootstrap),
+        ``"boot-systems"``, ``"boot-items"``: percentile interval, and the p-value that inverts it. ``"perm-cells"``:
+        the judges' standardised scores of each item change places or not (PERM-BOTH as Deutsch et al. and
+        mt-metrics-eval run it). ``"perm-axes"``: whole systems and whole groups change places (PERM-BOTH of nlpstats).
+        Both have p = (k + 1) / (B + 1), and test "the two judges' scores may be exchanged, each for itself". That is
+        more than "both agree equally well with people": where judges favour some systems or documents each in its own
+        way, they call a difference in 7 to 32 % of the cases at .05 (8 systems, 40 groups). ``"williams"``: for
+        item-level Pearson of independent items only (where items share groups it finds a difference between equal
         judges in a third of the cases, so that it is refused),
 
         .. math:: t = (r_1 - r_2) \sqrt{\frac{(n-1)(1+r_{12})}
                   {2\frac{n-1}{n-3}|R| + \bar r^2 (1-r_{12})^3}}
 
-        with n - 3 degrees of freedom and signed correlations. Permutation tests and
-        Williams's have the jackknife's interval beside them.
+        with n - 3 degrees of freedom and signed correlations. Permutation tests and Williams's have the jackknife's
+        interval beside them.
     names : tuple of str
         What the judges are called in the result.
     confidence_level : float, default 0.95
@@ -177,21 +172,20 @@ def compare(
     Raises
     ------
     ValueError
-        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but
-        item-level Pearson of independent items.
+        As `agreement`; if a test lacks its factor, or Williams's is asked for anything but item-level Pearson of
+        independent items.
 
     Warns
     -----
     CalibWarning
-        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b
-        leaves tied pairs out of its denominator and favours the one that ties more. If a
-        bootstrap of items meets repeated groups or systems. If a judge left more than one item
-        in twenty without a score.
+        If tau-b compares judges of whom one ties more than twice as many pairs: tau-b leaves tied pairs out of its
+        denominator and favours the one that ties more. If a bootstrap of items meets repeated groups or systems. If a
+        judge left more than one item in twenty without a score.
 
     References
     ----------
-    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is
-    that of a profile likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
+    As for `agreement`. Williams (1959), Regression Analysis. The interval on the z scale is that of a profile
+    likelihood (Venzon and Moolgavkar 1988, Applied Statistics 37:87-94).
 
     Examples
     --------
@@ -219,7 +213,12 @@ def compare(
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
     warnings = unread_cautions(judges, scores[2]) if missing == "drop" else ()
-    warnings += _test_warnings(one, test, (ties[0]["ties_x"], ties[1]["ties_x"]), names)
+    (low, fewer), (high, more) = sorted(zip((tie["ties_x"] for tie in ties), (0, 1), strict=True))
+    if named == "kendall" and high > 2 * low and high >= _FEW_TIES:
+        unequal = f"unequal_ties: {names[more]} ties {100 * high:.0f} % of the pairs, {names[fewer]} {100 * low:.0f} %"
+        favours = "tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it"
+        warnings = (*warnings, f"{unequal}; {favours}")
+    warnings += test_cautions(one, test)
     draws = n_resamples, np.random.default_rng(rng)
     spread, interval, p_value, undefined = no_difference_test(one, two, (first, second), test, confidence, *draws)
     warnings += undefined
@@ -241,7 +240,7 @@ def compare(
         test=test,
         generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
         reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
-        systems_are=systems_as_taken(one, test),
+        systems_are=systems_role(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=n_missing[0],
         n_missing_second=n_missing[1],
@@ -270,33 +269,6 @@ def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argume
     defined = np.isfinite(within(one)) & np.isfinite(within(two))
     keep = defined[one.group]
     return one.only(keep), two.only(keep), int((~defined).sum())
-
-
-def _test_warnings(design: Design, test: str, ties: tuple[float, float], names: tuple[str, str]) -> tuple[str, ...]:
-    """What to know of ties and of the test; refuses a test that does not go with the design."""
-    warnings: tuple[str, ...] = ()
-    low, high = sorted(ties)
-    if design.coefficient == "kendall" and high > 2 * low and high >= _FEW_TIES:
-        more, fewer = names if ties[0] > ties[1] else names[::-1]
-        warnings = (
-            f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
-            f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
-        )
-    if test in BOOTSTRAPS:
-        return warnings + warnings_of_bootstrap(design, test, "test")
-    for name, codes in (("groups", design.group), ("systems", design.system)):
-        if test == "perm-axes" and codes is None:
-            raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
-    if test != "williams":
-        return warnings
-    if (design.level, design.coefficient) != ("item", "pearson"):
-        got = f"got {design.level!r} and {design.coefficient!r}"
-        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
-    for name, codes in zip(("groups", "systems"), design.units, strict=True):
-        if codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
-            rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
-            raise ArgumentError("test", rule, mentions=(name,))
-    return warnings
 
 
 def _why_none(design: Design, names: Sequence[str], values: tuple[float, float], test: str) -> str:
@@ -331,12 +303,10 @@ class Ranking(WithCoefficient, Result):
     distinct : ndarray of bool, shape (judges, judges)
         Pairs that can be told apart: adjusted p at most 1 - confidence_level.
     clusters : tuple of int
-        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it;
-        0 where a judge has no coefficient.
-    n_missing : int
-        Labelled items without a score of some judge.
-    n_missing_alone : tuple of int
-        Labelled items without a score of this judge.
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it; 0 where
+        a judge has no coefficient.
+    n_missing, n_missing_alone : int, tuple of int
+        Labelled items without a score of some judge, and of each judge.
     correction : str
     level, coefficient, test : str
     confidence_level : float
@@ -425,8 +395,7 @@ def rank_judges(
 ) -> Ranking:
     """Judges in the order of their agreement with people's labels, every pair tested.
 
-    All of them are taken on the items that all have scored: agreement on other items is
-    another quantity.
+    All of them are taken on the items that all have scored: agreement on other items is another quantity.
 
     Parameters
     ----------
@@ -439,14 +408,12 @@ def rank_judges(
     confidence_level, n_resamples, rng
         As for `compare`.
     correction : {"holm", "bh", "none"}, default "holm"
-        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
-        Benjamini and Hochberg hold the expected share of wrong ones among them.
-
+        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level; Benjamini and Hochberg hold the
+        expected share of wrong ones among them.
 
     References
     ----------
-    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995),
-    JRSS B 57:289-300.
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995), JRSS B 57:289-300.
 
     Examples
     --------
@@ -466,7 +433,7 @@ def rank_judges(
         raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
     rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
     rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
-    rules |= {"confidence_level": confidence_level}
+    rules["confidence_level"] = confidence_level
     labels, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
     all_scored = np.isfinite(sum(columns.values()))
     n_missing = int((np.isfinite(labels) & ~all_scored).sum())

@@ -1,4 +1,4 @@
-"""Agreement in words: what may be concluded from a coefficient, a comparison of judges, a test."""
+"""Words and pictures of agreement: conclusions, headlines, and the plots of `calib.plot`."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def agreement_fact(results: Results[Agreement]) -> str:
 def comparison_fact(results: Results[Comparison]) -> str:
     """Which judge is ahead, or how many differences are told apart from none."""
     if len(results) == 1:
-        where, says = told_apart_from_zero({}, results[0])
-        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else says
-    ahead = sum(told_apart_from_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
+        where, sentence = side_of_zero({}, results[0])
+        return f"{' and '.join(results[0].names)} are not told apart" if where == "open" else sentence
+    ahead = sum(side_of_zero({"n_beside": len(results)}, result)[0] != "open" for result in results)
     return f"{ahead} of {len(results)} differences are told apart from 0"
 
 
@@ -126,7 +126,7 @@ def verdicts(labels: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> lis
     return each_once(labels, results, lambda result: [result.verdict])
 
 
-def told_apart_from_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
+def side_of_zero(label: Mapping[str, Any], result: Comparison) -> tuple[str, str]:
     """Whether the test tells the two judges apart, and which agrees more; of several, by Bonferroni's rule."""
     if not result.p_value * label.get("n_beside", 1) <= 1 - result.confidence_level:
         return "open", "not decided"
@@ -140,7 +140,7 @@ def against_one_person(_label: Mapping[str, Any], result: Reliability) -> tuple[
     return (where, sentence) if result.ceiling.judge_by_rater else None
 
 
-def told_once(frame: pd.DataFrame) -> pd.DataFrame:
+def without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame that names no judge both by label and by name, and has another rule only where it changes something."""
     pairs = (("rater", "first"), ("versus", "second"))
     twice = [a for a, b in pairs if {a, b} <= set(frame.columns) and (frame[a].astype(str) == frame[b]).all()]
@@ -195,7 +195,7 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
     for label, r in zip(results.labels, results, strict=True):  # both judges name the row of a difference
         rest = {name: value for name, value in label.items() if name not in ("rater", "versus")}
         judges = " minus ".join(visible(name, 18) for name in r.names)
-        facts.append(rest | {"judges": judges} | _facts(r) | {"test": r.test})
+        facts.append(rest | {"judges": judges} | _agreement_facts(r) | {"test": r.test})
     rows = figure.rows_of(ax, facts, results, unnamed="judges")
     _rows_by_head(rows, hollow=lambda r: r.p_value > 1 - r.confidence_level)
     tests = ", ".join(dict.fromkeys(r.test for r in results))
@@ -206,8 +206,8 @@ def compare(results: Results[Any] | Comparison, *, ax: Axes | None = None) -> Ax
 def ranking(results: Results[Any] | Ranking, *, ax: Axes | None = None) -> Axes:
     """Judges in the order of their agreement with people, with intervals, coloured by cluster: of `calib.rank_judges`.
 
-    Every judge of one cluster is told apart from every judge of another, by paired tests:
-    intervals that overlap do not show that two judges are alike.
+    Every judge of one cluster is told apart from every judge of another, by paired tests: intervals that overlap do not
+    show that two judges are alike.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def reliability(results: Results[Any] | Reliability, *, ax: Axes | None = None) 
     results = figure.checked(Reliability, results)
     ceilings, entries = [r.ceiling for r in results], []
     for label, r in zip(results.labels, ceilings, strict=True):
-        fact = label | _facts(r)
+        fact = label | _agreement_facts(r)
         entries.append((fact, "one person", figure.End(r.ceiling, r.ceiling_interval, r.confidence_level)))
         if r.judge_by_rater:
             entries.append((fact, "judge", figure.End(r.judge, r.judge_interval, r.confidence_level)))
@@ -272,11 +272,11 @@ def _rows_by_head(rows: figure.Rows, hollow: Callable[[Any], bool] = lambda _: F
 
 
 def _agreement_words(results: Sequence[Any], more: str) -> str:
-    heads = dict.fromkeys(" ".join(_facts(r).values()) for r in results)
-    return f"{'; '.join(heads)}{more}\nn = {_counts(results)}"
+    heads = dict.fromkeys(" ".join(_agreement_facts(r).values()) for r in results)
+    return f"{'; '.join(heads)}{more}\nn = {_count_words(results)}"
 
 
-def _counts(results: Sequence[Any]) -> str:
+def _count_words(results: Sequence[Any]) -> str:
     """How many units of each level the results have."""
     return ", ".join(
         f"{span_of([getattr(r, field) for r in results if r.level == level])} {unit}"
@@ -285,12 +285,12 @@ def _counts(results: Sequence[Any]) -> str:
     )
 
 
-def _facts(result: Any) -> dict[str, str]:
+def _agreement_facts(result: Any) -> dict[str, str]:
     return {"coefficient": COEFFICIENTS[result.coefficient], "level": LEVEL_WORDS[result.level]}
 
 
 def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
-    return [label | _facts(result) for label, result in zip(results.labels, results, strict=True)]
+    return [label | _agreement_facts(result) for label, result in zip(results.labels, results, strict=True)]
 
 
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
@@ -409,8 +409,8 @@ def forest(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
 def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     """Judges down, criteria across: the estimate of `calib.agreement` in each cell, its interval beneath.
 
-    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as
-    pairwise accuracy, have no frames: 0 is not "no agreement" there.
+    Cells whose interval covers 0 have a dashed frame; the axis says so. Shares, such as pairwise accuracy, have no
+    frames: 0 is not "no agreement" there.
 
     Examples
     --------
@@ -465,7 +465,7 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
             rows.ax.plot([share], [height], style.marker, color=style.colour, mfc=style.face, markersize=6, zorder=3)
     rows.ax.set_xlim(left=min(0.0, rows.ax.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in results))
-    rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(results)}")
+    rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_count_words(results)}")
     scores, labels = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
     fact = f"the judge ties {scores} % of the pairs, people {labels} %"
     return rows.finished(fact, [style.handle(line=False) for style in styles], "against ")

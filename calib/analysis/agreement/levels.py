@@ -9,25 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement import many_samples
-from calib.analysis.agreement.coefficients import (
-    PAIR_SUMS,
-    SINGLE_SCORES,
-    cells_of,
-    cuts,
-    levels_of,
-    members_of,
-    sample_correlation,
-    settled,
-    weighted_correlation,
-)
+from calib.analysis.agreement import coefficients as kernels, many_samples
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import matrix_product, ratio, recoded, row_means
 from calib.core.progress import progress
 
 SYSTEMS = ("auto", "fixed", "random")
-FEW_SYSTEMS = 6  # below it "auto" takes systems as given: a spread over five says next to nothing about others
+FEW_SYSTEMS = 6  # below it "auto" takes systems as fixed: a spread over five says next to nothing about others
 FEW_CELLS = 2000  # cells of a contingency table that stand for the items
 _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 
@@ -36,8 +25,8 @@ _MANY_SYSTEMS = 256  # systems up to which all groups are taken together
 class Design:
     """Pairs of scores, the factors that they repeat over, and what is estimated from them.
 
-    `count` is how often each pair occurs, where equal pairs were put together; `fixed` says
-    that the systems are the ones in question, not a sample of others.
+    `count` is how often each pair occurs, where equal pairs were put together; `fixed` says that the systems are the
+    ones in question, not a sample of others.
     """
 
     x: Floats
@@ -78,7 +67,7 @@ class Design:
         """Whether no jackknife over groups holds: the order of fixed systems jumps, and few means lie on a line."""
         if self.level != "system" or not self.fixed or self.coefficient == "spa":
             return False
-        return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *PAIR_SUMS)
+        return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *kernels.PAIR_SUMS)
 
     @property
     def speaks_of(self) -> str:
@@ -96,7 +85,7 @@ class Design:
 
     def weighted(self, weights: Floats, members: Any = slice(None)) -> Floats:
         """The coefficient over these pairs under each row of multiplicities."""
-        return weighted_correlation(self.x[members], self.y[members], weights, self.coefficient)
+        return kernels.weighted_correlation(self.x[members], self.y[members], weights, self.coefficient)
 
     def without(self, units: Codes) -> Floats:
         """The coefficient over all pairs without each unit in turn."""
@@ -145,14 +134,14 @@ def condensed(design: Design) -> Design:
     repeats = design.group is not None or design.system is not None
     if design.level != "item" or repeats or design.count is not None or design.n <= FEW_CELLS:
         return design
-    first, second = levels_of(design.x), levels_of(design.y)
+    first, second = kernels.levels_of(design.x), kernels.levels_of(design.y)
     height, width = int(first.max()) + 1, int(second.max()) + 1
     if height * width > FEW_CELLS:
         return design
     table = np.bincount(first * width + second)
-    seen, values_x, values_y = np.flatnonzero(table), np.empty(height), np.empty(width)
+    filled, values_x, values_y = np.flatnonzero(table), np.empty(height), np.empty(width)
     values_x[first], values_y[second] = design.x, design.y
-    return replace(design, x=values_x[seen // width], y=values_y[seen % width], count=table[seen].astype(float))
+    return replace(design, x=values_x[filled // width], y=values_y[filled % width], count=table[filled].astype(float))
 
 
 # --- the estimate -----------------------------------------------------------------------------------------------
@@ -163,9 +152,9 @@ def estimate(design: Design) -> float:
     if design.level == "group":
         return average(within(design), design.constant)
     if design.level == "system":
-        return float(_of_means(_SystemMeans.of(design))[0])
+        return float(_system_means(_SystemMeans.of(design))[0])
     if design.count is None:
-        return sample_correlation(design.x, design.y, design.coefficient)
+        return kernels.sample_correlation(design.x, design.y, design.coefficient)
     return float(design.weighted(design.count[None])[0])
 
 
@@ -177,36 +166,25 @@ def average(correlations: Floats, constant: str) -> float:
 
 def within(design: Design, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
-    table = _systems_by_groups(design)
-    rows = max(design.n_systems, 1) if table is None else len(table[0])
-    w = np.ones((1, rows)) if weights is None else weights
-    if table is not None:
-        correlations = many_samples.column_correlation(*table, w, design.coefficient)
+    assert design.group is not None
+    row = design.system
+    if row is None:  # the items of a group in their order
+        row = np.empty(len(design.group), dtype=np.intp)
+        for members in kernels.members_of(design.group):
+            row[members] = np.arange(len(members))
+    shape = int(row.max(initial=-1)) + 1, design.n_groups
+    single = shape[0] <= _MANY_SYSTEMS and len(np.unique(row * shape[1] + design.group)) == len(row)
+    w = np.ones((1, shape[0] if single else max(design.n_systems, 1))) if weights is None else weights
+    if single:  # one item in each cell at most: a table of systems x groups
+        tables = np.full((2, *shape), np.nan)
+        tables[:, row, design.group] = design.x, design.y
+        correlations = many_samples.column_correlation(tables[0], tables[1], w, design.coefficient)
     else:
         system = np.zeros(len(design.x), dtype=np.intp) if design.system is None else design.system
         correlations = np.full((len(w), design.n_groups), np.nan)
-        for g, members in enumerate(members_of(design.group)):
+        for g, members in enumerate(kernels.members_of(design.group)):
             correlations[:, g] = design.weighted(w[:, system[members]], members)
     return correlations[0] if weights is None else correlations
-
-
-def _systems_by_groups(design: Design) -> tuple[Floats, Floats] | None:
-    """The scores as systems x groups, NaN where there is none; None where a cell holds several items.
-
-    Without systems the items of a group take the rows in their order.
-    """
-    assert design.group is not None
-    row = design.system
-    if row is None:
-        row = np.empty(len(design.group), dtype=np.intp)
-        for members in members_of(design.group):
-            row[members] = np.arange(len(members))
-    shape = int(row.max(initial=-1)) + 1, design.n_groups
-    if shape[0] > _MANY_SYSTEMS or len(np.unique(row * shape[1] + design.group)) < len(row):
-        return None
-    tables = np.full((2, *shape), np.nan)
-    tables[:, row, design.group] = design.x, design.y
-    return tables[0], tables[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +214,7 @@ class _SystemMeans:
 
     def settled(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Means of both sides, equal ones tied."""
-        return settled(x, self.scale[0]), settled(y, self.scale[1])
+        return kernels.settled(x, self.scale[0]), kernels.settled(y, self.scale[1])
 
     @property
     def cells(self) -> tuple[Floats, Floats]:
@@ -253,7 +231,7 @@ class _SystemMeans:
         return many_samples.row_correlation(*means, self.design.coefficient, w)
 
 
-def _of_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
+def _system_means(means: _SystemMeans, weights: Floats | None = None, systems: Floats | None = None) -> Floats:
     """The correlation of the means under weights of the groups (B, groups) and of the systems (B, systems)."""
     w = np.ones((1 if systems is None else len(systems), means.x.shape[1])) if weights is None else weights
     if means.design.coefficient == "spa":
@@ -270,7 +248,7 @@ def check_level(design: Design, argument: str) -> None:
     if design.coefficient == "spa" and (design.level != "system" or design.group is None):
         got = f"level {design.level!r}" + ("" if design.group is not None else " without groups")
         raise ArgumentError(argument, "'spa' must go with level 'system' and {0}", f"got {got}", mentions=("groups",))
-    if design.coefficient in SINGLE_SCORES and design.level == "system":
+    if design.coefficient in kernels.SINGLE_SCORES and design.level == "system":
         got = "got level 'system', that of means"
         raise ArgumentError(argument, f"{design.coefficient!r} compares single scores", got)
 
@@ -283,9 +261,9 @@ def ties_of(design: Design) -> dict[str, Any]:
         count = means.count.sum(axis=1)
         sides = means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
     shares = []
-    for codes in map(levels_of, sides):
+    for codes in map(kernels.levels_of, sides):
         block = design.group if design.level == "group" and design.group is not None else np.zeros_like(codes)
-        cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
+        cells = kernels.levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
         sizes = np.bincount(cells, design.count), np.bincount(block, design.count)
         tied, every = (float((n * (n - 1.0)).sum()) for n in sizes)
         shares.append(float(ratio(tied, every)))
@@ -317,7 +295,7 @@ def left_out(design: Design) -> LeftOut:
     if group is None and system is None:
         return _without_items(design)
     if design.level == "item":
-        cell = None if group is None or system is None else cells_of(system, group)
+        cell = None if group is None or system is None else kernels.cells_of(system, group)
         return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
     parts = (_without_units_of_groups if design.level == "group" else _without_units_of_systems)(design)
     if system is None:
@@ -332,9 +310,8 @@ def _without_items(design: Design) -> LeftOut:
         return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
     if design.count is None:
         return LeftOut(item=design.without(np.arange(len(design.x))))
-    first, place = np.unique(
-        cells_of(levels_of(design.x), levels_of(design.y)), return_index=True, return_inverse=True
-    )[1:]
+    cells = kernels.cells_of(kernels.levels_of(design.x), kernels.levels_of(design.y))
+    _, first, place = np.unique(cells, return_index=True, return_inverse=True)
     count: Floats = np.bincount(place, design.count).astype(float)  # of systems that are fixed, those of all
     return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
 
@@ -370,7 +347,7 @@ def _without_units_of_systems(design: Design) -> LeftOut:
     tables = means.x, means.y, means.count
     total = [v.sum(axis=1) for v in tables]
     m = design.n_systems
-    by_system = _of_means(means, None, 1 - np.eye(m)) if m > 1 else None
+    by_system = _system_means(means, None, 1 - np.eye(m)) if m > 1 else None
     less_x, less_y, count = (t - v.T for t, v in zip(total, tables, strict=True))
     by_group = means.correlation(less_x, less_y, count)
     system, group = np.nonzero(means.count)
@@ -417,7 +394,7 @@ def factor_weights(
 
 def resamples_at_once(n_resamples: int, width: int) -> Iterator[int]:
     """In how many parts, and how large ones, resamples of `width` numbers are drawn; those who watch see how far."""
-    return progress([cut.stop - cut.start for cut in cuts(n_resamples, width)], "resamples")
+    return progress([cut.stop - cut.start for cut in kernels.cuts(n_resamples, width)], "resamples")
 
 
 def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats:
@@ -429,7 +406,7 @@ def multiplicities(k: int, n_resamples: int, rng: np.random.Generator) -> Floats
 def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floats:
     """Estimates under multiplicities of the groups (B, groups) and of the systems (B, systems)."""
     if design.level == "system":
-        return _of_means(_SystemMeans.of(design), groups, systems)
+        return _system_means(_SystemMeans.of(design), groups, systems)
     w: Any = 1.0
     if design.level == "item":
         for weights, codes in ((groups, design.group), (systems, design.system)):
@@ -455,14 +432,12 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
 def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 
-    Both designs hold the same pairs with the same labels. The opposite masks give the
-    second rater with the first's scores.
+    Both designs hold the same pairs with the same labels. The opposite masks give the second rater with the first's
+    scores.
     """
-    parts = [_exchanged(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))]
-    return np.concatenate(parts)
-
-
-def _exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    pieces = kernels.cuts(len(masks), len(first.x))
+    if len(pieces) != 1:
+        return np.concatenate([exchanged(first, second, masks[cut]) for cut in pieces])
     if first.level == "system":
         means, member = _SystemMeans.of(first), np.zeros((len(first.x), first.n_systems))
         count = means.count.sum(axis=1)
@@ -470,7 +445,7 @@ def _exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Float
         total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
         y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
         return many_samples.row_correlation(*means.settled(total / count, y), first.coefficient)
-    each = members_of(first.group) if first.level == "group" else [np.arange(len(first.x))]
+    each = kernels.members_of(first.group) if first.level == "group" else [np.arange(len(first.x))]
     correlations = np.full((len(masks), len(each)), np.nan)
     for g, members in enumerate(each):
         (x, y), (x2, y2), mask = *((d.x[members], d.y[members]) for d in (first, second)), masks[:, members]
@@ -479,7 +454,7 @@ def _exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Float
         else:  # an exchange is a choice among twice the pairs: weights 0 and 1
             weights = np.hstack([~mask, mask]).astype(float)
             pairs = np.append(x, x2), np.append(y, y2)
-            correlations[:, g] = weighted_correlation(*pairs, weights, first.coefficient)
+            correlations[:, g] = kernels.weighted_correlation(*pairs, weights, first.coefficient)
     if first.level == "item":
         return correlations[:, 0]
     return row_means(np.nan_to_num(correlations) if first.constant == "zero" else correlations)

@@ -6,7 +6,6 @@ Soft pairwise accuracy, which compares whole samples of systems, is at the end.
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +24,6 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
     """Coefficient of each row of x with the same row of y, shape (B, m), and under multiplicities of the same shape.
 
     NaN where a row is constant; x and y may be NaN only where the weight is 0.
-
-    Examples
-    --------
-    >>> row_correlation(np.array([[1.0, 2, 3], [1, 1, 1]]), np.array([[1.0, 3, 2], [1, 2, 3]]), "kendall")
-    array([0.33333333,        nan])
     """
     if not x.shape[1]:
         return np.full(len(x), np.nan)
@@ -57,14 +51,7 @@ def row_correlation(x: Floats, y: Floats, coefficient: str, weights: Floats | No
 def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, Floats], coefficient: str) -> Floats:
     """The coefficient of (x, y) with one pair replaced at a time, shape (B,).
 
-    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is
-    left out.
-
-    Examples
-    --------
-    >>> x, y = np.array([1.0, 2, 3]), np.array([1.0, 3, 2])
-    >>> replaced_correlation(x, y, np.array([1, 1]), (np.array([2.0, np.nan]), np.array([1.5, np.nan])), "kendall")
-    array([1., 1.])
+    `place` says which pair is replaced, `new` by which x and y, shape (B,) each; NaN: it is left out.
     """
     pieces = cuts(len(place), len(x))
     if len(pieces) != 1:
@@ -101,15 +88,8 @@ def replaced_correlation(x: Floats, y: Floats, place: Codes, new: tuple[Floats, 
 def column_correlation(x: Floats, y: Floats, weights: Floats, coefficient: str) -> Floats:
     """Coefficient of each column of x with the same column of y, under each row of multiplicities of the rows.
 
-    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all
-    columns. The coefficients have shape (B, g).
-
-    Examples
-    --------
-    >>> x, y = np.array([[1.0, 1], [2, 2], [3, 3]]), np.array([[1.0, 3], [3, 2], [2, 1]])
-    >>> column_correlation(x, y, np.array([[1.0, 1, 1], [0, 1, 1]]), "kendall")
-    array([[ 0.33333333, -1.        ],
-           [-1.        , -1.        ]])
+    Shapes (m, g), NaN where there is no pair, and (B, m): one set of multiplicities for all columns. The coefficients
+    have shape (B, g).
     """
     cost = len(x) * (len(x) if coefficient in PAIR_SUMS or coefficient == "spearman" else 1)
     pieces = cuts(x.shape[1], cost)
@@ -172,8 +152,8 @@ def _column_distinct(values: Floats, weights: Floats) -> Floats:
 def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_], coefficient: str) -> Floats:
     """A pair statistic of (x1, y) with scores of x2 where the masks say, shape (B, n) -> (B,).
 
-    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form
-    in z, made of the four ways in which two items can take theirs.
+    With z_i = 1 where item i takes its score from x2, a sum over pairs is a quadratic form in z, made of the four ways
+    in which two items can take theirs.
     """
     n = len(y)
     dtype = kernels.exact_type(4.0 * n * n)
@@ -194,16 +174,9 @@ def exchanged_pairs(x1: Floats, x2: Floats, y: Floats, masks: NDArray[np.bool_],
 def leave_out(x: Floats, y: Floats, units: Codes, coefficient: str, count: Floats | None = None) -> Floats:
     """The coefficient over all items without each unit in turn, shape (k,); units are 0..k-1.
 
-    Pair sums are additive over pairs: without the unit D they are the whole less twice the
-    sums of its members' rows, plus the pairs inside D. Items one by one are the case where
-    there are no pairs inside. For midranks one item less moves each rank by half a sign.
-    `count` says how often each pair occurs, if not once.
-
-    Examples
-    --------
-    >>> x, y, units = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 4]), np.array([0, 0, 1, 2])
-    >>> leave_out(x, y, units, "spearman"), leave_out(x, y, units, "spearman", count=np.ones(4))
-    (array([1. , 1. , 0.5]), array([1. , 1. , 0.5]))
+    Pair sums are additive over pairs: without the unit D they are the whole less twice the sums of its members' rows,
+    plus the pairs inside D. Items one by one are the case where there are no pairs inside. For midranks one item less
+    moves each rank by half a sign. `count` says how often each pair occurs, if not once.
     """
     k = int(units.max()) + 1
     if count is None and coefficient in PAIR_SUMS:
@@ -249,16 +222,13 @@ def _leave_out_pairs(x: Floats, y: Floats, units: Codes, k: int, coefficient: st
     used = {name: rows[name] for name in PAIR_SUMS[coefficient]}
     sums = {name: row.sum() - 2.0 * np.bincount(units, row, k) + inside[name] for name, row in used.items()}
     n = len(x) - np.bincount(units, minlength=k).astype(float)
-    distinct = np.minimum(*(_levels_left(c, units, k) for c in (first, second)))
+    distinct = np.full(k, np.inf)  # levels that remain without each unit: those not wholly inside it
+    for codes in (first, second):
+        low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
+        np.minimum.at(low, codes, units)
+        np.maximum.at(high, codes, units)
+        distinct = np.minimum(distinct, len(low) - np.bincount(low[low == high], minlength=k))
     return from_pairs(coefficient, sums, n, distinct)
-
-
-def _levels_left(codes: Codes, units: Codes, k: int) -> Floats:
-    """Levels that remain without each unit: those not wholly inside it."""
-    low, high = np.full(codes.max() + 1, k), np.full(codes.max() + 1, -1)
-    np.minimum.at(low, codes, units)
-    np.maximum.at(high, codes, units)
-    return len(low) - np.bincount(low[low == high], minlength=k).astype(float)
 
 
 def _without_each_rank(x: Floats, y: Floats) -> Floats:
@@ -267,12 +237,15 @@ def _without_each_rank(x: Floats, y: Floats) -> Floats:
     rows = kernels.pair_rows(first, second)
     a, b = (kernels.midranks(v, np.ones((len(x), 1)))[:, 0] for v in (x, y))
 
-    def left(codes: Codes, u: Floats, v: Floats, other: Codes, signs: Any) -> Floats:
+    left = []
+    for codes, u, v, other, signs in (
+        (first, a, b, second, rows["balance"]),
+        (first, a, a, first, rows["x"]),
+        (second, b, b, second, rows["y"]),
+    ):
         moved = _sum_of_signs(codes, v) + _sum_of_signs(other, u)
-        return np.asarray(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
-
-    cross = left(first, a, b, second, rows["balance"])
-    square_a, square_b = left(first, a, a, first, rows["x"]), left(second, b, b, second, rows["y"])
+        left.append(matrix_product(u, v) - u * v - moved / 2 + signs / 4)
+    cross, square_a, square_b = left
     return ratio(cross, np.sqrt(square_a * square_b))
 
 
@@ -312,12 +285,6 @@ def soft_accuracy(x: Floats, y: Floats, groups: Floats | None = None, systems: F
     """Soft pairwise accuracy of mean scores by system and group, shape (systems, groups), NaN where there are none.
 
     `groups` and `systems` are multiplicities; NaN with fewer than two systems.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 2, 3, 4], [2, 3, 3, 5], [0, 1, 2, 2]])
-    >>> soft_accuracy(x, x), round(soft_accuracy(x, x[::-1]), 3)
-    (1.0, 0.667)
     """
     if groups is not None:
         columns = np.repeat(np.arange(x.shape[1]), groups.astype(int))
@@ -337,17 +304,17 @@ def _p_values(values: Floats, *, without_groups: bool = False) -> Floats:
         signs = np.array(list(product((1.0, -1.0), repeat=n_groups)))
     else:  # always the same thousand, so that the statistic is one number
         signs = np.where(np.random.default_rng(0).integers(2, size=(_FLIPS, n_groups)), 1.0, -1.0)
-    flipped, seen, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
+    flipped, observed, size = matrix_product(signs, apart.T), apart.sum(axis=1), np.abs(apart).sum(axis=1)
     if not without_groups:
-        return _share_above(flipped, seen, size)
+        return _share_above(flipped, observed, size)
     columns = zip(signs.T, apart.T, strict=True)
-    return np.array([_share_above(flipped - np.outer(sign, d), seen - d, size - np.abs(d)) for sign, d in columns])
+    return np.array([_share_above(flipped - np.outer(sign, d), observed - d, size - np.abs(d)) for sign, d in columns])
 
 
-def _share_above(flipped: Floats, seen: Floats, size: Floats) -> Floats:
-    """Share of the flipped sums above the one seen, equal ones by half; last digits do not count."""
+def _share_above(flipped: Floats, observed: Floats, size: Floats) -> Floats:
+    """Share of the flipped sums above the observed one, equal ones by half; last digits do not count."""
     dust = 1e-9 * size
-    return np.asarray((flipped > seen + dust).mean(axis=0) + (flipped >= seen - dust).mean(axis=0)) / 2
+    return np.asarray((flipped > observed + dust).mean(axis=0) + (flipped >= observed - dust).mean(axis=0)) / 2
 
 
 def soft_leave_out(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:

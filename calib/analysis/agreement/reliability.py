@@ -32,16 +32,15 @@ class ICC(OfRaters, Result):
     Attributes
     ----------
     estimates : dict of str to float
-        By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`,
-        and `per_item` in ICC(1,k).
+        By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`, and `per_item`
+        in ICC(1,k).
     intervals : dict of str to Interval
     confidence_level : float
-    n, n_dropped : int
-        Items that every rater rated, items with a rating missing.
-    n_raters : int
+    n, n_dropped, n_raters : int
+        Items that every rater rated, items with a rating missing, raters.
     n_one_way, per_item : int, float
-        Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or
-        more, and how many these have (harmonic mean).
+        Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or more, and how many
+        these have (harmonic mean).
     """
 
     estimates: dict[str, float]
@@ -62,21 +61,14 @@ class ICC(OfRaters, Result):
         return {"icc": True, **self._counted("F")}
 
     @property
-    def of_the_mean(self) -> str:
-        """The reliability of the mean of an item's ratings, in words: ICC(C,k), or ICC(1,k) where raters differ."""
-        name = "ICC(1,k)" if self._raters_differ else "ICC(C,k)"
-        return f"{name} {short(self.estimates[name])}"
-
-    @property
-    def _raters_differ(self) -> bool:
+    def raters_differ(self) -> bool:
+        """Whether raters differ from item to item, so that only ICC(1) is there."""
         return bool(np.isnan(self.estimates["ICC(C,1)"]) and np.isfinite(self.estimates["ICC(1)"]))
 
     def __str__(self) -> str:
-        words = {
-            name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
-            for name, rho in self.estimates.items()
-        }
-        if self._raters_differ:
+        words = {name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
+                 for name, rho in self.estimates.items()}  # fmt: skip
+        if self.raters_differ:
             mean = f"ICC(1,{short(self.per_item)}) = {words['ICC(1,k)']}"
             return f"ICC(1) = {words['ICC(1)']}; {mean} (n = {self.n_one_way} items, whoever rated them)"
         mean = f"ICC(C,{self.n_raters}) = {short(self.estimates['ICC(C,k)'])}"
@@ -92,18 +84,18 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
               ICC(C,1) = \frac{R - E}{R + (k-1) E}, \quad
               ICC(A,1) = \frac{R - E}{R + (k-1) E + \frac{k}{n}(C - E)}.
 
-    C is consistency (a rater may be strict throughout), A absolute agreement. The forms
-    with k are the reliability of the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
+    C is consistency (a rater may be strict throughout), A absolute agreement. The forms with k are the reliability of
+    the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
 
-    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item
-    has counts, not whose. They take all items with two ratings or more; where the number differs, R is
-    that of the unweighted item means and k their harmonic mean number.
+    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item has counts, not
+    whose. They take all items with two ratings or more; where the number differs, R is that of the unweighted item
+    means and k their harmonic mean number.
 
     Parameters
     ----------
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who
-        differ from item to item may have a column each, or an item's ratings stand in any order.
+        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who differ from item
+        to item may have a column each, or an item's ratings stand in any order.
     confidence_level : float, default 0.95
 
     Notes
@@ -114,9 +106,9 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
 
     References
     ----------
-    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the
-    correction on page 390; Shrout and Fleiss (1979), Psychological Bulletin 86:420-428. Thomas and
-    Hultquist (1978), Annals of Statistics 6:582-587, for unequal numbers of ratings.
+    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the correction on page 390; Shrout and
+    Fleiss (1979), Psychological Bulletin 86:420-428. Thomas and Hultquist (1978), Annals of Statistics 6:582-587, for
+    unequal numbers of ratings.
 
     Examples
     --------
@@ -129,7 +121,17 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     complete = table[np.isfinite(table).all(axis=1)]
     n, k = complete.shape
     r, c, e, _ = mean_squares(complete)
-    rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
+    m = np.isfinite(table).sum(axis=1)
+    rated, m = table[m > 1], m[m > 1]
+    rho_1, limits_1, per_item, n_one_way = float("nan"), NO_INTERVAL, float("nan"), len(rated)
+    if n_one_way > 1:
+        rated = rated - np.nanmean(rated)
+        means, per_item, df = row_means(rated), n_one_way / float(np.sum(1 / m)), int(m.sum()) - n_one_way
+        inside = float(np.nansum((rated - means[:, None]) ** 2))
+        within = inside / df if inside > 1e-12 * np.nansum(rated**2) else 0.0
+        items = per_item * float(np.var(means, ddof=1))
+        rho_1 = _divided(items - within, items + (per_item - 1) * within)
+        limits_1 = _f_limits(items, within, n_one_way - 1, df, per_item, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         rho_c = _divided(r - e, r + (k - 1) * e)
         rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
@@ -154,22 +156,6 @@ def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
     )
 
 
-def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, int]:
-    """ICC(1), its interval, ratings per item and number of the items with two ratings or more."""
-    m = np.isfinite(table).sum(axis=1)
-    table, m = table[m > 1], m[m > 1]
-    n = len(table)
-    if n < 2:
-        return float("nan"), NO_INTERVAL, float("nan"), n
-    table = table - np.nanmean(table)
-    means, per_item, df = row_means(table), n / float(np.sum(1 / m)), int(m.sum()) - n
-    inside = float(np.nansum((table - means[:, None]) ** 2))
-    within = inside / df if inside > 1e-12 * np.nansum(table**2) else 0.0
-    items = per_item * float(np.var(means, ddof=1))
-    rho = _divided(items - within, items + (per_item - 1) * within)
-    return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
-
-
 def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
     """Mean squares of items, raters, error, within items, of ratings without gaps."""
     n, k = complete.shape
@@ -181,9 +167,8 @@ def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
         items, raters = k * of_means - correction, (of_rater**2).sum() / np.float64(n) - correction
         within = of_all - k * of_means if of_all - k * of_means > 1e-12 * of_all else 0.0
         error = within - raters if within - raters > 1e-12 * of_all else 0.0
-        squares = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
-    r, c, e, w = squares.tolist()
-    return r, c, e, w
+        r, c, e, w = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
+    return float(r), float(c), float(e), float(w)
 
 
 def _divided(numerator: float, denominator: float) -> float:
@@ -228,8 +213,8 @@ class Disattenuated(OfRaters, Estimate):
     reason : str
         Why the estimate is refused, in words; empty where it is not.
     correlation, reliability : float
-        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k)
-        where raters differ from item to item. Estimates for a full panel where ratings are missing.
+        Pearson r of the judge and the mean of `per_item` ratings, and ICC(C,k) of such a mean; ICC(1,k) where raters
+        differ from item to item. Estimates for a full panel where ratings are missing.
     correlation_interval, reliability_interval : Interval
         By the same jackknife.
     min_reliability : float
@@ -288,40 +273,38 @@ def disattenuated(
 
     .. math:: \hat\rho = \frac{r(\text{judge}, \text{mean of raters})}{\sqrt{ICC(C,k)}}
 
-    Both are made of sums over items. Raters are first put on one mean (by least squares, so that an item's
-    ratings stand for it whoever gave them); then :math:`\sigma_T^2`, the variance that items have in common to
-    their raters, is that of the item means less what :math:`\sigma_E^2`, the mean square within items, adds to it:
+    Both are made of sums over items. Raters are first put on one mean (by least squares, so that an item's ratings
+    stand for it whoever gave them); then :math:`\sigma_T^2`, the variance that items have in common to their raters, is
+    that of the item means less what :math:`\sigma_E^2`, the mean square within items, adds to it:
 
     .. math:: \hat\rho = \frac{cov(\text{judge}, \bar x)}{\sqrt{var(\text{judge})\, \hat\sigma_T^2}}, \quad
               \hat\sigma_T^2 = var(\bar x_i) - \hat\sigma_E^2\, \overline{1 / m_i}
 
-    over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
-    above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
-    their means are part of the noise, and ICC(1,k) is meant.
-    The interval is the jackknife of the whole over groups, systems, both or items, as in `label_ceiling`; it holds
-    the uncertainty of the reliability.
+    over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio above.
+    Where raters differ from item to item (two who rated one together share fewer than three, on average) their means
+    are part of the noise, and ICC(1,k) is meant. The interval is the jackknife of the whole over groups, systems, both
+    or items, as in `label_ceiling`; it holds the uncertainty of the reliability.
 
     Parameters
     ----------
     judge : array_like, shape (n_items,)
     ratings : array_like, shape (n_items, n_raters)
-        NaN where a rater did not rate; the ratings that there are count. Items without a rating or
-        without the judge are left out.
+        NaN where a rater did not rate; the ratings that there are count. Items without a rating or without the judge
+        are left out.
     groups, systems : sequence, shape (n_items,), optional
     min_reliability : float, default 0.7
-        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up
-        every error, and no clipping mends that.
+        Below it the estimate is refused, NaN with a `reason`: a small denominator blows up every error, and no clipping
+        mends that.
     confidence_level : float, default 0.95
-
 
     Notes
     -----
-    It assumes that errors of raters are independent of each other, of the judge and of the item's true score,
-    and that which ratings are missing has nothing to do with what they would be. Ratings that crowd at an end
-    of the scale break the second of these, raters who share a bias the first. The result is the agreement with
-    what *these* raters have in common. With two thirds of the items rated by one or two of three raters and 8 %
-    by all, a nominal 95 % covered 92 to 97 % (60 to 300 items; least over 20 groups), where the complete items
-    alone covered 89 to 94 % with intervals three times as long.
+    It assumes that errors of raters are independent of each other, of the judge and of the item's true score, and that
+    which ratings are missing has nothing to do with what they would be. Ratings that crowd at an end of the scale break
+    the second of these, raters who share a bias the first. The result is the agreement with what *these* raters have in
+    common. With two thirds of the items rated by one or two of three raters and 8 % by all, a nominal 95 % covered 92
+    to 97 % (60 to 300 items; least over 20 groups), where the complete items alone covered 89 to 94 % with intervals
+    three times as long.
 
     References
     ----------
@@ -339,7 +322,7 @@ def disattenuated(
     least = check.probability(min_reliability, "min_reliability")
     confidence = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(table).any(axis=1) & np.isfinite(scores)
-    design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
+    design = design_of_items(keep, groups=groups, systems=systems, level="item", coefficient="pearson")
     used, x = table[keep], scores[keep]
     m = np.isfinite(used).sum(axis=1)
     most, offsets, lost, moved = int(m.max(initial=0)), np.zeros(table.shape[1]), 0, 0.0
@@ -352,17 +335,15 @@ def disattenuated(
     sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
     total, panel = sums.sum(axis=0), (lost, moved, most)
     estimates = _disattenuate(total[None, :], *panel)[0]
-    left = jackknife_spreads(
-        lambda units: _disattenuate(total - unit_sums(sums, units), *panel), design, (np.inf, 1, 1)
-    )
-    reason = ""
+    bounds, reason = (np.inf, 1, 1), ""
+    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), *panel), design, bounds)
     if design.n < 3:
         reason = f"only {design.n} items have the judge and a rating"
     elif not np.isfinite(estimates[1]):
         reason = "the judge or the mean of raters has a single value over the items, or no item has two ratings"
     elif not estimates[2] >= least:
-        of_mean = f"the mean of {most} raters has a reliability of {short(float(estimates[2]))}"
-        reason = f"{of_mean}, below {short(least)}"
+        reached = short(float(estimates[2]))
+        reason = f"the mean of {most} raters has a reliability of {reached}, below {short(least)}"
     ends = [spread.interval(v, confidence) for spread, v in zip(left, estimates, strict=True)]
     return Disattenuated(
         estimate=float("nan") if reason else float(estimates[0]),
@@ -450,10 +431,11 @@ class Reliability(Result):
             parts[0] += " (nominal)"
             parts += [f"{name} of one person with another {short(of_people.ceiling)}"]
         else:
-            parts += [self.icc.of_the_mean, f"one person against the others {short(of_people.ceiling)}"]
+            mean = "ICC(1,k)" if self.icc.raters_differ else "ICC(C,k)"
+            parts += [f"{mean} {short(self.icc.estimates[mean])}"]
+            parts += [f"one person against the others {short(of_people.ceiling)}"]
         parts += [f"judge against the same {short(of_people.judge)}"] * judged
-        if self.disattenuated is not None:
-            value = self.disattenuated
+        if (value := self.disattenuated) is not None:
             above = " (above 1)" if value.warnings else ""
             parts += ["disattenuated " + ("refused" if value.reason else short(value.estimate)) + above]
         return f"{self.alpha.n_raters} raters, {self.alpha.n} items: {', '.join(parts)}"
@@ -474,12 +456,11 @@ def reliability(
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
-    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has
-    one row per quantity; the items differ where ratings are missing, so each row has its
-    own `n`, and says how its interval was made.
+    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has one row per quantity; the
+    items differ where ratings are missing, so each row has its own `n`, and says how its interval was made.
 
-    Under the nominal metric nothing that needs an order is computed: no intraclass correlation and no
-    disattenuated one, and the ceiling is the unweighted kappa (or the "exact" agreement) of one person with another.
+    Under the nominal metric nothing that needs an order is computed: no intraclass correlation and no disattenuated
+    one, and the ceiling is the unweighted kappa (or the "exact" agreement) of one person with another.
 
     Parameters
     ----------
@@ -492,7 +473,6 @@ def reliability(
         As for `calib.stats.agreement`; under the nominal metric "kappa_nominal" (the default there) or "exact".
     min_reliability : float
         Of people; below it no correlation is corrected for their noise.
-
 
     Examples
     --------

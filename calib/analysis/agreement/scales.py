@@ -18,19 +18,19 @@ from calib.core.numeric import matrix_product
 _HALF = 0.5  # of the scores
 _FEW = 5  # scores below which standardised ones may all be above 0
 _SOME = 10  # ratings of one rater from which they say something of his scale
-_TOGETHER = 3  # items that raters must share for one to be told from another
+_TOGETHER = 3  # items that raters must share for one to differ from another
 _SEVERAL = 4  # distinct scores from which a range says something of its scale
-_scales_known: ContextVar[bool] = ContextVar("scales_known", default=False)
+_scales_stated: ContextVar[bool] = ContextVar("scales_stated", default=False)
 
 
 @contextmanager
-def on_known_scales(known: bool) -> Iterator[None]:
-    """Tables say what scale they are on: where they do, nobody guesses it from the values."""
-    before = _scales_known.set(known)
+def on_stated_scales(stated: bool) -> Iterator[None]:
+    """Where tables state their scale it is not guessed from the values."""
+    before = _scales_stated.set(stated)
     try:
         yield
     finally:
-        _scales_known.reset(before)
+        _scales_stated.reset(before)
 
 
 def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
@@ -50,7 +50,9 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
     try:
         scores = [check.array(values, who, ndim=1) for who, values in columns.items()]
     except ArgumentError as error:
-        if coefficient not in NEEDS_NO_ORDER and any(_is_name(v) for v in _objects(columns[error.argument]).flat):
+        if coefficient not in NEEDS_NO_ORDER and any(
+            isinstance(v, str) for v in _object_values(columns[error.argument]).flat
+        ):
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
             raise ArgumentError(error.argument, rule, error.given) from None
@@ -71,15 +73,9 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
 
 
 def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
-    """The same with names as numbers, and the names that these stand for, if any.
-
-    Examples
-    --------
-    >>> coded({"x": ["no", None], "y": ["yes", "no"]})
-    ({'x': array([ 0., nan]), 'y': array([1., 0.])}, ['no', 'yes'])
-    """
-    objects = {what: _objects(values) for what, values in columns.items()}
-    names = sorted({str(label) for values in objects.values() for label in values.flat if _is_name(label)})
+    """The same with names as numbers, and the names that these stand for, if any."""
+    objects = {what: _object_values(values) for what, values in columns.items()}
+    names = sorted({str(label) for values in objects.values() for label in values.flat if isinstance(label, str)})
     if not names:
         return dict(columns), names
     place, out = {name: float(code) for code, name in enumerate(names)}, {}
@@ -88,19 +84,15 @@ def coded(columns: Mapping[str, ArrayLike]) -> tuple[dict[str, Any], list[str]]:
         number = next((v for v in labels.flat if isinstance(v, int | float | np.number) and v == v), None)  # noqa: PLR0124
         if number is not None:
             raise ArgumentError(what, "must be all names or all numbers, as the other", f"got {number!r}")
-        codes = [place[label] if _is_name(label) else np.nan for label in labels.flat]
+        codes = [place[label] if isinstance(label, str) else np.nan for label in labels.flat]
         out[what] = np.array(codes, dtype=float).reshape(labels.shape)
     return out, names
 
 
-def _objects(values: ArrayLike) -> Any:
+def _object_values(values: ArrayLike) -> Any:
     """What may be names; nothing where all are numbers."""
     kind = getattr(getattr(values, "dtype", None), "kind", None) or np.asarray(values).dtype.kind
     return np.empty(0, dtype=object) if kind in "biuf" else np.asarray(values, dtype=object)
-
-
-def _is_name(label: Any) -> bool:
-    return isinstance(label, str)
 
 
 def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequence[str]) -> None:
@@ -117,42 +109,45 @@ def refuse_other_names(who: str, x: Floats, other: str, y: Floats, names: Sequen
 def refuse_other_scale(who: str, x: Floats, other: str, y: Floats, purpose: str) -> None:
     """Refuse scores that cannot be on one scale by their values.
 
-    Scales end at 1, 10, 100, ... at the latest: where one side stays within such a mark, and half of the other's
-    scores lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses
-    a part of the scale, halves, means and standardised scores go through.
+    Scales end at 1, 10, 100, ... at the latest: where one side stays within such a mark, and half of the other's scores
+    lie beyond it and three ranges of the first away (two of 0 to 1), they have two scales. A rater who uses a part of
+    the scale, halves, means and standardised scores go through.
     """
-    if not _scales_known.get() and _on_two_scales(x, y):
-        rule, ranges = f"must be on the scale of {{0}} {purpose}", f"goes from {_span(x)}, {{0}} from {_span(y)}"
+    if not _scales_stated.get() and _on_two_scales(x, y):
+        rule, ranges = (
+            f"must be on the scale of {{0}} {purpose}",
+            f"goes from {_scale_span(x)}, {{0}} from {_scale_span(y)}",
+        )
         raise ArgumentError(who, rule, ranges, mentions=(other,))
 
 
 def refuse_scales_of_raters(table: Floats) -> None:
     """Refuse ratings, items x raters, of which one column is on another scale than the others."""
     some = np.flatnonzero(np.isfinite(table).sum(axis=0) >= _SOME)
-    for j in some.tolist() if not _scales_known.get() else ():
+    for j in some.tolist() if not _scales_stated.get() else ():
         mine, others = table[:, j], np.delete(table, j, axis=1)
         if _on_two_scales(mine, others):
-            ends = f"column {j} goes from {_span(mine)}, the others from {_span(others)}"
+            ends = f"column {j} goes from {_scale_span(mine)}, the others from {_scale_span(others)}"
             raise ArgumentError("ratings", "must be on one scale", ends)
 
 
 def scale_caution(coefficient: str, x: Floats, y: Floats) -> tuple[str, ...]:
-    """A word where the values leave open whether a coefficient of equal values may be had of them."""
+    """A warning where the values leave open whether a coefficient of equal values may be had of them."""
     return unlike_ranges(repr(coefficient), x, y) if coefficient in ON_ONE_SCALE else ()
 
 
 def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
-    """A word, said as a warning too, where one side goes beyond the other by as much as that is wide."""
+    """A warning where one side goes beyond the other by as much as that is wide."""
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
-    if _scales_known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
+    if _scales_stated.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
-    ends = f"the scores go from {_span(x)}, the labels from {_span(y)}"
+    ends = f"the scores go from {_scale_span(x)}, the labels from {_scale_span(y)}"
     text = f"unlike_ranges: {ends}, and {what} asks for one scale"
     check.warn(text)
     return (text,)
 
 
-def _span(values: Floats) -> str:
+def _scale_span(values: Floats) -> str:
     return f"{np.nanmin(values):g} to {np.nanmax(values):g}"
 
 
@@ -200,22 +195,8 @@ def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> F
 
 
 def interchangeable(table: Floats) -> bool:
-    """Whether raters differ from item to item: two who rated one together share fewer than three, on average.
-
-    Examples
-    --------
-    >>> nan = float("nan")
-    >>> interchangeable(np.array([[1, 2, nan, nan], [nan, nan, 3, 3], [2, nan, nan, 2]]))
-    True
-    """
+    """Whether raters differ from item to item: two who rated one together share fewer than three, on average."""
     rated = np.isfinite(table).astype(float)
     shared = matrix_product(rated.T, rated)
     np.fill_diagonal(shared, 0)
     return bool((shared**2).sum() < _TOGETHER * shared.sum()) or not shared.any()
-
-
-def in_slots(table: Floats) -> Floats:
-    """Each item's ratings in the first columns, whoever gave them."""
-    rated = np.isfinite(table)
-    order = np.argsort(~rated, axis=1, kind="stable")
-    return np.take_along_axis(table, order, axis=1)[:, : max(int(rated.sum(axis=1).max(initial=0)), 2)]

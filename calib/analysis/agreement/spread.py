@@ -9,26 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from calib.analysis.agreement.coefficients import (
-    AGREED_WITHIN,
-    ON_ONE_SCALE,
-    PRODUCT_MOMENTS,
-    SHARES,
-    levels_of,
-    weighted_correlation,
-)
-from calib.analysis.agreement.levels import (
-    FEW_SYSTEMS,
-    Design,
-    LeftOut,
-    exchanged,
-    factor_weights,
-    left_out,
-    resampled,
-    resamples_at_once,
-    ties_of,
-    under,
-)
+from calib.analysis.agreement import coefficients as kernels, levels
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
@@ -60,13 +41,7 @@ class Answers(NamedTuple):
 
 
 def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
-    """The answers of units 0..k-1, whose split ones are those that the rarer answer is in.
-
-    Examples
-    --------
-    >>> answers_of(np.array([True, True, False, True]), np.array([0, 0, 1, 1]))
-    Answers(n=4, units=2, split=1)
-    """
+    """The answers of units 0..k-1, whose split ones are those that the rarer answer is in."""
     size, agreed = np.bincount(unit), np.bincount(unit, yes)
     return Answers(len(yes), len(size), int(min((agreed > 0).sum(), (agreed < size).sum())))
 
@@ -74,14 +49,9 @@ def answers_of(yes: NDArray[np.bool_], unit: Codes) -> Answers:
 def share_interval(share: float, variance: float, answers: Answers, df: float, level: float) -> Interval:
     r"""Wilson's interval with an effective number of answers, which stays within 0 and 1 and holds at 100 %.
 
-    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little
-    of it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
+    The design effect is d = n V / (p (1 - p)), from 1 to n. Where few units hold the rarer answer they say little of
+    it, and where none does, nothing; so one more unit, whose answers would all be alike, is averaged in:
     :math:`d^* = (s d + n / k) / (s + 1)` with s split units of k. The share is worth n / d* answers.
-
-    Examples
-    --------
-    >>> [round(end, 3) for end in share_interval(1.0, 0.0, Answers(40, 40, 0), np.inf, 0.95)]
-    [0.912, 1.0]
     """
     if not np.isfinite(share * variance):
         return NO_INTERVAL
@@ -109,7 +79,7 @@ class Spread:
     correlations: int = 0  # of a mean of correlations of few systems: of how many, for Wilson's interval
     answers: Answers | None = None  # of a share: it has Wilson's interval
 
-    def made_over(self, design: Design) -> dict[str, Any]:
+    def made_over(self, design: levels.Design) -> dict[str, Any]:
         """Fields of a result about the interval and its design."""
         counts = {"n": design.n, "n_groups": design.n_groups, "n_systems": design.n_systems}
         return {"interval_method": self.name, "df": self.df, **counts}
@@ -145,7 +115,7 @@ class Spread:
         return not self.df >= 1 or not self.std_error >= 1e-12 or (self.fisher and abs(estimate) == 1)
 
     def _variance_at_0(self, estimate: float) -> float:
-        """Of a mean of correlations, if it were 0; that of 1 and -1 alone is known."""
+        """Of a mean of correlations, if it were 0; of 1 and -1 alone it is 1 over their number."""
         return 1 / self.correlations if np.isinf(self.df) else self.std_error**2 / (1 - estimate**2)
 
     def p_value(self, estimate: float) -> float:
@@ -169,25 +139,25 @@ def refuse_new_systems(systems_are: str, interval: str, argument: str) -> None:
 
 
 def spread_of_estimate(
-    design: Design, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
+    design: levels.Design, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
 ) -> tuple[Spread, tuple[str, ...]]:
     """The spread of one estimate, and warnings about it."""
     if interval == "none" or not np.isfinite(value):
         return NO_SPREAD, ()
     if interval not in BOOTSTRAPS:
-        spread = jackknife_spread(design, left_out(design))
+        spread = jackknife_spread(design, levels.left_out(design))
         return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
     warnings = warnings_of_bootstrap(design, interval, "interval")
     if not has_several_units(design, interval):
         return NO_SPREAD, warnings
-    estimates = resampled(design, BOOTSTRAPS[interval][0], n_resamples, np.random.default_rng(rng))
+    estimates = levels.resampled(design, BOOTSTRAPS[interval][0], n_resamples, np.random.default_rng(rng))
     spread, undefined = percentile_spread(estimates, interval)
     for text in warnings + undefined:
         check.warn(text)
     return spread, warnings + undefined
 
 
-def has_several_units(design: Design, interval: str) -> bool:
+def has_several_units(design: levels.Design, interval: str) -> bool:
     """Whether a bootstrap has units to draw from: one group says nothing about others."""
     units = {"groups": design.n_groups, "systems": design.n_systems, "items": design.n}
     return all(units[factor] > 1 for factor in BOOTSTRAPS[interval][0])
@@ -203,7 +173,7 @@ def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[s
     return spread, (text,) if lost else ()
 
 
-def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
+def warnings_of_bootstrap(design: levels.Design, interval: str, argument: str) -> tuple[str, ...]:
     """Refuses a bootstrap that lacks its factor, and says where it takes dependent items as independent."""
     factors = {"groups": (design.group, design.n_groups), "systems": (design.system, design.n_systems)}
     for name, (codes, _) in factors.items():
@@ -220,11 +190,28 @@ def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple
     return (f"repeated_groups: {text}",)
 
 
-def jackknife_spread(design: Design, left: LeftOut) -> Spread:
+def test_cautions(design: levels.Design, test: str) -> tuple[str, ...]:
+    """Refuses a test of two judges that does not go with the design; what to know of one that does."""
+    if test in BOOTSTRAPS:
+        return warnings_of_bootstrap(design, test, "test")
+    for name, codes in (("groups", design.group), ("systems", design.system)):
+        if test == "perm-axes" and codes is None:
+            raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
+    if test == "williams" and (design.level, design.coefficient) != ("item", "pearson"):
+        got = f"got {design.level!r} and {design.coefficient!r}"
+        raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
+    for name, codes in zip(("groups", "systems"), design.units, strict=True):
+        if test == "williams" and codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
+            rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
+            raise ArgumentError("test", rule, mentions=(name,))
+    return ()
+
+
+def jackknife_spread(design: levels.Design, left: levels.LeftOut) -> Spread:
     """The jackknife that goes with the design, from the estimates without each unit."""
     variance, df, name = design_variance(design, left)
     plain = Spread(name, float(np.sqrt(variance)), df, design.speaks_of)
-    if design.coefficient in SHARES:
+    if design.coefficient in kernels.SHARES:
         return _spread_of_share(design, plain)
     if design.level == "group" and left.group is not None and left.cell is None:
         # the estimate is a mean of independent correlations, which t fits as it is, but for few systems not
@@ -234,44 +221,44 @@ def jackknife_spread(design: Design, left: LeftOut) -> Spread:
         squares = np.mean(left.group) ** 2 + df * plain.std_error**2
         df = np.inf if np.isclose(squares, 1, rtol=0, atol=1e-9) else df
         return replace(plain, name=f"Wilson, {name}", df=df, correlations=design.n_groups)
-    skewed = design.coefficient in PRODUCT_MOMENTS
+    skewed = design.coefficient in kernels.PRODUCT_MOMENTS
     if design.level == "item" and design.coefficient in ("kendall", "gamma"):  # of yes and no, tau-b is Pearson's r
-        ties = ties_of(design)
+        ties = levels.ties_of(design)
         skewed = bool(max(ties["ties_x"], ties["ties_y"]) > _TIED_MOSTLY)
     spread = replace(plain, fisher=skewed)
     fisher_error = float(1 / np.sqrt(design.n - 3)) if design.n > 3 else float("inf")  # of n independent normal pairs
-    if left.item is not None and rests_on_few(design):
+    if left.item is not None and few_unlike(design):
         return replace(spread, least=fisher_error, least_df=df)
     few = left.item is not None and design.n < _FEW_JACKKNIFED
     return replace(spread, least=fisher_error) if few else spread
 
 
-def _spread_of_share(design: Design, spread: Spread) -> Spread:
+def _spread_of_share(design: levels.Design, spread: Spread) -> Spread:
     """Wilson's interval: of n answers where items are independent, else of what the units make of them."""
     units = int(spread.df) + 1 if np.isfinite(spread.df) else 0
-    if design.coefficient not in AGREED_WITHIN:  # of pairs, each of which two units answer
+    if design.coefficient not in kernels.AGREED_WITHIN:  # of pairs, each of which two units answer
         return replace(spread, answers=Answers(units * (units - 1) // 2, units, units))
     if not design.repeats:
         return replace(spread, name="Wilson", df=np.inf, answers=Answers(design.n, design.n, 0))
-    yes = np.abs(design.x - design.y) <= AGREED_WITHIN[design.coefficient]
+    yes = np.abs(design.x - design.y) <= kernels.AGREED_WITHIN[design.coefficient]
     several = [unit for unit in design.units if unit is not None]
     unit = min(several, key=lambda codes: abs(int(codes.max()) + 1 - units))  # those that the degrees of freedom count
     return replace(spread, name=f"Wilson, {spread.name}", answers=answers_of(yes, unit))
 
 
-def rests_on_few(design: Design) -> bool:
-    """Whether most items have one score and few another: then a jackknife sees next to nothing of what may come."""
-    few = unlike_commonest(design)
-    return design.level == "item" and design.coefficient not in SHARES and 2 * few < design.n and few < _FEW_UNLIKE
+def few_unlike(design: levels.Design) -> int:
+    """Items off the commonest score, of the rater who has fewer, where they are few and the others most; else 0.
+
+    Then a jackknife sees next to nothing of what may come.
+    """
+    if design.level != "item" or design.coefficient in kernels.SHARES:
+        return 0
+    sizes = [np.bincount(kernels.levels_of(v), design.count) for v in (design.x, design.y)]
+    few = int(min(size.sum() - size.max() for size in sizes))
+    return few if 2 * few < design.n and few < _FEW_UNLIKE else 0
 
 
-def unlike_commonest(design: Design) -> int:
-    """Items that do not have the commonest score, of the rater who has fewer of them."""
-    sizes = [np.bincount(levels_of(v), design.count) for v in (design.x, design.y)]
-    return int(min(size.sum() - size.max() for size in sizes))
-
-
-def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
+def design_variance(design: levels.Design, left: levels.LeftOut) -> tuple[float, float, str]:
     """Variance, degrees of freedom, and name."""
     if left.cell is not None and left.system is not None and left.group is not None:
         parts = (jackknife_variance(v) for v in (left.system, left.group, left.cell))
@@ -286,7 +273,7 @@ def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
     return float("nan"), float("nan"), "none"
 
 
-def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
+def no_interval_reason(design: levels.Design, estimate: float, interval: str) -> str:
     """Why a design gives no interval, in words."""
     if not np.isfinite(estimate):
         constant = [who for who, v in (("the judge", design.x), ("people", design.y)) if design.n and not np.ptp(v)]
@@ -294,29 +281,30 @@ def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
     if interval in BOOTSTRAPS:
         several = has_several_units(design, interval)
         return "no resample has a coefficient" if several else "one alone says nothing about others"
-    return _jackknife_lacks(design)
-
-
-def _jackknife_lacks(design: Design) -> str:
     group = design.units[0]
-    if design.level == "group" and group is None:
-        return "one group alone says nothing about others"
-    if design.level != "item" and design.n_systems == 2:
-        alone = "2 systems agree in full or not at all"
-        return alone if design.fixed else "without one of 2 systems nothing is left to correlate; take them as fixed"
-    if design.jumps and design.n_systems < FEW_SYSTEMS:
-        return f"over {design.n_systems} systems that are fixed no interval was found to hold"
-    if design.jumps:
-        return "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"
-    if not design.repeats and design.n < 4:
-        return f"{design.n} items are too few"
     unit = "item" if not design.repeats else "group" if group is not None else "system"
-    return f"it is the same without any of the {unit}s"
+    alone = "2 systems agree in full or not at all"
+    reasons = [
+        (design.level == "group" and group is None, "one group alone says nothing about others"),
+        (design.level != "item" and design.n_systems == 2 and design.fixed, alone),
+        (
+            design.level != "item" and design.n_systems == 2,
+            "without one of 2 systems nothing is left to correlate; take them as fixed",
+        ),
+        (
+            design.jumps and design.n_systems < levels.FEW_SYSTEMS,
+            f"over {design.n_systems} systems that are fixed no interval was found to hold",
+        ),
+        (design.jumps, "the order of systems that are fixed changes in jumps, which a bootstrap of groups can follow"),
+        (not design.repeats and design.n < 4, f"{design.n} items are too few"),
+        (True, f"it is the same without any of the {unit}s"),
+    ]
+    return next(reason for holds, reason in reasons if holds)
 
 
-def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
+def no_correlation_test(design: levels.Design, value: float, spread: Spread) -> float:
     """Scipy's p-value where the pairs are independent, else that of the interval; NaN of what has no such null."""
-    if design.coefficient in SHARES or not np.isfinite(value):
+    if design.coefficient in kernels.SHARES or not np.isfinite(value):
         return float("nan")
     unsigned = ("gamma", "kappa", "kappa_nominal", "kendall_a")
     if design.repeats or design.level != "item" or design.coefficient in unsigned:
@@ -326,7 +314,7 @@ def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
     if design.count is None and design.coefficient != "spearman":
         test = stats.pearsonr if design.coefficient == "pearson" else stats.kendalltau
         return float(test(design.x, design.y).pvalue)
-    if design.count is not None and design.coefficient not in PRODUCT_MOMENTS:
+    if design.count is not None and design.coefficient not in kernels.PRODUCT_MOMENTS:
         return _p_of_tau(design.x, design.y, design.count)
     df = design.n - 2
     return 0.0 if abs(value) >= 1 else float(2 * stats.t.sf(abs(value) * np.sqrt(df / (1 - value**2)), df))
@@ -335,10 +323,10 @@ def no_correlation_test(design: Design, value: float, spread: Spread) -> float:
 def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
     """The normal test of tau with ties (Kendall 1970, chapter 4), from a contingency table."""
     n = float(count.sum())
-    balance = weighted_correlation(x, y, count[None], "kendall_a")[0] * n * (n - 1) / 2
+    balance = kernels.weighted_correlation(x, y, count[None], "kendall_a")[0] * n * (n - 1) / 2
     sums = []
     for values in (x, y):
-        t = np.bincount(levels_of(values), count)
+        t = np.bincount(kernels.levels_of(values), count)
         sums.append([float(v.sum()) for v in (t * (t - 1), t * (t - 1) * (t - 2), t * (t - 1) * (2 * t + 5))])
     (pairs_x, triples_x, fives_x), (pairs_y, triples_y, fives_y) = sums
     variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
@@ -350,8 +338,8 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
 
 
 def no_difference_test(
-    one: Design,
-    two: Design,
+    one: levels.Design,
+    two: levels.Design,
     values: tuple[float, float],
     test: str,
     confidence: float,
@@ -373,10 +361,10 @@ def no_difference_test(
 
 
 def _jackknife_test(
-    one: Design, two: Design, values: tuple[float, float], confidence: float
+    one: levels.Design, two: levels.Design, values: tuple[float, float], confidence: float
 ) -> tuple[Spread, Interval, float]:
-    left = [left_out(design) for design in (one, two)]
-    apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
+    left = [levels.left_out(design) for design in (one, two)]
+    apart = levels.LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
     variance, df, name = design_variance(one, apart)
     difference = values[0] - values[1]
     if not np.isfinite(variance):
@@ -395,10 +383,9 @@ def _test_on_z(
 ) -> tuple[Spread, Interval, float]:
     """The interval of a difference of skewed estimates, from both on Fisher's z scale.
 
-    There the two are taken as normal, with their jackknife variances and the covariance
-    that the variance of the difference implies. All pairs within t standard errors form an
-    ellipse; the interval has the least and the largest difference on it, as a profile
-    likelihood has.
+    There the two are taken as normal, with their jackknife variances and the covariance that the variance of the
+    difference implies. All pairs within t standard errors form an ellipse; the interval has the least and the largest
+    difference on it, as a profile likelihood has.
     """
     if not whole.std_error >= _ROUNDING or not whole.df >= 1:
         return _NO_TEST
@@ -411,27 +398,26 @@ def _test_on_z(
         differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
         return Interval(float(differences.min()), float(differences.max()))
 
-    def facing(t: float) -> float:
-        return ends(t).low if difference > 0 else -ends(t).high
-
     interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
     difference = values[0] - values[1]
     if abs(difference) < _ROUNDING:
         return whole, interval, 1.0
     # the p-value is the level at which the interval's end just meets 0
-    t = _FAR if facing(_FAR) > 0 else optimize.brentq(facing, 0.0, _FAR)
+    facing = 0 if difference > 0 else 1
+    beyond = (ends(_FAR)[facing] > 0) == (difference > 0)
+    t = _FAR if beyond else optimize.brentq(lambda t: ends(t)[facing], 0.0, _FAR)
     return whole, interval, float(2 * stats.t.sf(t, whole.df))
 
 
 def _bootstrap_test(
-    one: Design, two: Design, test: str, confidence: float, n_resamples: int, rng: np.random.Generator
+    one: levels.Design, two: levels.Design, test: str, confidence: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Spread, Interval, float, tuple[str, ...]]:
     factors = BOOTSTRAPS[test][0]
     if test == "boot-items":
         one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
         factors = ("groups",)
-    weights = factor_weights(one, factors, n_resamples, rng)
-    differences = np.concatenate([under(one, *w) - under(two, *w) for w in weights])
+    weights = levels.factor_weights(one, factors, n_resamples, rng)
+    differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
     differences[np.abs(differences) < _ROUNDING] = 0.0
     spread, warnings = percentile_spread(differences, test)
     defined = spread.resamples
@@ -444,20 +430,20 @@ def _bootstrap_test(
 
 
 def _permutation_p(
-    one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
+    one: levels.Design, two: levels.Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
 ) -> float:
     """Share of exchanges that differ as much, the one observed among them; scores are standardised first."""
     if one.coefficient == "spa":
         raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    if one.coefficient not in ON_ONE_SCALE:  # what asks for the very scale of the labels is exchanged as it is
+    if one.coefficient not in kernels.ON_ONE_SCALE:  # what asks for the very scale of the labels is exchanged as it is
         spreads = [design.x.std() or 1.0 for design in (one, two)]
         one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
     as_large, defined = 0, 0
-    for size in resamples_at_once(n_resamples, one.n):
+    for size in levels.resamples_at_once(n_resamples, one.n):
         sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
         flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
         masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
-        differences = exchanged(one, two, masks) - exchanged(one, two, ~masks)
+        differences = levels.exchanged(one, two, masks) - levels.exchanged(one, two, ~masks)
         as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
         defined += int(np.isfinite(differences).sum())
     return (as_large + 1) / (defined + 1)

@@ -1,9 +1,10 @@
-"""Bias in words: what may be claimed, and what may not."""
+"""Sentences and plots of bias: what may be claimed, and what may not."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.bias.instrumented import Effect, Instrumented
@@ -82,7 +83,10 @@ def is_uneven(one: Instrumented) -> bool:
 def _of_bracket(claims: _Claims) -> list[str]:
     """With one annotator only what holds at each reliability may be claimed."""
     sure = [(name, one) for name, one in claims if _is_sure(one.interval)]
-    named = [f"{name} ({short(one.bracket.low)} to {short(one.bracket.high)})" for name, one in sure[:_MOST]]
+    named = [
+        f"{name} ({short(one.bracket_interval.low)} to {short(one.bracket_interval.high)})"
+        for name, one in sure[:_MOST]
+    ]
     (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
     favoured = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
     return [
@@ -136,24 +140,23 @@ def bias_fact(results: Results[Instrumented]) -> str:
     return f"at equal quality {n} of {len(results)} are not 0{adjusted}"
 
 
-def rater_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[RaterEffects]) -> list[str]:
-    """For each judge which of its habits lie outside people's own, and which do not."""
+def rater_text(one: RaterEffects) -> list[str]:
+    """Which of a judge's habits lie outside people's own, and which do not."""
+    outside = [
+        f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
+        for e in one.effects
+        if not e.inside
+    ]
+    inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
+    alone = one.n_independent
+    halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
+    return [
+        f"Outside the range of {one.n_raters} people: {'; '.join(outside) or 'nothing'}. Inside it, so no finding: "
+        f"{inside}.{halo} The range of a few people is not that of all people."
+    ]
 
-    def sentence(one: RaterEffects) -> list[str]:
-        outside = [
-            f"{_habit(e)} {short(e.estimate)} (people {short(e.low)} to {short(e.high)})"
-            for e in one.effects
-            if not e.inside
-        ]
-        inside = ", ".join(_habit(e) for e in one.effects if e.inside) or "nothing"
-        alone = one.n_independent
-        halo = "" if math.isnan(alone) else f" Its criteria count as {alone:.2g} independent ones."
-        return [
-            f"Outside the range of {one.n_raters} people: {'; '.join(outside) or 'nothing'}. Inside it, so no finding: "
-            f"{inside}.{halo} The range of a few people is not that of all people."
-        ]
 
-    return each_once(labels, results, sentence)
+rater_sentences = partial(each_once, texts=rater_text)
 
 
 def _habit(effect: RaterEffect) -> str:
@@ -207,7 +210,7 @@ def bias(results: Results[Any] | Instrumented, *, ax: Axes | None = None) -> Axe
     for label, one in zip(results.labels, results, strict=True):
         fact = label | {"level": label["level"] or label["feature"]} if "level" in label else label
         # with one annotator the middle of the bracket
-        estimate = one.estimate if one.n_raters > 1 else sum(one.bracket) / 2
+        estimate = one.estimate if one.n_raters > 1 else sum(one.bracket_interval) / 2
         favour = Effect(estimate, one.std_error, one.z, one.p_value, Interval(*one.interval))
         effects = {FAVOUR: favour, SHOWN: one.difference, CENTRED: one.centred}
         entries += [(fact, name, effect) for name, effect in effects.items()]

@@ -1,38 +1,38 @@
-"""Bias on tables: what moves a judge beyond what people see."""
+"""The verbs `bias` and `rater_effects`, and the features of items that may move a judge."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, as_typed, choice
+from calib.core.check import ArgumentError, Floats, choice
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import opened, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
-from calib.table.labelled import groups_of, with_warnings
+from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import groups_of
 from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
-from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, scores_in, slices, validated
+from calib.table.validate import SliceKey, ValidatedTable, scores_in, slices, validated
 
-_USUAL = ("length", "system", "family")
-_NAMES = {"judge": "scores", "labels": "labels", "x": "features", "groups": "groups"}
-_UNREAD_GAP = 0.05  # between the unread shares of two kinds of items, which is worth a word
+_DEFAULT_FEATURES = ("length", "system", "family")
 
 
+@verb
 def bias(
     scores: Data,
     labels: Data = None,
-    features: Sequence[str] = _USUAL,
+    features: Sequence[str] = _DEFAULT_FEATURES,
     *,
     items: Any = None,
     family: Mapping[str, str] | None = None,
@@ -69,20 +69,17 @@ def bias(
         Of length.
     correction : {"holm", "by", "none"}
         Of p-values, over all claims of the call: Holm for claims, Benjamini-Yekutieli to screen many for a few.
-    groups : str or None, default "group"
-        The column of what items share (the source document); None: items are independent.
+    {groups}
     reliability : pair of float
         With one annotator: the lowest and the highest share of the variance of the labels that may be quality.
-    confidence_level : float
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {confidence_level}
+    {columns}
 
     Returns
     -------
     Results
         Of `calib.stats.instrumented`, labelled by criterion, rater, prompt, method, temperature, `against`, `feature`,
         `level` (which value of a column), `n_unmatched` (labels of items that the judge did not score) and `n_unread`.
-
 
     Warns
     -----
@@ -99,79 +96,70 @@ def bias(
     at equal quality -0.05975, 95 % CI [-0.09644, -0.02306]; judge less people -0.05969, 95 % CI [-0.0967, \
 -0.02268]; n = 312 in 24 groups
     """
-    as_typed(bias, locals())
     choice(unit, "unit", ("words", "characters"))
     choice(correction, "correction", ("holm", "by", "none"))
     if not features or isinstance(features, str):
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     table = files.inferred.items if files.inferred is not None else None
     if items is not None:
-        thing = opened(items, "items")
-        table = validated(thing.frame if hasattr(thing, "frame") else thing, "items", "items").frame
+        frame = opened(items, "items")
+        table = validated(getattr(frame, "frame", frame), "items", "items").frame
     names, group = [str(files.named(name)) for name in dict.fromkeys(features)], files.named(groups)
-    usual = tuple(features) == _USUAL
-    options = {"reliability": tuple(reliability), "confidence_level": confidence_level}
-    answers = []
-    for judged in progress([*judged_items(judges, people, table)], "judges"):
-        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
-        for feature in names:
-            for claim in _claims(judged, feature, unit, family, usual=usual):
-                label = judged.label | {"feature": feature, "level": claim.level} | counts
-                if (result := _computed(label, judged, claim, group, options)) is not None:
-                    answers.append((label, result))
-    if not answers:
+    default = tuple(features) == _DEFAULT_FEATURES
+
+    def claims() -> Iterator[Slice[tuple[Judged, Claim, Any]]]:
+        for judged in progress([*judged_items(judges, label_table, table)], "judges"):
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
+            shared = None if group is None else groups_of(judged.frame, group)
+            for claim in _claims_of_judge(judged, names, unit, family, default=default):
+                label = judged.label | {"feature": claim.feature, "level": claim.level}
+                yield Slice(label, (judged, claim, shared), counts, _unread_gap(judged, claim))
+
+    def effect_of(rows: tuple[Judged, Claim, Any]) -> stats.Instrumented:
+        judged, claim, shared = rows
+        options: dict[str, Any] = {"reliability": tuple(reliability), "confidence_level": confidence_level}
+        result = stats.instrumented(judged.frame["score"], judged.labels, claim.x, groups=shared, **options)
+        return replace(result, unit=claim.unit)
+
+    skip = ("scores", "labels", "features", "groups")
+    results = each_result(claims(), effect_of, names={"judge": "scores", "x": "features"}, skip=skip)
+    if not len(results):
         raise ArgumentError("features", "must be known of some items that have a score and labels", "nothing is left")
     # p-values of both questions, and with annotators centred, each over all claims
-    p_values = [[one.p_value, one.difference.p_value, one.centred.p_value] for _, one in answers]
-    p_adjusted = np.stack([adjusted(column, correction) for column in np.array(p_values).T], axis=1).tolist()
-    corrected = []
-    for (label, one), (p, q, r) in zip(answers, p_adjusted, strict=True):
-        of_all = {"p_adjusted": p, "difference_p_adjusted": q, "centred_p_adjusted": r}
-        corrected.append((label, replace(one, n_claims=len(answers), correction=correction, **of_all)))
-    return Results.of(corrected)
+    p_values = np.array([[one.p_value, one.difference.p_value, one.centred.p_value] for one in results])
+    p_adjusted = np.stack([adjusted(column, correction) for column in p_values.T], axis=1).tolist()
+    corrected = (
+        replace(
+            one,
+            n_claims=len(results),
+            correction=correction,
+            p_adjusted=p,
+            difference_p_adjusted=q,
+            centred_p_adjusted=r,
+        )
+        for one, (p, q, r) in zip(results, p_adjusted, strict=True)
+    )
+    return Results(results.labels, tuple(corrected))
 
 
-def _claims(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None, *, usual: bool) -> list[Claim]:
-    """Of one feature; none where it is only one of the usual and cannot be made."""
-    try:
-        return claims_of(judged, feature, unit, family)
-    except LackingError as error:
-        if not usual:
-            raise ArgumentError("features", f"cannot all be computed: {error}") from None
-        if feature != "family" and not (feature == "system" and "system" not in judged.frame):
-            check.warn(f"left_out: {error}.")
+def _unread_gap(judged: Judged, claim: Claim) -> list[str]:
+    """A warning, if replies could not be read more often where x is high."""
+    unread, high = judged.frame["score"].isna().to_numpy(), claim.x > np.nanmean(claim.x)
+    if not unread.any() or not 0 < high.sum() < len(high):
         return []
-
-
-def _computed(
-    label: dict[str, Any], judged: Judged, claim: Claim, groups: str | None, options: dict[str, Any]
-) -> stats.Instrumented | None:
-    """The result of a claim; None, said in a warning, where its data do not vary."""
-    frame, doubts = judged.frame, []
-    unread, high = frame["score"].isna().to_numpy(), claim.x > np.nanmean(claim.x)
-    if unread.any() and 0 < high.sum() < len(high):  # whether replies could not be read more often where x is high
-        there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
-        if abs(there - elsewhere) > _UNREAD_GAP:
-            what = f"{100 * there:.0f} % of the scores of {f'{claim.feature} {claim.level}'.strip()} could not be read"
-            doubts.append(f"unread: {what}, {100 * elsewhere:.0f} % of the rest.")
-    with renamed_errors(label):
-        shared = None if groups is None else groups_of(frame, groups)
-    try:
-        with renamed_errors(label, **_NAMES):
-            result = stats.instrumented(frame["score"], judged.labels, claim.x, groups=shared, **options)
-    except ArgumentError as error:
-        if error.argument not in _NAMES.values():
-            raise
-        check.warn(f"left_out: {error}")
-        return None
-    return with_warnings(replace(result, unit=claim.unit), doubts)
+    there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
+    if abs(there - elsewhere) <= 0.05:
+        return []
+    what = f"{100 * there:.0f} % of the scores of {f'{claim.feature} {claim.level}'.strip()} could not be read"
+    return [f"unread: {what}, {100 * elsewhere:.0f} % of the rest."]
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------
 
 
+@verb
 def rater_effects(
     scores: Data,
     labels: Data = None,
@@ -188,18 +176,15 @@ def rater_effects(
         Judges; or a file of your own, which may hold people's labels, too.
     labels : table, path or frame
         People's labels one by one, not pooled, on the same scale.
-    groups : str or None, default "group"
-        The column of what items share (the source document); None: items are independent.
-    confidence_level : float
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {groups}
+    {confidence_level}
+    {columns}
 
     Returns
     -------
     Results
         Of `calib.stats.rater_effects`, labelled by rater, prompt, method and temperature: all criteria of a judge that
         people rated are in one result.
-
 
     Examples
     --------
@@ -210,41 +195,39 @@ def rater_effects(
     >>> round(one.estimate, 2), [round(value, 2) for value in one.people], one.inside
     (-0.29, [-0.1, 0.1], False)
     """
-    as_typed(rater_effects, locals())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
-    by_judge: dict[SliceKey, list[Judged]] = {}
-    for judged in judged_items(judges, people, None):
-        one_scale(judged.label, "rater effects", scores=judged.frame, labels=people.under(judged.label, "criterion"))
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    group = files.named(groups)
+    by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
+    for judged in judged_items(judges, label_table, None):
+        one_scale(
+            judged.label, "rater effects", scores=judged.frame, labels=label_table.under(judged.label, "criterion")
+        )
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
-    answers = []
-    for who, of in by_judge.items():
+
+    def effects_of(criteria: list[Judged]) -> stats.RaterEffects:
+        """Of scores, labels and groups of all criteria, by item."""
+        items = pd.Index(list(dict.fromkeys(item for one in criteria for item in one.frame.index)))
+        names = list(dict.fromkeys(name for one in criteria for name in one.names))
+        labels_of = [pd.DataFrame(one.labels, index=one.frame.index, columns=one.names) for one in criteria]
+        rows = pd.concat([one.frame for one in criteria])
+        rows = rows[~rows.index.duplicated()].reindex(items)
+        texts = (str(text) for one in criteria for text in set(one.frame.get("scale", ())))
+        scale = next(filter(None, map(parse_scale, texts)), None)
+        return stats.rater_effects(
+            np.stack([one.frame["score"].reindex(items).to_numpy(dtype=float) for one in criteria], axis=1),
+            np.stack([each.reindex(index=items, columns=names).to_numpy(dtype=float) for each in labels_of], axis=2),
+            criteria=[str(one.label["criterion"]) for one in criteria],
+            levels=None if scale is None else (scale.low, scale.high),
+            groups=None if group is None else groups_of(rows, group),
+            confidence_level=confidence_level,
+        )
+
+    of_judges = []
+    for who, criteria in by_judge.items():
         label = {name: value for name, value in who.label.items() if name != "criterion"}
-        with renamed_errors(label, judge="scores"):
-            result = stats.rater_effects(**_side_by_side(of, files.named(groups)), confidence_level=confidence_level)
-        answers.append((label | {"n_unmatched": max(one.n_unmatched for one in of)}, result))
-    return Results.of(answers)
-
-
-def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
-    """Scores, labels and groups of all criteria, by item."""
-    items = pd.Index(list(dict.fromkeys(item for one in of for item in one.frame.index)))
-    names = list(dict.fromkeys(name for one in of for name in one.names))
-    judge = np.stack([one.frame["score"].reindex(items).to_numpy(dtype=float) for one in of], axis=1)
-    labels = [
-        pd.DataFrame(one.labels, index=one.frame.index, columns=one.names).reindex(index=items, columns=names)
-        for one in of
-    ]
-    rows = pd.concat([one.frame for one in of])
-    rows = rows[~rows.index.duplicated()].reindex(items)
-    scales = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
-    return {
-        "judge": judge,
-        "labels": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
-        "criteria": [str(one.label["criterion"]) for one in of],
-        "levels": (scales[0].low, scales[0].high) if scales else None,
-        "groups": None if groups is None else groups_of(rows, groups),
-    }
+        of_judges.append(Slice(label, criteria, {"n_unmatched": max(one.n_unmatched for one in criteria)}))
+    return each_result(of_judges, effects_of, names={"judge": "scores"})
 
 
 # --- what may move a judge --------------------------------------------------------------------------------------------
@@ -264,8 +247,7 @@ class Judged:
     n_unmatched: int
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """Something that may move a judge: a number for each item, NaN where it is not known."""
 
     feature: str
@@ -278,41 +260,37 @@ class LackingError(ValueError):
     """What a feature is made of is not there."""
 
 
-def judged_items(scores: ValidatedTable, people: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
+def judged_items(scores: ValidatedTable, label_table: ValidatedTable, items: pd.DataFrame | None) -> Iterator[Judged]:
     """Each judge beside people one by one, on the same criterion; whoever is a judge there is no person here."""
     compared = matched = False
-    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+    texts = None if items is None else items.astype({"item": object}).set_index("item")
+    for criterion, rows in label_table.frame.groupby("criterion", observed=True, sort=False):
         for who, mine in slices(scores.frame[scores.frame["criterion"] == criterion]):
             own = [rows[name].astype(str) == str(who[name]) for name in ("rater", "prompt")]
-            theirs = rows[~(own[0] & own[1])]
-            table, names = raters_side_by_side(theirs) if len(theirs) else (pd.DataFrame(), [])
+            others = rows[~(own[0] & own[1])]
+            table, names = raters_side_by_side(others) if len(others) else (pd.DataFrame(), [])
             if not len(table):
                 continue
             compared = True
-            frame = _facts_of_items(mine, theirs, items)
-            labels = table.reindex(frame.index).to_numpy(dtype=float)
-            against = names[0] if len(names) == 1 else f"{len(names)} annotators"
+            # by item: the judge's rows, group and system from people, too, and what the items have besides
+            frame = mine.astype({"item": object}).set_index("item")
+            frame = frame.assign(**factors_of(pd.concat([mine, others]), frame.index))
+            if texts is not None:
+                new = [name for name in texts if name not in frame or frame[name].isna().all()]
+                frame = frame.drop(columns=new, errors="ignore").join(texts[new])
             unmatched = int((~table.index.isin(frame.index)).sum())
             matched |= unmatched < len(table)
+            against = names[0] if len(names) == 1 else f"{len(names)} annotators"
+            labels = table.reindex(frame.index).to_numpy(dtype=float)
             yield Judged(who | {"against": against}, frame, labels, names, unmatched)
     if not compared:
-        have = f"have {people.holds} and {scores.holds}"
-        raise TableArgumentError(people.argument, "and {0} must share a criterion", have, mentions=(scores.argument,))
+        have = f"have {label_table.holds} and {scores.holds}"
+        raise TableArgumentError(
+            label_table.argument, "and {0} must share a criterion", have, mentions=(scores.argument,)
+        )
     if not matched:
         none = "no item that people labelled was scored by a judge"
-        raise TableArgumentError(people.argument, "and {0} must share items", none, mentions=(scores.argument,))
-
-
-def _facts_of_items(mine: pd.DataFrame, theirs: pd.DataFrame, items: pd.DataFrame | None) -> pd.DataFrame:
-    """The judge's rows by item, with group and system from people, too, and what the items have besides."""
-    frame = mine.astype({"item": object}).set_index("item")
-    for name, column in factors_of(pd.concat([mine, theirs]), frame.index).items():
-        frame[name] = column
-    if items is None:
-        return frame
-    texts = items.astype({"item": object}).set_index("item")
-    new = [name for name in texts if name not in frame or frame[name].isna().all()]
-    return frame.drop(columns=[name for name in new if name in frame]).join(texts[new])
+        raise TableArgumentError(label_table.argument, "and {0} must share items", none, mentions=(scores.argument,))
 
 
 # --- what can be seen in a text without reading it: how long it is, how it is laid out -----------------------------
@@ -335,20 +313,6 @@ FLAGS: dict[str, re.Pattern[str]] = {
 }
 
 
-def log_length(texts: pd.Series, unit: str = "words") -> Floats:
-    """The logarithm of one more than the words or characters of each text where one is empty; NaN without a text.
-
-    Examples
-    --------
-    >>> log_length(pd.Series(["a b c", None])).round(3)
-    array([1.099,   nan])
-    """
-    lengths = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
-    sizes = np.array(lengths, dtype=float)
-    empty = (sizes == 0).any()
-    return np.asarray(np.log(sizes + empty), dtype=float)
-
-
 def flag(texts: pd.Series, name: str) -> Floats:
     r"""1 where a text has lists, headings, code or hedges, else 0; NaN without a text.
 
@@ -364,7 +328,27 @@ def flag(texts: pd.Series, name: str) -> Floats:
 # --- features -------------------------------------------------------------------------------------------------------
 
 
-def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None) -> list[Claim]:
+_OF_SCORES = frozenset(
+    ("criterion", "rater", "prompt", "method", "temperature", "score", "scale", "n", "n_unread", "mass", "low", "high",
+     "entropy", "mode", "sd", "std_error", "source", "output", "reference", "references")
+)  # fmt: skip
+
+
+def _claims_of_judge(
+    judged: Judged, features: Sequence[str], unit: str, family: Mapping[str, str] | None, *, default: bool
+) -> Iterator[Claim]:
+    """The claims of all features; by default those that can be made."""
+    for feature in features:
+        try:
+            yield from _claims_of(judged, feature, unit, family)
+        except LackingError as error:
+            if not default:
+                raise ArgumentError("features", f"cannot all be computed: {error}") from None
+            if feature == "length" or (feature == "system" and "system" in judged.frame):
+                check.warn(f"left_out: {error}.")
+
+
+def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None) -> list[Claim]:
     """The numbers of one feature: one for a number or a flag, one for each value of a column of names."""
     frame = judged.frame
     if feature == "family":
@@ -372,27 +356,20 @@ def claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str]
     if feature == "score":
         raise LackingError("'score' is the judge's own score, which everything moves with")
     if feature in frame and not frame[feature].isna().all():
-        return _of_column(frame[feature], feature)
-    if feature == "length":
-        x = log_length(_outputs(frame, feature), unit)
-        return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
-    if feature in FLAGS:
-        return [Claim(feature, "", f"1 = has {feature}", flag(_outputs(frame, feature), feature))]
-    there = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
-    raise LackingError(f"{feature!r} is no column of scores or items (there are {there}), nor one of {_ALL}")
-
-
-_ALL = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
-_OF_SCORES = frozenset(
-    ("criterion", "rater", "prompt", "method", "temperature", "score", "scale", "n", "n_unread", "mass", "low", "high",
-     "entropy", "mode", "sd", "std_error", "source", "output", "reference", "references")
-)  # fmt: skip
-
-
-def _outputs(frame: pd.DataFrame, feature: str) -> pd.Series:
+        return _claims_of_column(frame[feature], feature)
+    if feature not in ("length", *FLAGS):
+        columns = ", ".join(repr(str(name)) for name in frame if name not in _OF_SCORES) or "none"
+        others = f"'length', 'system', 'family', {', '.join(map(repr, FLAGS))}"
+        raise LackingError(f"{feature!r} is no column of scores or items (there are {columns}), nor one of {others}")
     if "output" not in frame or frame["output"].isna().all():
         raise LackingError(f"{feature!r} is of the texts: give the items, with a column `output` (items=, --items)")
-    return frame["output"].astype(object)
+    texts = frame["output"].astype(object)
+    if feature in FLAGS:
+        return [Claim(feature, "", f"1 = has {feature}", flag(texts, feature))]
+    # the logarithm of one more than the words or characters of each text where one is empty; NaN without a text
+    sizes = [len(text.split() if unit == "words" else text) if isinstance(text, str) else np.nan for text in texts]
+    x = np.log(np.array(sizes, dtype=float) + (0.0 in sizes))
+    return [Claim(feature, "", f"1 sd of log {unit} ({np.nanstd(x):.2g})", _in_sd(x))]
 
 
 def _in_sd(x: Floats) -> Floats:
@@ -402,9 +379,8 @@ def _in_sd(x: Floats) -> Floats:
 
 def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
     if family is None:
-        raise LackingError(
-            "'family' needs to know who made what: family={'gpt-4o': 'openai', ...} of systems and judges"
-        )
+        made = "family={'gpt-4o': 'openai', ...} of systems and judges"
+        raise LackingError(f"'family' needs to know who made what: {made}")
     judge = str(judged.label["rater"])
     if judge not in family:
         names = ", ".join(map(repr, list(family)[:6]))
@@ -415,11 +391,10 @@ def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
     makers = systems.map(lambda name: family.get(name, family.get(str(name))), na_action="ignore")
     if missing := sorted(set(systems[makers.isna()].dropna().astype(str))):
         raise ArgumentError("family", "must say of which family each system is", f"lacks {', '.join(missing[:6])}")
-    own = (makers == family[judge]).to_numpy(dtype=float)
-    return np.where(systems.isna(), np.nan, own)
+    return np.where(systems.isna(), np.nan, (makers == family[judge]).to_numpy(dtype=float))
 
 
-def _of_column(column: pd.Series, feature: str) -> list[Claim]:
+def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:
     """Of numbers one claim; of names each value against all others, of two values one says it all."""
     if pd.api.types.is_bool_dtype(column):
         column = column.astype(float)
@@ -429,15 +404,13 @@ def _of_column(column: pd.Series, feature: str) -> list[Claim]:
         kind = type(column.dropna().iloc[0]).__name__
         raise LackingError(f"{feature!r} must hold numbers or names, and holds a {kind}") from None
     numbers = pd.to_numeric(column, errors="coerce")
-    is_number = feature != "system" and not (numbers.isna() & column.notna()).any()
-    if is_number and np.isinf(numbers.to_numpy(dtype=float, na_value=np.nan)).any():
-        raise LackingError(f"{feature!r} has numbers without end (inf)")
-    if is_number and len(values) == 2:
-        low, high = sorted(numbers.dropna().unique())
-        x = (numbers.to_numpy(dtype=float) - low) / (high - low)
-        return [Claim(feature, "", f"{high:g} against {low:g}", x)]
-    if is_number:
-        x = numbers.to_numpy(dtype=float)
+    if feature != "system" and not (numbers.isna() & column.notna()).any():
+        x = numbers.to_numpy(dtype=float, na_value=np.nan)
+        if np.isinf(x).any():
+            raise LackingError(f"{feature!r} has numbers without end (inf)")
+        if len(values) == 2:
+            low, high = sorted(numbers.dropna().unique())
+            return [Claim(feature, "", f"{high:g} against {low:g}", (x - low) / (high - low))]
         return [Claim(feature, "", f"1 sd ({np.nanstd(x):.2g})", _in_sd(x))]
     if len(values) > MOST_LEVELS:
         raise LackingError(f"{feature!r} has {len(values)} values, {MOST_LEVELS} are the most")

@@ -1,8 +1,9 @@
-"""Whether something moves a judge beyond what people see: one annotator, instrumented by the others."""
+"""Effects of x on a judge at equal quality: one annotator's labels instrumented by the others', or a bracket."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,16 +14,13 @@ from scipy import special
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import unit_sums, units_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, bracket, short
 
 WEAK_F = 10.0  # of the first stage; Staiger and Stock 1997
-_LEAST_ITEMS = 4  # items; the regression has three coefficients
-_FEW_GROUPS = 10
 _FEW_APART = 10  # groups in which x must differ from its usual value; with 3, 5, 8 of 100: 85, 92, 93 % covered
 _UNEVEN = 0.5  # standard errors by which leniency may move an estimate: 95 % intervals then cover 92
 _SINGULAR = 1e10  # condition from which on columns are sums of each other
 _LITTLE_LEFT = 0.01  # of quality beyond x, below which leaving out a group must not push it
-_NONE = Interval(math.nan, math.nan)
 
 
 class Effect(NamedTuple):
@@ -44,19 +42,21 @@ class Effect(NamedTuple):
     interval: Interval
 
 
-_NO_EFFECT = Effect(math.nan, math.nan, math.nan, math.nan, _NONE)
+_NO_INTERVAL = Interval(math.nan, math.nan)
+_NO_EFFECT = Effect(math.nan, math.nan, math.nan, math.nan, _NO_INTERVAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instrumented(Result):
-    """What one unit of x moves the judge by, and what it seems to by two usual regressions.
+class Instrumented(Estimate):
+    """What one unit of x moves the judge by at equal quality, and what it seems to by two usual regressions.
+
+    The estimate is of one annotator instrumented by the others, NaN with one annotator, or if they agree too little.
+    With one annotator the interval is the bracket over `reliability`, with its sampling error.
 
     Attributes
     ----------
-    estimate, std_error, z, p_value : float
-        At equal quality: one annotator instrumented by the others. NaN with one annotator, or if they agree too little.
-    interval : Interval
-        With one annotator the bracket over `reliability`, with its sampling error.
+    std_error, z, p_value : float
+        Of the estimate.
     difference : Effect
         Of judge less mean of people on x: what is added to differences of means on a leaderboard.
     control : Effect
@@ -70,7 +70,7 @@ class Instrumented(Result):
         Points of the judge for one point of quality.
     first_stage_f : float
         How well annotators foretell each other given x, clustered; NaN with one.
-    bracket : Interval
+    bracket_interval : Interval
         With one annotator the estimates at the two ends of `reliability`, else NaN.
     reliability : tuple of float
         Of one annotator's labels, lowest and highest thought possible; NaN where several annotators tell.
@@ -83,29 +83,23 @@ class Instrumented(Result):
     correction : str
     unit : str
         What one unit of x is.
-    confidence_level : float
-    warnings : tuple of str
     """
 
-    estimate: float
-    std_error: float
-    z: float
-    p_value: float
-    interval: Interval
+    std_error: float = math.nan
+    z: float = math.nan
+    p_value: float = math.nan
     difference: Effect
     control: Effect
-    centred: Effect
+    centred: Effect = _NO_EFFECT
     labels: Effect
     judge: Effect
     slope: float
-    first_stage_f: float
-    bracket: Interval
-    reliability: tuple[float, float]
+    first_stage_f: float = math.nan
+    bracket_interval: Interval = _NO_INTERVAL
+    reliability: tuple[float, float] = (math.nan, math.nan)
     n: int
     n_groups: int
     n_raters: int
-    confidence_level: float
-    warnings: tuple[str, ...]
     p_adjusted: float = math.nan
     difference_p_adjusted: float = math.nan
     centred_p_adjusted: float = math.nan
@@ -121,8 +115,7 @@ class Instrumented(Result):
         row |= {"labels_alone": self.labels.estimate, "labels_alone_z": self.labels.z}
         row |= {"judge_alone": self.judge.estimate}
         row |= self._effect_row("centred", self.centred, "centred_p_adjusted") if self.n_raters > 1 else {}
-        row |= self._row("slope", "first_stage_f", "unit")
-        row |= {"bracket_low": self.bracket.low, "bracket_high": self.bracket.high} if self.n_raters == 1 else {}
+        row |= self._row("slope", "first_stage_f", "unit", *["bracket_interval"] * (self.n_raters == 1))
         return [row | self._row("n", "n_groups", "n_raters", "n_claims", "warnings")]
 
     def _effect_row(self, name: str, effect: Effect, p_adjusted: str = "") -> dict[str, Any]:
@@ -138,15 +131,11 @@ class Instrumented(Result):
         return terms | ({self.correction: f"{self.n_claims} claims"} if self.n_claims > 1 else {})
 
     def __str__(self) -> str:
-        ends = bracket(self.interval, self.confidence_level)
+        favour = f"at equal quality {short(self.estimate)}, {self.bracket}"
         if self.n_raters == 1:
-            low, high = map(short, self.bracket)
-            favour = (
-                f"at equal quality between {low} and {high} (one annotator, reliability {self.reliability[0]:g} to "
-            )
-            favour += f"{self.reliability[1]:g}), {ends}"
-        else:
-            favour = f"at equal quality {short(self.estimate)}, {ends}"
+            between = " and ".join(map(short, self.bracket_interval))
+            reliability = "reliability {:g} to {:g}".format(*self.reliability)
+            favour = f"at equal quality between {between} (one annotator, {reliability}), {self.bracket}"
         apart = bracket(self.difference.interval, self.confidence_level)
         return (
             f"{favour}; judge less people {short(self.difference.estimate)}, {apart}; n = {self.n} in {self.n_groups} "
@@ -200,7 +189,6 @@ def instrumented(
         Of one annotator's labels, used with one annotator only.
     confidence_level : float, default 0.95
 
-
     Warns
     -----
     CalibWarning
@@ -232,42 +220,39 @@ def instrumented(
     if not 0 < low <= high <= 1:
         rule = "must be two numbers above 0 and up to 1, lower first"
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
-    data = _data(judge, labels, x, groups)
+    j, e, at, group = _checked_items(judge, labels, x, groups)
+    mean, one = np.nanmean(e, axis=1), np.ones(len(at))
+    warnings, n_groups = [], int(group.max()) + 1
+    if n_groups < 10:
+        warnings.append(f"few_groups: {n_groups} groups carry the interval.")
+    # where x differs from its most frequent value in few of the groups, whatever the number of items
+    values, counts = np.unique(at, return_counts=True)
+    apart = len(np.unique(group[at != values[counts.argmax()]]))
+    if apart < min(_FEW_APART, n_groups / 2):
+        sided = f"x differs in {apart} of {n_groups} groups only, so the interval is too short."
+        warnings.append(f"one_sided: {sided}")
     # effects of x without an instrument
-    one, g = np.ones(len(data.x)), data.group
-    alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
-    outcomes = {"difference": data.judge - data.mean, "labels": data.mean, "judge": data.judge}
-    effects: dict[str, Any] = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
-    effects["control"] = _effect(_solved(data.judge, beside, beside, g), confidence)
-    several = data.e.shape[1] > 1
-    answer = _by_instrument(data, confidence) if several else _bracketed(data, (float(low), float(high)), confidence)
-    effect, more, doubts = answer
-    for text in doubts:
+    alone, beside = np.c_[one, at], np.c_[one, mean, at]
+    difference, of_labels, of_judge = (
+        _effect(_solved(y, alone, alone, group), confidence) for y in (j - mean, mean, j)
+    )
+    control = _effect(_solved(j, beside, beside, group), confidence)
+    if e.shape[1] > 1:
+        answer, more = _by_instrument(j, e, mean, at, group, confidence)
+    else:
+        answer, more = _bracketed(j, mean, at, group, (float(low), float(high)), confidence)
+    for text in (texts := (*warnings, *more)):
         check.warn(text)
     return Instrumented(
-        **effect._asdict(),
-        **effects,
-        **more,
-        n=len(data.x),
-        n_groups=int(data.group.max()) + 1,
-        n_raters=data.e.shape[1],
-        confidence_level=confidence,
-        warnings=tuple(doubts),
-    )
+        **answer, difference=difference, control=control, labels=of_labels, judge=of_judge, n=len(at),
+        n_groups=n_groups, n_raters=e.shape[1], confidence_level=confidence, warnings=texts,
+    )  # fmt: skip
 
 
-class _Data(NamedTuple):
-    """What is left of the arguments: items with a judge, an x and labels enough."""
-
-    judge: Floats
-    e: Floats  # (n, R)
-    mean: Floats
-    x: Floats
-    group: Codes
-    doubts: list[str]
-
-
-def _data(judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None) -> _Data:
+def _checked_items(
+    judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None
+) -> tuple[Floats, Floats, Floats, Codes]:
+    """Judge, labels (n, R), x and groups of the items with a judge, an x and labels enough."""
     j, at = check.array(judge, "judge", ndim=1), check.array(x, "x", ndim=1)
     e = check.array(labels, "labels")
     e = e[:, None] if e.ndim == 1 else check.array(e, "labels", ndim=2)
@@ -276,35 +261,21 @@ def _data(judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | No
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
     j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
-    if len(j) < _LEAST_ITEMS:
+    if len(j) < 4:  # the regression has three coefficients
         kind = "two labels" if several else "a label"
-        rule = f"must leave {_LEAST_ITEMS} items with a score, {kind} and an x"
-        raise ArgumentError("labels", rule, f"left {len(j)}")
-    n_groups = int(group.max()) + 1
-    if n_groups < 2:
+        raise ArgumentError("labels", f"must leave 4 items with a score, {kind} and an x", f"left {len(j)}")
+    if group.max() < 1:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
     for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
         if np.ptp(column) == 0:
             raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
-    doubts = [] if n_groups >= _FEW_GROUPS else [f"few_groups: {n_groups} groups carry the interval."]
-    # where x differs from its most frequent value in few of the groups, whatever the number of items
-    values, counts = np.unique(at, return_counts=True)
-    apart = len(np.unique(group[at != values[counts.argmax()]]))
-    if apart < min(_FEW_APART, n_groups / 2):
-        sided = f"x differs in {apart} of {n_groups} groups only, so the interval is too short."
-        doubts.append(f"one_sided: {sided}")
-    return _Data(j, e, np.nanmean(e, axis=1), at, group, doubts)
+    return j, e, at, group
 
 
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-class _Fit(NamedTuple):
-    """Coefficients, their sandwich, and how far they move as each group is left out."""
-
-    theta: Floats
-    covariance: Floats
-    left_out: Floats  # (G, k)
+_Fit = tuple[Floats, Floats, Floats]  # coefficients, their sandwich, and themselves without each group, shape (G, k)
 
 
 def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
@@ -313,7 +284,7 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
     whole = zx.sum(axis=0)
     if np.linalg.cond(whole / np.sqrt(np.outer((z**2).sum(axis=0), (x**2).sum(axis=0)))) > _SINGULAR:
-        return _Fit(np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan))
+        return np.full(k, np.nan), np.full((k, k), np.nan), np.full((g, k), np.nan)
     inverse = np.linalg.inv(whole)
     theta = inverse @ zy.sum(axis=0)[:, 0]
     sums = zy[:, :, 0] - zx @ theta  # of instrument times residual
@@ -325,12 +296,13 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     good = np.abs(np.linalg.det(rest / (size[:, :, None] * size[:, None, :]))) > 1 / _SINGULAR
     left_out = np.full((g, k), np.nan)
     left_out[good] = np.linalg.solve(rest[good], (zy.sum(axis=0) - zy)[good])[:, :, 0]
-    return _Fit(theta, covariance, left_out)
+    return theta, covariance, left_out
 
 
 def _effect(fit: _Fit, confidence: float) -> Effect:
     """Of x, the last column."""
-    return _tested(float(fit.theta[-1]), float(np.sqrt(fit.covariance[-1, -1])), fit.left_out[:, -1], confidence)
+    theta, covariance, left_out = fit
+    return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), left_out[:, -1], confidence)
 
 
 def _tested(estimate: float, std_error: float, left_out: Floats, confidence: float) -> Effect:
@@ -342,91 +314,69 @@ def _tested(estimate: float, std_error: float, left_out: Floats, confidence: flo
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
-class _Stack(NamedTuple):
-    """A row for each item and annotator: her label, and the mean of the others'."""
-
-    judge: Floats
-    own: Floats
-    others: Floats
-    x: Floats
-    group: Codes
-    who: Codes
-
-    def centred(self) -> _Stack:
-        """Less the means of each annotator's rows, which is an intercept for each."""
-        n = np.maximum(np.bincount(self.who), 1)
-        columns = {name: getattr(self, name) for name in ("judge", "own", "others", "x")}
-        return self._replace(**{k: v - (np.bincount(self.who, v) / n)[self.who] for k, v in columns.items()})
+_Answer = tuple[dict[str, Any], list[str]]  # fields of the result, warnings
 
 
-class _TwoStages(NamedTuple):
-    """By the instrument; why not is empty where there is an answer."""
-
-    effect: Effect
-    slope: float
-    f: float
-    why_not: str
-
-
-_Answer = tuple[Effect, dict[str, Any], list[str]]  # the effect, further fields, warnings
-
-
-def _by_instrument(data: _Data, confidence: float) -> _Answer:
-    labelled = ~np.isnan(data.e)
+def _by_instrument(judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float) -> _Answer:
+    """With a row for each item and annotator: her label, and the mean of the others'."""
+    labelled = ~np.isnan(e)
     item, who = np.nonzero(labelled)
-    own, n = data.e[item, who], labelled.sum(axis=1)
-    others = (data.mean[item] * n[item] - own) / (n[item] - 1)
-    stack = _Stack(data.judge[item], own, others, data.x[item], data.group[item], who)
-    plain, centred = _two_stages(stack, confidence), _two_stages(stack.centred(), confidence)
-    doubts = [*data.doubts, *filter(None, [plain.why_not])]
+    own, n = e[item, who], labelled.sum(axis=1)[item]
+    others = (mean[item] * n - own) / (n - 1)
+    columns = judge[item], own, others, x[item]
+    # less the means of each annotator's rows, which is an intercept for each
+    rows_of = np.maximum(np.bincount(who), 1)
+    centred = [column - (np.bincount(who, column) / rows_of)[who] for column in columns]
+    effect, slope, f, reason = _two_stages(columns, group[item], confidence)
+    without_leniency, _, _, no_centred = _two_stages(centred, group[item], confidence)
+    warnings = [reason] if reason else []
     # whether leniency moves the estimate, or is why there is none
-    moved = abs(plain.effect.estimate - centred.effect.estimate) / centred.effect.std_error
-    if not centred.why_not and not moved <= _UNEVEN:
-        what = "is why there is no estimate" if plain.why_not else f"moves the estimate by {short(moved)} of its errors"
-        instead = f"with an intercept for each it is {short(centred.effect.estimate)} (`centred`)"
-        doubts.append(f"uneven_annotators: some are more lenient than others, which {what}; {instead}.")
-    more = {"slope": plain.slope, "first_stage_f": plain.f, "bracket": _NONE, "reliability": (math.nan, math.nan)}
-    return plain.effect, more | {"centred": centred.effect}, doubts
+    moved = abs(effect.estimate - without_leniency.estimate) / without_leniency.std_error
+    if not no_centred and not moved <= _UNEVEN:
+        what = "is why there is no estimate" if reason else f"moves the estimate by {short(moved)} of its errors"
+        instead = f"with an intercept for each it is {short(without_leniency.estimate)} (`centred`)"
+        warnings.append(f"uneven_annotators: some are more lenient than others, which {what}; {instead}.")
+    return effect._asdict() | {"slope": slope, "first_stage_f": f, "centred": without_leniency}, warnings
 
 
-def _two_stages(rows: _Stack, confidence: float) -> _TwoStages:
-    one = np.ones(len(rows.x))
-    before = np.c_[one, rows.x, rows.others]
-    first = _solved(rows.own, before, before, rows.group)
-    fit = _solved(rows.judge, np.c_[one, rows.own, rows.x], np.c_[one, rows.others, rows.x], rows.group)
-    spread = first.covariance[-1, -1]
-    f = float(first.theta[-1] ** 2 / spread) if spread > 0 else math.nan
-    effect, why_not = _effect(fit, confidence), ""
+def _two_stages(columns: Sequence[Floats], group: Codes, confidence: float) -> tuple[Effect, float, float, str]:
+    """The effect by the instrument, the slope on quality, the first stage's F, and why there is no effect."""
+    judge, own, others, x = columns
+    one = np.ones(len(x))
+    before = np.c_[one, x, others]
+    theta, covariance, _ = _solved(own, before, before, group)
+    fit = _solved(judge, np.c_[one, own, x], np.c_[one, others, x], group)
+    f = float(theta[-1] ** 2 / covariance[-1, -1]) if covariance[-1, -1] > 0 else math.nan
+    effect, reason = _effect(fit, confidence), ""
     if math.isnan(effect.estimate):
-        why_not = "confounded: x and the labels cannot be told apart, so there is no estimate."
-    elif first.theta[-1] < 0:
-        why_not = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
+        reason = "confounded: x and the labels cannot be told apart, so there is no estimate."
+    elif theta[-1] < 0:
+        reason = "weak_instrument: annotators contradict each other, where x is the same, so there is no estimate."
     elif not f >= WEAK_F:
-        why_not = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
-    return _TwoStages(_NO_EFFECT if why_not else effect, float(fit.theta[1]), f, why_not)
+        reason = f"weak_instrument: annotators foretell each other too little (F {short(f)}, {WEAK_F:g} is the least)."
+    return _NO_EFFECT if reason else effect, float(fit[0][1]), f, reason
 
 
-def _bracketed(data: _Data, reliability: tuple[float, float], confidence: float) -> _Answer:
+def _bracketed(
+    judge: Floats, label: Floats, x: Floats, group: Codes, reliability: tuple[float, float], confidence: float
+) -> _Answer:
     """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
-    columns = np.c_[np.ones(len(data.x)), data.mean, data.x, data.judge]
-    each = unit_sums(columns[:, :, None] * columns[:, None, :], data.group)
+    columns = np.c_[np.ones(len(x)), label, x, judge]
+    each = unit_sums(columns[:, :, None] * columns[:, None, :], group)
     sums = np.concatenate([each.sum(axis=0)[None], each.sum(axis=0) - each])  # of all, and without each group
     thetas = [_errors_in_variables(sums, share) for share in reliability]
     ends = [_tested(float(theta[0, 2]), math.nan, theta[1:, 2], confidence) for theta in thetas]
     estimates, spans = [one.estimate for one in ends], [one.interval for one in ends]
-    doubts = [
-        *data.doubts,
-        "one_annotator: her errors are not known, so the estimate is a bracket over her reliability.",
-    ]
-    interval = bracket_ = _NONE
+    warnings = ["one_annotator: her errors are not known, so the estimate is a bracket over her reliability."]
+    interval = between = _NO_INTERVAL
     if any(map(math.isnan, estimates)):
-        doubts.append("confounded: at the lower reliability x alone would foretell all of quality.")
+        warnings.append("confounded: at the lower reliability x alone would foretell all of quality.")
     else:
         interval = Interval(min(low for low, _ in spans), max(high for _, high in spans))
-        bracket_ = Interval(min(estimates), max(estimates))
-    more: dict[str, Any] = {"slope": float(np.mean([theta[0, 1] for theta in thetas])), "first_stage_f": math.nan}
-    more |= {"bracket": bracket_, "reliability": reliability, "centred": _NO_EFFECT}
-    return _NO_EFFECT._replace(interval=interval), more, doubts
+        between = Interval(min(estimates), max(estimates))
+    slope = float(np.mean([theta[0, 1] for theta in thetas]))
+    fields = {"estimate": math.nan, "interval": interval, "slope": slope}
+    return fields | {"bracket_interval": between, "reliability": reliability}, warnings
 
 
 def _errors_in_variables(sums: Floats, reliability: float) -> Floats:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, ratio, row_means, units_of
-from calib.core.result import Interval, Result, short
+from calib.core.result import Interval, Result, short, term
 
 OF_A_CRITERION = ("leniency", "centrality", "ends", "top")
 OF_ALL = ("halo", "residual_halo")
@@ -74,17 +74,18 @@ class RaterEffects(Result):
         criteria. ``residual_halo``: the same of what people's means of all criteria do not explain.
     n_independent : float
         As how many criteria the judge's count, K / (1 + (K - 1) halo); NaN with one criterion.
+    n_raters, n_groups, n : int
+        People, groups, items.
     confidence_level : float
-    n, n_groups, n_raters : int
-        Items, groups, people.
     """
 
+    _kind = "rater-effects"
     effects: tuple[RaterEffect, ...]
     n_independent: float
-    confidence_level: float
-    n: int
-    n_groups: int
-    n_raters: int
+    n_raters: int = term("people")
+    confidence_level: float = term("cl")
+    n_groups: int = term("groups")
+    n: int = term("n")
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -92,10 +93,6 @@ class RaterEffects(Result):
              "conf_high": one.interval.high, "people_low": one.low, "people_high": one.high, "inside": one.inside}
             for one in self.effects
         ]  # fmt: skip
-
-    def _terms(self) -> dict[str, Any]:
-        terms = {"rater-effects": True, "people": self.n_raters, "cl": self.confidence_level}
-        return terms | {"groups": self.n_groups, "n": self.n}
 
     def one(self, effect: str, criterion: str = "") -> RaterEffect:
         """The effect of that name, on that criterion; where there is one criterion it need not be named."""
@@ -106,9 +103,10 @@ class RaterEffects(Result):
         raise KeyError(f"no effect {effect!r} on {criterion!r}; there are {names}")
 
     def __str__(self) -> str:
-        out = [f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
-               f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside]  # fmt: skip
-        outside = "; ".join(out) or "nothing"
+        outside = "; ".join(
+            f"{one.effect.replace('_', ' ')}{f' on {one.criterion}' if one.criterion else ''} {short(one.estimate)} "
+            f"(people {short(one.low)} to {short(one.high)})" for one in self.effects if not one.inside
+        ) or "nothing"  # fmt: skip
         return f"outside the range of {self.n_raters} people: {outside} ({len(self.effects)} looked at, n = {self.n})"
 
 
@@ -143,7 +141,6 @@ def rater_effects(
         What items share; without, items are independent.
     confidence_level : float, default 0.95
 
-
     References
     ----------
     Saal, Downey and Lahey (1980), Psychological Bulletin 88:413-428; Murphy and Cleveland (1995), Understanding
@@ -160,7 +157,17 @@ def rater_effects(
     (0.77, False)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    s, h, group = _arrays(judge, labels, groups)
+    s, h = check.array(judge, "judge"), check.array(labels, "labels")
+    s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
+    if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
+        rule = "must have shape (n, R, C) for {0} of shape (n, C)"
+        raise ArgumentError("labels", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
+    check.same_length(judge=s, groups=groups)
+    # items that have both on some criterion
+    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
+    if kept.sum() < _LEAST:
+        raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
+    s, h, group = s[kept], h[kept], units_of(groups, kept)
     names = [str(k) for k in range(s.shape[1])] if criteria is None else [str(name) for name in criteria]
     if len(names) != s.shape[1]:
         raise ArgumentError("criteria", f"must name {s.shape[1]}", f"got {len(names)}")
@@ -192,21 +199,6 @@ def rater_effects(
     )
 
 
-def _arrays(judge: ArrayLike, labels: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
-    """Scores (n, C), labels (n, R, C) and groups of the items that have both on some criterion."""
-    s, h = check.array(judge, "judge"), check.array(labels, "labels")
-    s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
-    if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
-        rule = "must have shape (n, R, C) for {0} of shape (n, C)"
-        raise ArgumentError("labels", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
-    check.same_length(judge=s, groups=groups)
-    kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
-    group = units_of(groups, kept)
-    if kept.sum() < _LEAST:
-        raise ArgumentError("judge", f"must have {_LEAST} items with a label", f"has {int(kept.sum())}")
-    return s[kept], h[kept], group
-
-
 def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only: bool = False) -> Floats:
     """Effects (rows) of the judge and of each person (columns)."""
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
@@ -224,9 +216,14 @@ def _all_effects(s: Floats, h: Floats, ends: tuple[float, float], *, judge_only:
             rows.append(np.array([_mean_correlation(raters[:, r]) for r in range(raters.shape[1])]))
             residual = []
             for r in range(raters.shape[1]):  # beside the means of people, for a person those of the others
-                people = h if r == 0 else np.delete(h, r - 1, axis=1)
-                means = np.stack([row_means(people[:, :, c]) for c in range(h.shape[2])], axis=1)
-                residual.append(_residual(raters[:, r], means))
+                others = h if r == 0 else np.delete(h, r - 1, axis=1)
+                means = np.stack([row_means(others[:, :, c]) for c in range(h.shape[2])], axis=1)
+                x, whole = raters[:, r], ~np.isnan(raters[:, r]).any(axis=1) & ~np.isnan(means).any(axis=1)
+                if whole.sum() < means.shape[1] + 3:
+                    residual.append(math.nan)
+                    continue
+                design = np.c_[np.ones(int(whole.sum())), means[whole]]
+                residual.append(_mean_correlation(x[whole] - design @ np.linalg.lstsq(design, x[whole])[0]))
             rows.append(np.array(residual))
     return np.array(rows)
 
@@ -238,11 +235,3 @@ def _mean_correlation(x: Floats) -> float:
         return math.nan
     table = np.atleast_2d(np.corrcoef(whole.T))
     return float(np.nanmean(table[np.triu_indices(len(table), 1)]))
-
-
-def _residual(x: Floats, means: Floats) -> float:
-    whole = ~np.isnan(x).any(axis=1) & ~np.isnan(means).any(axis=1)
-    if whole.sum() < means.shape[1] + 3:
-        return math.nan
-    design = np.c_[np.ones(int(whole.sum())), means[whole]]
-    return _mean_correlation(x[whole] - design @ np.linalg.lstsq(design, x[whole])[0])

@@ -44,7 +44,7 @@ def expectation(p: ArrayLike, levels: ArrayLike) -> Floats:
     >>> float(round(expectation([0.42, 0.40, 0.10], [3, 4, 5]), 3))
     3.652
     """
-    weight, values = _weights(p, levels)
+    weight, values = _token_weights(p, levels)
     mass = weight.sum(axis=-1)
     # divided last: whole counts of whole scores then give equal means to the last bit, so that ties stay ties
     return np.asarray((weight * values).sum(axis=-1) / np.where(mass > 0, mass, np.nan))[()]
@@ -176,7 +176,7 @@ def temper(p: ArrayLike, tau: float, *, source: float = 1.0, pseudocount: float 
             raise ArgumentError(name, "must not be negative", f"got {value!r}")
     if not 0 < source < np.inf:
         raise ArgumentError("source", "must be above 0 and finite", f"got {source!r}")
-    weight, _ = _weights(p)
+    weight, _ = _token_weights(p)
     share, _ = _shares(np.where(weight.sum(axis=-1, keepdims=True) > 0, weight + pseudocount, np.nan))
     with np.errstate(divide="ignore", over="ignore"):
         power = np.log(share) - np.log(share.max(axis=-1, keepdims=True))  # 0 at the mode: nothing can overflow there
@@ -217,7 +217,7 @@ def expectation_bounds(
     >>> float(round(low, 4)), float(round(high, 4))
     (3.44, 3.6522)
     """
-    weight, values = _weights(p, levels)
+    weight, values = _token_weights(p, levels)
     outside = check.array(unseen, "unseen")
     most = outside if cap is None else check.array(cap, "cap")
     for name, value in {"unseen": outside, "cap": most}.items():
@@ -241,7 +241,7 @@ def _lowest_expectation(weight: Floats, values: Floats, unseen: Floats, cap: Flo
         return np.asarray(total / np.where(mass > 0, mass, np.nan))[()]
 
 
-def _weights(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
+def _token_weights(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
     weight = check.array(p, "p")
     values = weight if levels is None else check.array(levels, "levels")
     if weight.ndim == 0 or not weight.shape[-1] or (weight < 0).any():
@@ -258,7 +258,7 @@ def _weights(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Flo
 
 
 def _shares(p: ArrayLike, levels: ArrayLike | None = None) -> tuple[Floats, Floats]:
-    weight, values = _weights(p, levels)
+    weight, values = _token_weights(p, levels)
     mass = weight.sum(axis=-1, keepdims=True)
     return weight / np.where(mass > 0, mass, np.nan), values
 

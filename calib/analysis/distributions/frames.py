@@ -111,7 +111,7 @@ def profile(
     items = files.inferred.items if items is None and files.inferred is not None else items
     texts = None if items is None else _texts_of(items_in(items), judges)
     table = judges if kind == "scores" else validated(summarize(judges.frame), "scores", "scores")
-    pairs = [(judge, *_labels_of(judge, people)) for judge in _prompted_judges(judges, table)]
+    pairs = [(judge, *_labels_beside(judge, people)) for judge in _prompted_judges(judges, table)]
     if people is not None and not any(len(y) or warnings for _, y, _, warnings in pairs):
         scored, labelled = (f"{side.holds} (items {_glimpse(side.frame['item'])})" for side in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
@@ -132,7 +132,7 @@ def profile(
     )
 
 
-def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.Series, int, tuple[str, ...]]:
+def _labels_beside(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.Series, int, tuple[str, ...]]:
     """The labels of a judge's items, how many labels are of other items, and what is wrong with them."""
     if people is None:
         return pd.Series(dtype=float), 0, ()

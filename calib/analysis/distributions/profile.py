@@ -68,11 +68,11 @@ class Shares(NamedTuple):
         named = [short(ends[0] - half), short(ends[-1] + half)] if self.width else [*map(short, ends)]
         judge, labels = (sum(part[place] for place in places) for part in (self.judge, self.labels or self.judge))
         where = (" to " if self.width else " or ").join(named) + ", rounded" * self.rounded
-        people = f" (people's: {_percent(labels)})" * bool(self.labels)
-        return f"{_percent(judge)} of the judge's scores are {where}{people}"
+        people = f" (people's: {_per_cent_text(labels)})" * bool(self.labels)
+        return f"{_per_cent_text(judge)} of the judge's scores are {where}{people}"
 
 
-def _percent(share: float) -> str:
+def _per_cent_text(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
@@ -395,13 +395,13 @@ def _profile_warnings(result: Profile) -> tuple[str, ...]:
     scores, levels = result.n - result.n_missing, result.shares.levels
     labels = dict(zip(levels, result.shares.labels or [1.0] * len(levels), strict=True))
     ends = [level for level in result.unused if level in (levels[0], levels[-1]) and labels[level] >= _OFTEN]
-    share = f" (people's: {_percent(sum(labels[level] for level in ends))})" * bool(result.shares.labels)
+    share = f" (people's: {_per_cent_text(sum(labels[level] for level in ends))})" * bool(result.shares.labels)
     texts = []
     if result.n_unread > _MANY * result.n_replies:
         texts.append(f"unread: {result.n_unread} of {result.n_replies} replies have no score ({named})")
     if result.little > _MANY:
         texts.append(
-            f"little_mass: {_percent(result.little)} of {scores} scores rest on less than half of the judge's "
+            f"little_mass: {_per_cent_text(result.little)} of {scores} scores rest on less than half of the judge's "
             "probability; the rest was on other words or not reported"
         )
     if scores > 1 and result.sd == 0:

@@ -42,7 +42,7 @@ def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Ge
     rows = max(1, _BLOCK // (8 * n_permutations))
     for start in range(0, len(moving), rows):
         block = moving[start : start + rows]
-        drawn = _drawn(gaps[block], counts[block], n_permutations, rng)
+        drawn = _permuted(gaps[block], counts[block], n_permutations, rng)
         as_far[block] = _not_below(drawn[1], energy[block, None]).sum(axis=1)
         total += drawn.sum(axis=1)
     reached = _not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
@@ -71,7 +71,7 @@ def _apart(gaps: Floats, sides: Floats) -> tuple[Floats, Floats]:
     return (gaps * apart).sum(axis=1), 2 * (gaps * apart**2).sum(axis=1)
 
 
-def _drawn(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Generator) -> Floats:
+def _permuted(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Generator) -> Floats:
     """Shifts and distances, shape (2, items, permutations), of readings dealt out in turn from the lowest on."""
     then, now = (counts[:, side, None].astype(float) for side in (0, 1))
     of_then, out = np.zeros((len(gaps), n_permutations)), np.zeros((2, len(gaps), n_permutations))

@@ -1,11 +1,11 @@
-"""Bootstrap of any other statistic: labelled items are resampled, and what the other items add is drawn as normal."""
+"""Bootstrap intervals of any other statistic: the labelled items are resampled, what the others add is normal."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from calib.analysis.means.design import Design, mean_data
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.progress import progress
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 _LUMPS = 30  # different values, below which a statistic jumps
 _BATCH = 1 << 20  # resampled scores at once
@@ -23,14 +23,12 @@ _MANY = 1000  # labels, above which leaving each out costs more than it adds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapEstimate(Result):
+class BootstrapEstimate(Estimate):
     """A statistic of the human scores, with a bootstrap interval.
 
     Attributes
     ----------
-    estimate, std_error : float
-    interval : Interval
-    confidence_level : float
+    std_error : float
     lam : float
         Weight of the judge; 0 means that only the labels speak.
     n_labels, n : int
@@ -39,20 +37,15 @@ class BootstrapEstimate(Result):
         Resamples; those on which the statistic is not defined, which are left out.
     statistic : str
         Its name.
-    warnings : tuple of str
     """
 
-    estimate: float
     std_error: float
-    interval: Interval
-    confidence_level: float
     lam: float
     n_labels: int
     n: int
     n_resamples: int
     n_undefined: int
     statistic: str
-    warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_labels", "n", "warnings")
@@ -63,10 +56,8 @@ class BootstrapEstimate(Result):
         return terms | {"cl": self.confidence_level, "gold": self.n_labels, "n": self.n, "lam": round(self.lam, 4)}
 
     def __str__(self) -> str:
-        return (
-            f"human {self.statistic} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
-            f"from {self.n_labels} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
-        )
+        sources = f"{self.n_labels} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
+        return f"human {self.statistic} = {short(self.estimate)}, {self.bracket}, from {sources}"
 
 
 def ppi_bootstrap(
@@ -105,11 +96,6 @@ def ppi_bootstrap(
     confidence_level : float, default 0.95
     rng : Generator or int, optional
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than 10 labels, or the statistic is not defined on the data or on half of the resamples.
-
     Notes
     -----
     The interval lies between quantiles of the resampled estimates, moved so that their mean is the estimate and
@@ -136,24 +122,33 @@ def ppi_bootstrap(
     """
     count = check.whole(n_resamples, "n_resamples", least=100)
     confidence = check.probability(confidence_level, "confidence_level")
-    sample = _sample_of(y, f, f_unlabeled, X, X_unlabeled)
-    n, rest = len(sample.y), len(sample.rest)
+    data = mean_data(y, f, f_unlabeled, Design())
+    n, rest, loose = len(data.y), data.n_rest, data.loose()
+    if n < 10:
+        raise ArgumentError("y", "must have 10 labels at least for a bootstrap", f"got {n}")
+    if rest < 2:
+        raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {rest}")
+    if (X is None) != (X_unlabeled is None):
+        rule = "must be given exactly when {0} is"
+        raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
+    x, x_rest = ([] if part is None else [np.asarray(part)] for part in (X, X_unlabeled))
+    check.same_length(y=data.y, X=x[0] if x else None)
+    check.same_length(f_unlabeled=loose, X_unlabeled=x_rest[0] if x else None)
     value = _vectorised(statistic)
+
+    def of_items(chosen: NDArray[Any]) -> tuple[Any, Any]:
+        """The statistic of chosen items, by people and by the judge."""
+        own = [part[chosen] for part in x]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return value(data.y.take(chosen), *own), value(data.f.take(chosen), *own)
+
     draw = np.random.default_rng(rng)
-    label, own = (float(value(scores, *sample.x)) for scores in (sample.y, sample.f))
-    judge = float(value(sample.rest, *sample.x_rest))
+    label, own = (float(value(scores, *x)) for scores in (data.y, data.f))
+    judge = float(value(loose, *x_rest))
     if not np.isfinite([label, own, judge]).all():
         raise ArgumentError("statistic", "must be a finite number of the data", f"got {label}, {own} and {judge}")
-    labels, judged = np.empty(count), np.empty(count)
-    size = max(1, _BATCH // n)
-    for start in progress(range(0, count, size), "resamples"):
-        stop = min(start + size, count)
-        labels[start:stop], judged[start:stop] = sample.resampled(value, draw.integers(0, n, (stop - start, n)))
-    kept = np.isfinite(labels + judged)
-    missing = count - int(kept.sum())
-    if missing > count / 2:
-        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
-    labels, judged = labels[kept], judged[kept]
+    labels, judged = _resampled_statistics(of_items, n, count, draw)
+    missing = count - len(labels)
     undefined = f"undefined: the statistic is not defined on {missing} of {count} resamples, which are left out"
     cautions = [undefined] if missing else []
     if (values := len(np.unique(labels))) < min(_LUMPS, len(labels) / 10):
@@ -164,12 +159,19 @@ def ppi_bootstrap(
     far = judge + np.sqrt(spread * n / rest) * draw.standard_normal(len(labels))
     drawn, estimate = labels - lam * (judged - far), label - lam * (own - judge)
     error = float(drawn.std(ddof=1)) * np.sqrt(n / (n - 1))
-    left = _without_each(value, sample, judge)
+    left = 0.0  # with more labels both errors are the same
+    if n <= _MANY:
+        without = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
+        left = _jackknife_error(*of_items(without), judge, rest)
     wider = max(1.0, np.sqrt(left**2 + lam**2 * spread * n / rest) / error) if error > 0 else 1.0
+    drawn, interval = estimate + wider * (drawn - drawn.mean()), Interval(np.nan, np.nan)
+    if np.ptp(drawn) > 1e-12 * np.abs(drawn).max():  # what does not vary says nothing about its spread
+        out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + confidence) / 2)
+        interval = Interval(*map(float, np.quantile(drawn, [special.ndtr(-out), special.ndtr(out)])))
     return BootstrapEstimate(
         estimate=estimate,
         std_error=error * wider,
-        interval=_expanded(estimate + wider * (drawn - drawn.mean()), n, confidence),
+        interval=interval,
         confidence_level=confidence,
         lam=lam,
         n_labels=n,
@@ -181,13 +183,24 @@ def ppi_bootstrap(
     )
 
 
-def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> float:
-    """Jackknife standard error of the labelled items' part, with lambda tuned anew without each item."""
-    n, rest = len(sample.y), len(sample.rest)
-    if n > _MANY:
-        return 0.0  # both errors are the same by then
-    others = np.arange(n - 1) + (np.arange(n - 1) >= np.arange(n)[:, None])
-    labels, judged = sample.resampled(value, others)
+def _resampled_statistics(
+    of_items: Callable[[NDArray[Any]], tuple[Any, Any]], n: int, count: int, draw: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """The statistic of resamples, by people and by the judge, where both are defined."""
+    labels, judged = np.empty(count), np.empty(count)
+    size = max(1, _BATCH // n)
+    for start in progress(range(0, count, size), "resamples"):
+        stop = min(start + size, count)
+        labels[start:stop], judged[start:stop] = of_items(draw.integers(0, n, (stop - start, n)))
+    defined = np.isfinite(labels + judged)
+    if (missing := int((~defined).sum())) > count / 2:
+        raise ArgumentError("statistic", "must be defined on most resamples", f"is not on {missing} of {count}")
+    return labels[defined], judged[defined]
+
+
+def _jackknife_error(labels: Floats, judged: Floats, judge: float, rest: int) -> float:
+    """Standard error of the labelled items' part, from statistics without each, with lambda tuned anew each time."""
+    n = len(labels)
     if not np.isfinite(labels + judged).all():
         return 0.0
     a, b = labels - labels.mean(), judged - judged.mean()
@@ -195,47 +208,6 @@ def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> f
     cross, square = (np.sum(a * c) - c * a * n / (n - 1) for a, c in ((a, b), (b, b)))
     lam = np.divide(cross, (1 + n / rest) * square, out=np.zeros(n), where=square > 0)
     return float(np.sqrt((n - 1) / n * np.sum((v := labels - lam * (judged - judge)) ** 2 - v.mean() ** 2)))
-
-
-def _expanded(drawn: Floats, n: int, confidence: float) -> Interval:
-    if np.ptp(drawn) <= 1e-12 * np.abs(drawn).max():
-        return Interval(np.nan, np.nan)  # what does not vary says nothing about its spread
-    out = np.sqrt(n / (n - 1)) * special.stdtrit(n - 2, (1 + confidence) / 2)
-    low, high = np.quantile(drawn, [special.ndtr(-out), special.ndtr(out)])
-    return Interval(float(low), float(high))
-
-
-class _Sample(NamedTuple):
-    y: Floats
-    f: Floats
-    rest: NDArray[Any]
-    x: tuple[NDArray[Any], ...]  # what else the statistic takes of each labelled item, and of the rest
-    x_rest: tuple[NDArray[Any], ...]
-
-    def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
-        """The statistic of chosen items, by people and by the judge."""
-        x = tuple(part[chosen] for part in self.x)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return value(self.y.take(chosen), *x), value(self.f.take(chosen), *x)
-
-
-def _sample_of(
-    y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike, x: ArrayLike | None, x_unlabeled: ArrayLike | None
-) -> _Sample:
-    data = mean_data(y, f, f_unlabeled, Design())
-    if len(data.y) < 10:
-        raise ArgumentError("y", "must have 10 labels at least for a bootstrap", f"got {len(data.y)}")
-    if data.n_rest < 2:
-        raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {data.n_rest}")
-    if (x is None) != (x_unlabeled is None):
-        rule = "must be given exactly when {0} is"
-        raise ArgumentError("X_unlabeled", rule, "only one of them came", mentions=("X",))
-    if x is None or x_unlabeled is None:
-        return _Sample(data.y, data.f, data.loose(), (), ())
-    own, beside = np.asarray(x), np.asarray(x_unlabeled)
-    check.same_length(y=data.y, X=own)
-    check.same_length(f_unlabeled=data.loose(), X_unlabeled=beside)
-    return _Sample(data.y, data.f, data.loose(), (own,), (beside,))
 
 
 def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""The command line's means."""
+"""Means on the command line."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Two systems compared: the difference of their mean human scores, paired where both have a label."""
+"""Confidence interval of the difference of two systems' means, paired where both have a label."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.design import Design, DesignFields, MeanData, MeanOptions, design_of, mean_data
+from calib.analysis.means.design import Design, MeanData, MeanOptions, mean_data, mean_design
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
-from calib.analysis.means.mean import MeanEstimate, estimated
-from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
+from calib.analysis.means.mean import MeanEstimate, estimated, gain_over_labels
+from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, MeanLaw, centred, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments, refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
@@ -22,13 +22,10 @@ from calib.core.numeric import matrix_product
 from calib.core.result import Interval, short
 
 _NO_INTERVAL = Interval(np.nan, np.nan)
-# as `options_of` takes them, of each system
-_COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
-_COMMON |= {"alternative": "two-sided", "min_labels": 10}
-_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - DesignFields.__annotations__.keys()) | {
-    "same_scale",
-    "conservative",
-}
+# options of each system's mean, as `options_of` takes them
+_OF_EACH: dict[str, Any] = {
+    "same_scale": None, "conservative": False, "target": "population", "alternative": "two-sided", "min_labels": 10,
+}  # fmt: skip
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
@@ -41,9 +38,7 @@ class DifferenceEstimate(MeanEstimate):
     ----------
     n_paired, n_a_only, n_b_only : int
         Inputs whose labels were used, of both systems, of the first alone, of the second alone. `n_labels` is
-        their sum, and `n` counts inputs.
-    lam : float
-        Where labels are not all paired, the mean of both systems' weights.
+        their sum, and `n` counts inputs. Where labels are not all paired `lam` is the mean of both systems' weights.
     """
 
     n_paired: int
@@ -137,14 +132,6 @@ def ppi_difference(
     >>> print(result)
     human mean difference = 1.067, 95 % CI [-0.2189, 2.352], from 3 pairs of human labels and judge scores of 5
     inputs (PPI) [warnings: few_labels, weak_judge]
-
-    Labels of other inputs for each, but one:
-
-    >>> y_a, y_b = [4, 5, 4, 3, 4, nan, nan, nan], [nan, nan, nan, nan, 3, 3, 4, 2]
-    >>> f_a, f_b = [4.1, 4.8, 4, 3.3, 4.2, 4.5, 3.9, 4.4], [3, 3.5, 3.6, 2.9, 3.1, 3.4, 3.9, 2.2]
-    >>> result = ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), step=1, min_labels=2)
-    >>> result.n_paired, result.n_a_only, result.n_b_only
-    (1, 4, 3)
     """
     named = {"y_a": y_a, "y_b": y_b, "f_a": f_a, "f_b": f_b}
     arrays = {name: check.array(value, name, ndim=1) for name, value in named.items()}
@@ -153,10 +140,10 @@ def ppi_difference(
     for name in ("y_a", "y_b"):
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"))
-    drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
-    design = design_of(options.get("design"), cast(DesignFields, drawn))
+    others = {*_OF_EACH, "design", "estimator", "confidence_level"}
+    design = mean_design(options.get("design"), {name: value for name, value in options.items() if name not in others})
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
-    common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
+    common: dict[str, Any] = _OF_EACH | {name: value for name, value in options.items() if name in _OF_EACH}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
     both, alone = [*arrays.values()], np.isnan(arrays["y_a"]) != np.isnan(arrays["y_b"])
     columns = (getattr(design, name) for name in ("groups", "strata", "weights", "inclusion", "folds"))
@@ -172,7 +159,7 @@ def ppi_difference(
     if either.n_paired < common["min_labels"]:
         return either
     pairs = _paired(both, None, design, common, int(alone.sum()))
-    width, of_either = (result.interval.high - result.interval.low for result in (pairs, either))
+    width, of_either = (result.conf_high - result.conf_low for result in (pairs, either))
     return pairs if width < of_either else either
 
 
@@ -218,38 +205,45 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
     (a, b), r, options = (side.mean for side in pair), _correlation(first, second), first.options
     length = np.inf if options.bounds is None else options.bounds[1] - options.bounds[0]
     law = alone = Apart(a, b, r, length)
-    if METHODS[first.name].alone not in ("", first.name) and first.data.n_rest + second.data.n_rest > 0:
-        silent = [side.silent() for side in pair]
+    if METHODS[a.estimator].alone not in ("", a.estimator) and first.data.n_rest + second.data.n_rest > 0:
+        silent = []  # the same labels without the judge, by the same kind of interval
+        for side in pair:
+            data, method = with_silent_judge(side.data), METHODS[METHODS[side.mean.estimator].alone]
+            silent.append(side._replace(data=data, mean=method.law(data, side.options)._replace(lam=0.0)))
         alone = Apart(silent[0].mean, silent[1].mean, _correlation(*silent), length)
     tail = (1 - options.confidence) / 2
-    theirs = float(alone.high(tail) - alone.low(tail))
-    ratio = float(law.high(tail) - law.low(tail)) / theirs if theirs > 0 else np.nan
-    has_interval = first.has_interval and second.has_interval
+    width = float(alone.high(tail) - alone.low(tail))
+    ratio = float(law.high(tail) - law.low(tail)) / width if width > 0 else np.nan
+    complete = [side.options.finite and not side.data.n_rest for side in pair]
+    has_interval = a.has_interval(complete=complete[0]) and b.has_interval(complete=complete[1])
     n = int((first.labelled | second.labelled).sum())
     paired = int((first.labelled & second.labelled).sum())
-    cautions = dict.fromkeys([*first.cautions("first"), *second.cautions("second")])
+    cautions = [
+        (which, *text.partition(": ")[::2])
+        for which, side in zip(("first", "second"), pair, strict=True)
+        for text in cautions_on(side.data, side.options)
+    ]
     return DifferenceEstimate(
         estimate=a.point - b.point,
         std_error=float(np.sqrt(max(a.error**2 + b.error**2 - 2 * r * a.error * b.error, 0.0))),
         interval=interval_of(law, options.confidence, options.alternative) if has_interval else _NO_INTERVAL,
         confidence_level=options.confidence,
         alternative=options.alternative,
-        estimator=max((side.name for side in pair), key=lambda name: METHODS[name].judged),
+        estimator=max((a.estimator, b.estimator), key=lambda name: METHODS[name].judged),
         estimand="human mean difference",
         target="benchmark" if options.finite else "population",
         df=np.nan,
         null=common["null"],
         p_value=p_value_of(law, common["null"], options.alternative) if has_interval else np.nan,
         lam=(a.lam + b.lam) / 2,
-        width_ratio=ratio,
-        effective_n=n / ratio**2 if ratio else np.inf,
-        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        **gain_over_labels(n, ratio),
         n_labels=n,
         n=int((first.answered | second.answered).sum()),
         n_groups=n,
         design="systems",
         calibrated_folds=first.data.calibrated_folds,
-        warnings=cautions_of(design) + tuple(cautions),
+        warnings=cautions_of(design)
+        + tuple(f"{name}: of the {which} system, {text}" for which, name, text in cautions),
         n_paired=paired,
         n_a_only=int(first.labelled.sum()) - paired,
         n_b_only=int(second.labelled.sum()) - paired,
@@ -260,30 +254,10 @@ class Side(NamedTuple):
     """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
 
     data: MeanData
-    options: Options
+    options: CheckedOptions
     mean: MeanLaw
     labelled: NDArray[np.bool_]
     answered: NDArray[np.bool_]
-
-    @property
-    def name(self) -> str:
-        """The estimator that was used."""
-        return self.mean.estimator or self.options.estimator
-
-    @property
-    def has_interval(self) -> bool:
-        return self.mean.has_interval(complete=self.options.finite and not self.data.n_rest)
-
-    def silent(self) -> Side:
-        """The same labels without the judge, by the same kind of interval."""
-        data = with_silent_judge(self.data)
-        alone = METHODS[METHODS[self.name].alone]
-        return self._replace(data=data, mean=alone.law(data, self.options)._replace(lam=0.0))
-
-    def cautions(self, which: str) -> tuple[str, ...]:
-        """Each with which of the two systems it is of."""
-        split = (text.partition(": ") for text in cautions_on(self.data, self.options))
-        return tuple(f"{name}: of the {which} system, {text}" for name, _, text in split)
 
 
 def _side(
@@ -296,7 +270,8 @@ def _side(
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
     data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
-    return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
+    mean = METHODS[options.estimator].law(data, options)
+    return Side(data, options, mean._replace(estimator=mean.estimator or options.estimator), labelled, answered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,29 +288,23 @@ class Apart:
         return -self.length, self.length
 
     def low(self, tail: float) -> float:
-        reach = self._distance(_down(self.a, tail), _up(self.b, tail))
-        return max(self.a.point - self.b.point - reach, -self.length)
+        return self._end(-1, self.a.law.low(tail), self.b.law.high(tail))
 
     def high(self, tail: float) -> float:
-        reach = self._distance(_up(self.a, tail), _down(self.b, tail))
-        return min(self.a.point - self.b.point + reach, self.length)
+        return self._end(1, self.a.law.high(tail), self.b.law.low(tail))
 
     def tails(self, null: float) -> tuple[float, float]:
-        return _tail(lambda tail: self.low(tail) - null), _tail(lambda tail: null - self.high(tail))
+        return _tail_beyond(lambda tail: self.low(tail) - null), _tail_beyond(lambda tail: null - self.high(tail))
 
-    def _distance(self, one: float, other: float) -> float:
-        return float(np.sqrt(max(one**2 + other**2 - 2 * self.r * one * other, 0.0)))
-
-
-def _down(mean: MeanLaw, tail: float) -> float:
-    return max(mean.point - float(mean.law.low(tail)), 0.0)  # near a half both ends may be on one side of the point
-
-
-def _up(mean: MeanLaw, tail: float) -> float:
-    return max(float(mean.law.high(tail)) - mean.point, 0.0)
+    def _end(self, sign: int, end_of_a: float, end_of_b: float) -> float:
+        """The lower end (-1) or the upper one (1), within the scale; at a half both may lie on one side of a point."""
+        one = max(sign * (float(end_of_a) - self.a.point), 0.0)
+        other = max(sign * (self.b.point - float(end_of_b)), 0.0)
+        reach = float(np.sqrt(max(one**2 + other**2 - 2 * self.r * one * other, 0.0)))
+        return float(np.clip(self.a.point - self.b.point + sign * reach, -self.length, self.length))
 
 
-def _tail(beyond: Callable[[float], float]) -> float:
+def _tail_beyond(beyond: Callable[[float], float]) -> float:
     """The tail (up to a half) whose end is the value, which it is not `beyond`; on the log scale."""
     if beyond(0.5) <= 0:
         return 0.5

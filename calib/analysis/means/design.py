@@ -97,7 +97,7 @@ class MeanOptions(DesignFields, total=False):
     confidence_level: float
 
 
-def design_of(design: Design | None, fields: Mapping[str, Any]) -> Design:
+def mean_design(design: Design | None, fields: Mapping[str, Any]) -> Design:
     """The design: an object or its fields one by one, and not both."""
     if unknown := fields.keys() - Design.__dataclass_fields__.keys():
         raise TypeError(f"{min(unknown)!r} is no argument of this function and no field of `Design`.")
@@ -192,7 +192,7 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
         refuse_where(~labelled, labels, "y", rule, ("f_unlabeled",))
         rest, loose, sets = _unlabeled(f_unlabeled, design)
     columns: dict[str, Any] = {}
-    for name, values in _columns(design).items():
+    for name, values in _design_columns(design).items():
         own = np.zeros(len(values), dtype=bool)
         own[: len(labelled)] = labelled
         columns |= {name: values[own], f"{name}_rest": values[~own]}
@@ -246,7 +246,7 @@ def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] 
     return f_unlabeled.whole(), None, f_unlabeled
 
 
-def _columns(design: Design) -> dict[str, NDArray[Any]]:
+def _design_columns(design: Design) -> dict[str, NDArray[Any]]:
     """Groups and strata as numbers, and weights: of the labelled items and then of the others."""
     columns: dict[str, NDArray[Any]] = {}
     for name, column in (("groups", "group"), ("strata", "stratum"), ("weights", "weight")):

@@ -1,4 +1,4 @@
-"""Means in words: the sentence for a report, what is assumed, what an interval is not."""
+"""Sentences and pictures of means: for a report, with what is assumed and what an interval is not."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
     names, sentences = [name for name in telling(labels) if name in _JUDGES], []
     for label, result in zip(labels, results, strict=True):
         judge = " ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label)
-        people = f"{result.n_labels} human labels" if result.n_labels else "no human label"
-        judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
+        sources = f"{result.n_labels} human labels" if result.n_labels else "no human label"
+        scores = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
         if isinstance(result, DifferenceEstimate) and result.n_labels:
-            people = result.labels_in_words
-            judged = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
-        scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
+            sources = result.labels_in_words
+            scores = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
+        sources += f" and {scores}" if result.uses_judge else f", without {judge}" * bool(judge)
         gain = 1 - result.width_ratio
-        wide = f"; {abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone".replace("%", " %")
-        if not (result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005):  # NaN is not
-            wide = ""
+        if result.uses_judge and result.alternative == "two-sided" and abs(gain) >= 0.005:  # NaN is not
+            wide = f"{abs(gain):.0%} {'narrower' if gain > 0 else 'wider'} than the labels alone"
+            sources += f"; {wide.replace('%', ' %')}"
         p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
         p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
-        scale = f"; scale {label['scale']}" if "scale" in label else ""
-        left = _left_out(label) if result.uses_judge else ""
+        sources += _left_out(label) if result.uses_judge else ""
+        sources += f"; scale {label['scale']}" if "scale" in label else ""
         of = f"{_quantity(label, result)} is {short(result.estimate)}, {result.bracket}{p}"
-        sentences.append(f"{of}, from {people}{scores}{wide}{left}{scale}.")
+        sentences.append(f"{of}, from {sources}.")
     return sentences
 
 
@@ -63,23 +63,23 @@ def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:
     """What an estimate is of: a mean of a criterion, or of preferences a win rate, and of which system."""
     who = "human" if result.estimand.startswith("human") else "judge's"
     of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+    is_difference = "difference" in result.estimand
     if "win rate" in result.estimand:
-        apart = f"Difference of {who} win rates" if "difference" in result.estimand else f"{who.capitalize()} win rate"
-        return f"{apart} of {', '.join(text.removeprefix('system ') for text in of)}" if of else apart
-    apart = "Difference of mean" if "difference" in result.estimand else "Mean"
-    parts = (apart, who, str(label.get("criterion", "score")), f"of {', '.join(of)}" if of else "")
-    return " ".join(filter(None, parts))
+        what = f"Difference of {who} win rates" if is_difference else f"{who.capitalize()} win rate"
+        return f"{what} of {', '.join(text.removeprefix('system ') for text in of)}" if of else what
+    what = f"{'Difference of mean' if is_difference else 'Mean'} {who} {label.get('criterion', 'score')}"
+    return f"{what} of {', '.join(of)}" if of else what
 
 
 def _left_out(label: Mapping[str, Any]) -> str:
     """What is not in the numbers: labels without a judge score, and items whose judge score could not be read."""
     paired = "n_unscored" in label
-    labels, unread = label.get("n_unscored" if paired else "n_unmatched", 0), label.get("n_unread", 0)
     parts = [
-        (labels, "label of an item", "labels of items", "without a judge score"),
-        (unread, "item", "items", "whose judge score is missing"),
+        (label.get("n_unscored" if paired else "n_unmatched", 0), "label of an item", "labels of items",
+         "without a judge score"),
+        (label.get("n_unread", 0), "item", "items", "whose judge score is missing"),
         (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
-    ]
+    ]  # fmt: skip
     texts = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
     one = sum(n for n, *_ in parts) == 1
     return f"; {' and '.join(texts)} {'was' if one else 'were'} left out" if texts else ""

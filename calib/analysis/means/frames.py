@@ -1,8 +1,8 @@
-"""Aggregates on tables: align by key, count what does not match, call `calib.stats`."""
+"""Means on tables: the interval of a mean, and the difference of two systems, from a judge's scores and labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -12,7 +12,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.means.methods import METHODS, estimator_of
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError
 from calib.core.numeric import adjusted
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data, Source
@@ -21,6 +21,7 @@ from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
+from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import (
     NAMES,
     ends_of,
@@ -38,6 +39,7 @@ from calib.table.results import Results, words
 from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_errors, scores_in
 
 
+@verb
 def interval(
     scores: Data,
     labels: Data = None,
@@ -59,25 +61,23 @@ def interval(
 ) -> Results[stats.MeanEstimate]:
     """Mean human score of items like those in `scores`, from the few that `labels` has, with an interval.
 
-    The mean is that of the population which the items are a sample of: the documents to come; with
-    `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
-    column `scale`; how the labelled items were drawn from what `choose` wrote into the scores, if it did.
+    The mean is that of the documents to come, which the items are a sample of; with `target="benchmark"` that of
+    exactly these items. The ends of the scale come from the column `scale`; how the labelled items were drawn from what
+    `choose` wrote into the scores, if it did.
 
     Parameters
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
-        (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
-        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same labels
-        may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
+        (`calib.Partitions`) need not fit in memory. After `calibrate` in folds the same labels may be used again, and
+        the judge has slope 1 (`Design.calibrated_folds`).
     labels : table, path or frame, optional
-        Human scores of a random sample of these items, one rater (of your own files several are pooled).
+        People's labels of a random sample of these items, where `scores` does not hold them; several people are
+        pooled.
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
         rate for each system.
-    groups : str or None, default "group"
-        The column of what items share (the source document). Where it repeats within a result, its
-        items are not taken as independent; None takes them so, with a warning.
+    {groups}
     strata : str, optional
         A column: the labelled items were drawn within each of its values.
     weights : str, optional
@@ -87,13 +87,11 @@ def interval(
     tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
-        One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
-        They must be on one scale.
+        One result from the plain mean of all raters in `scores`, on one scale, instead of one for each.
     estimator : str
         As for `calib.stats.ppi_mean`: "auto"; "classical" uses the labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
@@ -114,17 +112,12 @@ def interval(
     human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
-    as_typed(interval, locals())
     estimator = estimator_of(estimator)
     options = {
-        "target": target,
-        "estimator": estimator,
-        "alternative": alternative,
-        "null": null,
-        "min_labels": min_labels,
-    }
-    options |= {"conservative": conservative, "tuned_on_labels": tuned_on_labels, "confidence_level": confidence_level}
-    answers = []
+        "target": target, "estimator": estimator, "conservative": conservative, "alternative": alternative,
+        "null": null, "min_labels": min_labels, "tuned_on_labels": tuned_on_labels,
+        "confidence_level": confidence_level,
+    }  # fmt: skip
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
     scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
@@ -132,32 +125,29 @@ def interval(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
-    for pair in label_pairs(judges, people, (by, strata, weights, groups)):
-        judged = pair.frame[pair.frame["_merge"] != "right_only"]
-        warnings = pair.warnings + (lacking_raters(judged) if pool else ())
-        if by is not None:
-            whole_column(judged, by, "by")
-        _need_labels(judged, estimator, by, pair.label, min_labels)
-        unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
-        for label, part in parts_of(judged, by):
-            whole = pair.label | label
-            read = part[part["x"].notna()]
-            result = mean_of(read, (groups, strata, weights), whole, options)
-            # of this part where labels without a judge score say that they are, else all
-            of_part = [unmatched[name] == value for name, value in label.items()
-                       if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
-            n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
-            counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
-            answers.append((whole | counts, with_warnings(result, warnings)))
-    return _answered(answers, files)
-
-
-def _answered(answers: list[tuple[dict[str, Any], Any]], files: Inputs) -> Results[Any]:
-    """Results of files of one's own: a guessed scale is said, and means of preferences are win rates."""
     scale = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}
-    if files.pairwise:
-        answers = [(at, replace(one, estimand=one.estimand.replace("mean", "win rate"))) for at, one in answers]
-    return Results.of((at | scale, one) for at, one in answers)
+
+    def slices() -> Iterator[Slice[pd.DataFrame]]:
+        for pair in label_pairs(judges, people, (by, strata, weights, groups)):
+            warnings = pair.warnings + (lacking_raters(pair.scored) if pool else ())
+            if by is not None:
+                whole_column(pair.scored, by, "by")
+            _need_labels(pair.scored, estimator, by, pair.label, min_labels)
+            unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
+            for label, part in parts_of(pair.scored, by):
+                read = part[part["x"].notna()]
+                # of this part where labels without a judge score say that they are, else all
+                of_part = [unmatched[name] == value for name, value in label.items()
+                           if name in unmatched and unmatched[name].notna().all()]  # fmt: skip
+                n_unmatched = int(of_part[0].sum()) if of_part else len(unmatched)
+                counts = {"n_unmatched": n_unmatched, "n_unread": items_in(part) - items_in(read)}
+                yield Slice(pair.label | label, read, counts | scale, warnings)
+
+    def mean(rows: pd.DataFrame) -> stats.MeanEstimate:
+        result = mean_of(rows, (groups, strata, weights), options)
+        return replace(result, estimand=result.estimand.replace("mean", "win rate")) if files.pairwise else result
+
+    return each_result(slices(), mean, names=NAMES)
 
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
@@ -166,9 +156,9 @@ def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedT
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
-    theirs = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
-    own = [pair not in theirs for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
-    return mean_of_raters(judges.only(own)), people
+    annotators = {(label["criterion"], label["rater"]) for label, _ in people.slices()}
+    raters = zip(judges.frame["criterion"], judges.frame["rater"], strict=True)
+    return mean_of_raters(judges.only([rater not in annotators for rater in raters])), people
 
 
 def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
@@ -189,9 +179,7 @@ def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: di
         raise ArgumentError("labels", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
-def mean_of(
-    part: pd.DataFrame, columns: Sequence[str | None], label: dict[str, Any], options: dict[str, Any]
-) -> stats.MeanEstimate:
+def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str, Any]) -> stats.MeanEstimate:
     """The mean of scored items of which some have a label; `columns` hold their groups, strata and weights."""
     groups, strata, weights = columns
     group = None if groups is None else groups_of(part, groups)
@@ -207,19 +195,19 @@ def mean_of(
         if without:
             names = ", ".join(map(repr, without[:5]))
             warnings.append(f"labels_of_some_systems: no label is of {names}, whose items count too")
-    folds, doubts = folds_of(part, group)
-    warnings += doubts
+    folds, fold_warnings = folds_of(part, group)
+    warnings += fold_warnings
     if "n_cannot_say" in part and (n := int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())):
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    with renamed_errors(label, **NAMES):
-        ends = ends_of(part, label, apart=True)
-        result = stats.ppi_mean(**_sides(part, design), calibrated_folds=folds, **ends, **options)
+    result = stats.ppi_mean(
+        **_labelled_and_rest(part, design), calibrated_folds=folds, **ends_of(part, {}, apart=True), **options
+    )
     return with_warnings(result, warnings)
 
 
-def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
+def _labelled_and_rest(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
     """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
     if "n_represented" not in part:
         return {"y": part["y"], "f": part["x"], **design}
@@ -260,6 +248,7 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
     return ({"strata": parts} if several else {}), warnings
 
 
+@verb
 def difference(
     scores: Data,
     labels: Data = None,
@@ -277,8 +266,7 @@ def difference(
 ) -> Results[stats.DifferenceEstimate]:
     """Mean human score of system `a` less that of system `b`, paired where both have a label; or of `a` against many.
 
-    Labels may be of whole groups, of items drawn whatever their system, or both: what both systems answered is paired,
-    labels of one system alone count for it, and the result says how many there are of each.
+    What both systems answered is paired, labels of one system alone count for it; the result says how many there are.
 
     Parameters
     ----------
@@ -295,16 +283,14 @@ def difference(
         How p-values are adjusted where `a` is compared with several.
     pool : {"rater"}, optional
         As for `interval`: the mean of all raters in `scores` is the judge.
-    **columns
-        As for `interval`.
+    {columns}
 
     Returns
     -------
     Results
-        With `p_value` for "no difference", and `n_paired`, `n_a_only` and `n_b_only`: labelled groups of both systems
-        and of one alone. Labelled `n_unmatched`, groups that only one of them answered, `n_unscored` (labels of items
-        that the judge did not score) and `n_unread` (items whose judge score is missing), which are left out; against
-        several systems also `p_adjusted` (within criterion and rater). Intervals are not adjusted.
+        With `p_value` for "no difference", and counts of what is left out: `n_unmatched` (groups that only one of them
+        answered), `n_unscored` (labels of items that the judge did not score), `n_unread` (items whose judge score is
+        missing); against several systems also `p_adjusted`, within criterion and rater. Intervals are not adjusted.
 
     References
     ----------
@@ -325,33 +311,33 @@ def difference(
     """
     if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
         labels, a, b = None, labels, b if a is None else a
-    as_typed(difference, locals())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
         names = ", ".join(map(repr, sorted(map(str, systems))))
         raise ArgumentError("a", "must name a system", f"there are {names}" if systems else "")
+    others = [b] if isinstance(b, str | int) else list(b or ())
     if b is None:
         others = [name for name in systems if name != a] or [a]
-    else:
-        others = [b] if isinstance(b, str | int) else list(b)
-        if not others:
-            raise TableArgumentError("b", "must name a system")
-        if a in others:
-            raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
+    elif not others:
+        raise TableArgumentError("b", "must name a system")
+    elif a in others:
+        raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator)
     options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
-    answers = []
+    scale, answers = {"scale": f"{files.guessed}, guessed"} if files.guessed else {}, []
     for pair in label_pairs(judged, people):
         _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
-            answers.append((label | ({"p_adjusted": float(value)} if len(others) > 1 else {}), result))
-    return _answered(answers, files)
+            more = {"p_adjusted": float(value)} if len(others) > 1 else {}
+            estimand = result.estimand.replace("mean", "win rate") if files.pairwise else result.estimand
+            answers.append((label | more | scale, replace(result, estimand=estimand)))
+    return Results.of(answers)
 
 
 def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
@@ -364,8 +350,8 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
     inputs = sides[0].join(sides[1], how="outer")
     those, unscored = rows["system"].isin((a, b)), rows["_merge"] == "right_only"
     both = rows[those & rows["x"].notna()]
-    folds, doubts = folds_of(both, labels_in(both, "group"))
-    warnings += doubts
+    folds, fold_warnings = folds_of(both, labels_in(both, "group"))
+    warnings += fold_warnings
     labelled = {name: int(inputs[f"y{end}"].notna().sum()) for name, end in ((a, "_a"), (b, "_b"))}
     counts = {
         "n_unmatched": int(inputs[["x_a", "x_b"]].isna().any(axis="columns").sum()) if "group" in rows else 0,

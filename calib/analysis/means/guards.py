@@ -1,11 +1,11 @@
-"""Guard rails of the corrected means: what is asked for, what is refused, what a reader should know first."""
+"""Options of a mean, checked against its data: what is refused, and the warnings that a result carries."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from calib.analysis.means.design import Design, MeanData
-from calib.analysis.means.methods import CUT, METHODS, Options, centred
+from calib.analysis.means.methods import CUT, METHODS, CheckedOptions, centred
 from calib.analysis.means.moments import refuse_where
 from calib.analysis.means.ridge import kish
 from calib.core import check
@@ -29,7 +29,7 @@ def options_of(
     null: float | None,
     min_labels: int,
     confidence: float,
-) -> Options:
+) -> CheckedOptions:
     """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
@@ -46,7 +46,7 @@ def options_of(
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
     low, high = ends or (0.0, 1.0)
-    return Options(
+    return CheckedOptions(
         bounds=ends,
         same_scale=inside if same_scale is None else same_scale,
         # a judge that gives probabilities between yes and no has no two rates
@@ -144,7 +144,7 @@ def _refuse_design(data: MeanData, estimator: str, *, finite: bool) -> None:
         raise ArgumentError("f_unlabeled", rule, "got 1")
 
 
-# --- what a reader should know first ---------------------------------------------------------------------------
+# --- warnings ---------------------------------------------------------------------------------------------------
 
 
 def cautions_of(design: Design) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def cautions_of(design: Design) -> tuple[str, ...]:
     )
 
 
-def cautions_on(data: MeanData, options: Options) -> tuple[str, ...]:
+def cautions_on(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     """What the labels and the judge's scores give reason to say."""
     y, n, method, bounds = data.y, len(data.y), METHODS[options.estimator], options.bounds
     if not method.needs.labels or not n:
@@ -189,7 +189,7 @@ def break_even(n: int, rest: int) -> float:
     return 1.6 * float(np.sqrt(1 / n + 1 / rest)) if rest else np.inf
 
 
-def _judge_cautions(data: MeanData, options: Options) -> tuple[str, ...]:
+def _judge_cautions(data: MeanData, options: CheckedOptions) -> tuple[str, ...]:
     n, cautions = len(data.y), []
     low, high = options.bounds or (0.0, 1.0)
     cut = options.yes_or_no and _judge_within(data, (low, high))

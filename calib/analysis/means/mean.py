@@ -8,9 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.design import Design, DesignFields, MeanData, design_of, mean_data
+from calib.analysis.means.design import Design, DesignFields, MeanData, mean_data, mean_design
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
-from calib.analysis.means.methods import METHODS, Options, estimator_of, with_silent_judge
+from calib.analysis.means.methods import METHODS, CheckedOptions, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
@@ -38,26 +38,23 @@ class MeanEstimate(Estimate):
         scale does; there is none where the labels do not vary and no scale is known.
     alternative : str
     estimator : str
-        How it was made; "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys"
-        (yes or no) or, with labels alone, "gaffke", "t" or "jeffreys"; where it is to be conservative
-        "gaffke-ppi-conservative", "gaffke-conservative", "mover-clopper-pearson" or "clopper-pearson".
+        "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys" (yes or no) or, with
+        labels alone, "gaffke", "t" or "jeffreys"; where it is to be conservative "gaffke-ppi-conservative",
+        "gaffke-conservative", "mover-clopper-pearson" or "clopper-pearson".
     estimand : str
-        What the interval is for: "human mean", "judge mean" (the judge's own
-        average, whatever people think) or the difference of either.
+        "human mean", "judge mean" (the judge's own, whatever people think) or the difference of either.
     target : str
         "population" (items to come) or "benchmark" (exactly these items).
     df : float
         Degrees of freedom of the t quantile; NaN where there is none (with `bounds`).
     null, p_value : float
-        P-value of the mean `null` by inverting the interval: an end of it has 1 less
-        the confidence level. NaN unless asked for; a difference is compared with 0.
+        P-value of the mean `null` by inverting the interval; NaN unless asked for. A difference is compared with 0.
     lam : float
         Weight of the judge; 0 means that only the labels speak. NaN for yes or no.
     width_ratio : float
         Width over that of the same kind of interval from the labels alone.
     effective_n, labels_saved : float
-        Labels that alone would give this width, n_labels / width_ratio**2; and how many
-        more than `n_labels` these are (negative if the judge costs more than it gives).
+        Labels that alone would give this width, n_labels / width_ratio**2; and how many more than `n_labels` these are.
     n_labels, n : int
         Items with a human label; items in all.
     n_groups : int
@@ -324,7 +321,7 @@ def ppi_mean(
     >>> round(result.width_ratio, 3), result.warnings
     (0.711, ())
     """
-    estimator, design = estimator_of(estimator), design_of(design, fields)
+    estimator, design = estimator_of(estimator), mean_design(design, fields)
     data = mean_data(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
@@ -334,7 +331,7 @@ def ppi_mean(
     return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
+def estimated(data: MeanData, options: CheckedOptions, warnings: tuple[str, ...]) -> MeanEstimate:
     """The estimate of labelled items and the rest."""
     mean = METHODS[options.estimator].law(data, options)
     name, of_people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
@@ -367,9 +364,7 @@ def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> Me
         null=options.null,
         p_value=p_value_of(mean.law, options.null, options.alternative) if tested else np.nan,
         lam=mean.lam,
-        width_ratio=ratio,
-        effective_n=n / ratio**2 if ratio else np.inf,
-        labels_saved=n / ratio**2 - n if ratio else np.inf,
+        **gain_over_labels(n, ratio),
         n_labels=n,
         n=data.n,
         n_groups=data.n_groups if of_people else 0,
@@ -377,3 +372,9 @@ def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> Me
         calibrated_folds=data.calibrated_folds,
         warnings=warnings,
     )
+
+
+def gain_over_labels(n: int, ratio: float) -> dict[str, float]:
+    """The width over that of the labels alone, the labels that alone would give it, and how many more these are."""
+    effective_n = n / ratio**2 if ratio else np.inf
+    return {"width_ratio": ratio, "effective_n": effective_n, "labels_saved": effective_n - n}

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calib.analysis.means.design import MeanData
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
-from calib.analysis.means.ridge import Parts, Rule, Sample, bounded, clustered, ridge
+from calib.analysis.means.ridge import CorrectedMeans, GroupedItems, SlopePrior, bounded, clustered, ridge
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import Law, Numeric, Student
@@ -20,7 +21,7 @@ CUT = 0.5  # a judge's probability from which on it says yes
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckedOptions:
     """The options of a mean, checked, with what they mean for these data."""
 
     bounds: tuple[float, float] | None
@@ -51,7 +52,7 @@ class MeanLaw(NamedTuple):
         return bool(self.error > 0 or complete or np.isfinite(self.law.support).all())
 
 
-class Needs(NamedTuple):
+class Requirements(NamedTuple):
     """What data an estimator needs at least, and which parts of a design it can take."""
 
     labels: int = 2
@@ -63,8 +64,8 @@ class Needs(NamedTuple):
 class Method(NamedTuple):
     """One estimator; `alone` names the same kind from the labels alone, which its width is compared with."""
 
-    law: Callable[[MeanData, Options], MeanLaw]
-    needs: Needs
+    law: Callable[[MeanData, CheckedOptions], MeanLaw]
+    needs: Requirements
     words: str
     alone: str = "classical"
 
@@ -77,7 +78,7 @@ class Method(NamedTuple):
 # --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
-def _by_kind(data: MeanData, options: Options) -> MeanLaw:
+def _by_kind(data: MeanData, options: CheckedOptions) -> MeanLaw:
     bounded, judged = options.bounds is not None, data.n_rest > 0
     name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -93,26 +94,26 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     return kind if judged else METHODS[kind].alone
 
 
-def _by_slope(data: MeanData, options: Options) -> MeanLaw:
+def _by_slope(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
-    rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
+    rule = SlopePrior.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
     if data.design == "strata":
         parts = stratified(data, rule, finite=options.finite)
     elif data.design == "items":
-        parts = _of_items(data, rule, robust=True, finite=options.finite)
+        parts = _independent_items(data, rule, robust=True, finite=options.finite)
     else:
         n, rest = len(data.y), data.rest_sets()
         group = np.arange(n) if data.group is None else data.group
         weight = np.ones(n) if data.weight is None else data.weight
         weight_rest = np.ones(len(rest.n)) if data.weight_rest is None else data.weight_rest
         share = np.concatenate([weight, weight_rest])
-        sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
+        sample = GroupedItems(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
         parts = clustered(sample, rule, finite=options.finite)
     two = options.yes_or_no and data.design == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
-def _by_rates(data: MeanData, options: Options) -> MeanLaw:
+def _by_rates(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
     assert options.bounds is not None
     low, high = options.bounds
@@ -137,14 +138,14 @@ def _by_rates(data: MeanData, options: Options) -> MeanLaw:
     return MeanLaw(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
 
 
-def _of_items(data: MeanData, rule: Rule, *, robust: bool, finite: bool) -> Parts:
+def _independent_items(data: MeanData, rule: SlopePrior, *, robust: bool, finite: bool) -> CorrectedMeans:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
     return ridge(
         data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
     )
 
 
-def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
+def stratified(data: MeanData, rule: SlopePrior, *, finite: bool) -> CorrectedMeans:
     """The strata's corrected means, weighted by their sizes."""
     assert data.stratum is not None
     assert data.stratum_rest is not None
@@ -166,10 +167,10 @@ def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
     low, high, part = (np.array([float(share @ values)]) for values in (seen.low, seen.high, seen.part))
     count, one = (share * n / each.n)[data.stratum], np.zeros(n, dtype=np.intp)
     whole = replace(seen, count=count, code=one, low=low, high=high, part=part)
-    return Parts.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
+    return CorrectedMeans.of_one(point, residual, judge, df, slope, lam, n, data.n_rest, seen=whole)
 
 
-def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
+def _from_parts(parts: CorrectedMeans, bounds: tuple[float, float] | None, **how: Any) -> MeanLaw:
     point, law = law_on_scale(parts, bounds, **how)
     (point,), (error,), (lam,) = point, np.sqrt(parts.variance), parts.lam
     if bounds is None:
@@ -177,7 +178,7 @@ def _from_parts(parts: Parts, bounds: tuple[float, float] | None, **how: Any) ->
     return MeanLaw(float(point), float(error), np.nan, float(lam), replace(law, point=float(point)))
 
 
-def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
+def law_on_scale(parts: CorrectedMeans, bounds: tuple[float, float] | None, **how: Any) -> tuple[Floats, Any]:
     """Student's or, where the scale has ends, Gaffke's (`bounded`), with the point on the scale; of one set or many."""
     if bounds is None:
         return parts.point, Student(parts.point, np.sqrt(parts.variance), parts.satterthwaite)
@@ -187,7 +188,7 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 # --- as published -----------------------------------------------------------------------------------------------
 
 
-def _by_labels(data: MeanData, options: Options) -> MeanLaw:
+def _by_labels(data: MeanData, options: CheckedOptions) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
     if options.finite or data.design in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
@@ -202,10 +203,17 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
         own = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
         judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
         parts = [(own, n - 1), (judge, data.n_rest - 1)]
-    else:
-        parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
+    else:  # errors are summed over a group before the square
+        n_groups, error, in_rest = _rest_by_group(data, mean_lam)
+        error = np.bincount(data.group, centred(rectified) / n, n_groups) + error
+        labelled = np.bincount(data.group, minlength=n_groups) > 0
+        in_rest &= ~labelled
+        if in_rest.sum() == 1:
+            labelled, in_rest = labelled | in_rest, in_rest & ~in_rest  # one group alone has no spread
+        sides = [(int(side.sum()), error[side]) for side in (labelled, in_rest)]
+        parts = [(float(k / (k - 1) * np.sum(errors**2)), k - 1) for k, errors in sides if k > 1]
     point, variance, df = float(rectified.mean()), np.nan, np.nan
-    if parts:  # one group has no spread
+    if parts:  # by Satterthwaite; none where there is one group
         variance = sum(part for part, _ in parts)
         spread = sum(part**2 / own_df for part, own_df in parts if part)
         df = variance**2 / spread if spread else float(parts[0][1])
@@ -213,11 +221,11 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
     return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: MeanData, _: Options) -> MeanLaw:
-    return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
+def _by_regression(data: MeanData, _: CheckedOptions) -> MeanLaw:
+    return _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None)
 
 
-def _by_judge(data: MeanData, _: Options) -> MeanLaw:
+def _by_judge(data: MeanData, _: CheckedOptions) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
@@ -253,20 +261,20 @@ def _lam_without_each(data: MeanData) -> Floats:
             covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
             slope = covariance / ((1 + n / rest) * (squares / (n + rest - 1)))
         else:
-            slope = _slope_without_group(data)
+            slope = _slope_without_group(data, data.group)
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
-def _slope_without_group(data: MeanData) -> Floats:
+def _slope_without_group(data: MeanData, group: Codes) -> Floats:
     """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
 
     With k labelled items in a group, a and b the sums of their deviations in y and f, and r the
     group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
     group out also moves the means that the deviations are taken from, by s and t.
     """
-    group, group_rest, groups = _group_codes(data)
-    k, a, b = (_by_group(group, v, groups) for v in (np.ones_like(data.y), centred(data.y), centred(data.f)))
-    r = _by_group(group_rest, _rest_errors(data), groups)
+    n_groups, r, _ = _rest_by_group(data)
+    columns = (np.ones_like(data.y), centred(data.y), centred(data.f))
+    k, a, b = (np.bincount(group, column, n_groups).astype(float) for column in columns)
 
     def others(values: Floats) -> Floats:
         return np.asarray(values.sum() - values)
@@ -280,29 +288,14 @@ def _slope_without_group(data: MeanData) -> Floats:
     return np.asarray((cross / square)[group])
 
 
-def _parts_of_groups(data: MeanData, errors: Floats, lam: float) -> list[tuple[float, int]]:
-    """Variances and degrees of freedom of groups with labels and without, whose errors are summed before the square."""
-    group, group_rest, groups = _group_codes(data)
-    error = _by_group(group, errors, groups)
-    if lam and data.n_rest:
-        error += _by_group(group_rest, lam * _rest_errors(data), groups)
-    labelled, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
-    rest &= ~labelled
-    if rest.sum() == 1:
-        labelled, rest = labelled | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (labelled, rest) if (k := int(m.sum())) > 1]
-
-
-def _rest_errors(data: MeanData) -> Floats:
-    """What each set of the rest adds to the error of its mean."""
-    rest = data.rest_sets()
-    return np.asarray(rest.n * (rest.mean - float(data.rest.mean)) / data.n_rest)
-
-
-def _group_codes(data: MeanData) -> tuple[Codes, Codes, int]:
+def _rest_by_group(data: MeanData, lam: float = 1.0) -> tuple[int, Floats, NDArray[np.bool_]]:
+    """The number of groups, what each adds to `lam` times the error of the rest's mean, and which have such items."""
     assert data.group is not None
-    rest = np.empty(0, dtype=np.intp) if data.group_rest is None else data.group_rest
-    return data.group, rest, int(max(data.group.max(initial=-1), rest.max(initial=-1))) + 1
+    assert data.group_rest is not None
+    code, rest = data.group_rest, data.rest_sets()
+    n_groups = int(max(data.group.max(initial=-1), code.max(initial=-1))) + 1
+    errors = lam * (rest.n * (rest.mean - float(data.rest.mean)) / max(data.n_rest, 1))
+    return n_groups, np.bincount(code, errors, n_groups).astype(float), np.bincount(code, minlength=n_groups) > 0
 
 
 def centred(values: Floats) -> Floats:
@@ -310,21 +303,19 @@ def centred(values: Floats) -> Floats:
     return np.asarray(values - values.mean()) if np.ptp(values) > 0 else np.zeros_like(values)
 
 
-def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
-    return np.bincount(group, values, groups).astype(float)
-
-
 # --- the table --------------------------------------------------------------------------------------------------
 
-_FITTED = Needs(min_labels=True)
-_PAIRED = Needs(rest=2, takes=("groups",))
+_FITTED = Requirements(min_labels=True)
+_PAIRED = Requirements(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
-    "regression": Method(_by_regression, Needs(labels=4, min_labels=True, takes=()), "regression estimator"),
-    "classical": Method(_by_labels, Needs(), "people alone"),
+    "regression": Method(_by_regression, Requirements(labels=4, min_labels=True, takes=()), "regression estimator"),
+    "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),
-    "judge_only": Method(_by_judge, Needs(labels=0), "judge alone: not an interval for the human mean", alone=""),
+    "judge_only": Method(
+        _by_judge, Requirements(labels=0), "judge alone: not an interval for the human mean", alone=""
+    ),
 }
 METHODS = _CHOICES | {  # and what "auto" becomes
     "gaffke-ppi": Method(_by_slope, _FITTED, "people and judge", alone="gaffke"),

@@ -1,4 +1,4 @@
-"""Mergeable moments: all that a mean has to know of items without a label."""
+"""Moments of judge scores, which merge exactly: count, mean and spread of the items without a label."""
 
 from __future__ import annotations
 
@@ -80,13 +80,7 @@ class Moments:
 
     @classmethod
     def one_by_one(cls, scores: ArrayLike) -> Moments:
-        """A set for each score.
-
-        Examples
-        --------
-        >>> Moments.one_by_one([3.0, 4.0])
-        Moments of 2 systems (2 scores)
-        """
+        """A set for each score."""
         each = np.asarray(scores, dtype=float)
         return cls(np.ones(len(each)), each, np.zeros(len(each)), each, each)
 

@@ -203,7 +203,7 @@ def ppi_ratio(
     here = at(estimate)
     error = here.std_error / abs(bottom)
     tail = (1 - confidence) if side == "two-sided" else 2 * (1 - confidence)
-    low, high = (_crossing(lambda theta: at(theta).p_value - tail, estimate, sign * error) for sign in (-1, 1))
+    low, high = (_end_of_ratio(lambda theta: at(theta).p_value - tail, estimate, sign * error) for sign in (-1, 1))
     if not (np.isfinite(low) and np.isfinite(high)):
         low, high = -np.inf, np.inf  # a set with a hole, of which only the whole line is an interval
     # where the lower mean is negative, a larger ratio is a smaller difference
@@ -223,7 +223,7 @@ def ppi_ratio(
     )
 
 
-def _crossing(kept: Callable[[float], float], start: float, step: float) -> float:
+def _end_of_ratio(kept: Callable[[float], float], start: float, step: float) -> float:
     """Where `kept` falls through 0 on the way from `start`, or infinity."""
     if not step or not np.isfinite(step):
         return np.nan

@@ -1,11 +1,11 @@
-"""A quantile of the human scores, from a few labels and many judge scores."""
+"""Confidence interval of a quantile of people's scores, from a few labels and many judge scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,20 +18,18 @@ from calib.analysis.means.rates import post_stratified
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileEstimate(Result):
+class QuantileEstimate(Estimate):
     """A quantile of the human scores, with an interval.
 
     Attributes
     ----------
     estimate : float
-        The smallest score that at least a share `q` of the items has or is below.
-    interval : Interval
-        Both ends are scores; infinite (or the scale's own) where the labels set no bound.
-    confidence_level : float
+        The smallest score that at least a share `q` of the items has or is below. Both ends of the interval are
+        scores; infinite (or the scale's own) where the labels set no bound.
     alternative : str
     q : float
     estimator : str
@@ -40,31 +38,24 @@ class QuantileEstimate(Result):
         "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
     n_labels, n : int
         Items with a human label; items in all.
-    warnings : tuple of str
     """
 
     _cells = "estimator q estimate interval n_labels n warnings"
 
-    estimate: float
-    interval: Interval
-    confidence_level: float
     alternative: str
     q: float
     estimator: str
     support: str
     n_labels: int
     n: int
-    warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
         return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
-        return (
-            f"human {short(self.q)} quantile = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
-            f", from {self.n_labels} human labels and {self.n} judge scores"
-        )
+        sources = f"from {self.n_labels} human labels and {self.n} judge scores"
+        return f"human {short(self.q)} quantile = {short(self.estimate)}, {self.bracket}, {sources}"
 
 
 def ppi_quantile(
@@ -89,8 +80,8 @@ def ppi_quantile(
 
     .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
 
-    with g^- the score before g. No grid is laid over the scores: labels are tried, and those of the judge
-    between two of them by halving.
+    with g^- the score before g. No grid is laid over the scores: labels are tried, and the judge's scores between two
+    of them by halving.
 
     Parameters
     ----------
@@ -131,18 +122,29 @@ def ppi_quantile(
         raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     # without a judge each item is one of which it says yes: the labels alone
     judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
-    ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
-    values = np.unique(data.y)  # of an ordinal scale, or none
-    if ends is not None and step is not None:
-        values = np.arange(ends[0], ends[1] + step / 2, step)
-    elif 2 * len(values) >= n:
-        values = np.empty(0)
+    y, f, larger, others = map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose))
     tail = (1 - confidence) / 2 if side == "two-sided" else 1 - confidence
-    shares = partial(_share_up_to, ladder, tail=tail, conservative=conservative)
-    reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
-    estimate, low, high = (
-        _on_ordinal(shares, values, share) if len(values) else _on_any_score(shares, ladder, share, reach)
-    )
+
+    def shares(g: Floats) -> tuple[Floats, Floats, Floats]:
+        """Share of human scores up to g, with its interval; both scores are up to g where the larger one is."""
+        up = partial(np.searchsorted, v=g, side="right")
+        judged, agreed, judged_rest = up(f), up(larger), up(others)
+        counts = agreed, judged, up(y) - agreed, n - judged, judged_rest, rest - judged_rest
+        return post_stratified(*counts, 1 - 2 * tail, conservative=conservative)[:3]
+
+    levels = np.unique(data.y)
+    if ends is not None and step is not None:
+        levels = np.arange(ends[0], ends[1] + step / 2, step)
+    elif 2 * len(levels) >= n:
+        levels = np.empty(0)
+    if len(levels):  # of an ordinal scale
+        at_level, lower, upper = shares(levels)
+        estimate, low = (float(levels[np.argmax(part >= share)]) for part in (at_level, upper))
+        below = np.flatnonzero(lower < share)
+        high = float(np.append(levels, np.inf)[below[-1] + 1 if len(below) else 0])
+    else:
+        reach = (4 - special.ndtri(tail)) / (2 * np.sqrt(n)) + 2 / n  # beyond, the labels alone rule a score out
+        estimate, low, high = _on_any_score(shares, y, f, others, share, reach)
     if shares(np.array([-np.inf]))[2][0] >= share:
         low = -np.inf  # so few are below it that all labels may be above
     floor, ceiling = ends or (-np.inf, np.inf)
@@ -156,74 +158,53 @@ def ppi_quantile(
         alternative=side,
         q=share,
         estimator=kind_of(bounded=True, binary=True, conservative=conservative),
-        support="levels" if len(values) else "scores",
+        support="levels" if len(levels) else "scores",
         n_labels=n,
         n=n + rest,
         warnings=(thin,) if beyond < 5 else (),
     )
 
 
-class _Ladder(NamedTuple):
-    """Sorted scores, by which items up to a score are counted."""
+def _on_any_score(
+    shares: Callable[[Floats], tuple[Floats, Floats, Floats]],
+    y: Floats,
+    f: Floats,
+    others: NDArray[Any],
+    q: float,
+    reach: float,
+) -> tuple[float, float, float]:
+    """Scores of labelled items first, and the last of the others before each; then between two of them, by halving.
 
-    y: Floats
-    f: Floats
-    both: Floats  # the larger of the two: both are up to g where this is
-    rest: NDArray[Any]
-
-
-def _share_up_to(ladder: _Ladder, g: Floats, *, tail: float, conservative: bool) -> tuple[Floats, Floats, Floats]:
-    """Share of human scores up to g, with its interval."""
-    n, rest = len(ladder.y), len(ladder.rest)
-    up = partial(np.searchsorted, v=g, side="right")
-    judged, agreed, judged_rest = up(ladder.f), up(ladder.both), up(ladder.rest)
-    counts = agreed, judged, up(ladder.y) - agreed, n - judged, judged_rest, rest - judged_rest
-    return post_stratified(*counts, 1 - 2 * tail, conservative=conservative)[:3]
-
-
-_Ends = Callable[[Floats], tuple[Floats, Floats, Floats]]
-
-
-def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, float]:
-    share, low, high = ends(values)
-    last = np.flatnonzero(low < q)
-    middle, lowest = (float(values[np.argmax(part >= q)]) for part in (share, high))
-    return middle, lowest, float(np.append(values, np.inf)[last[-1] + 1 if len(last) else 0])
-
-
-def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
-    """Scores of labelled items first, and the last of the rest's before each; then between two of them, by halving.
-
-    There only the rest's count changes, and the shares rise with it, where the judge is any good.
+    There only the others' count changes, and the shares rise with it, where the judge is any good.
     """
-    own = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
-    near = np.abs(np.searchsorted(ladder.y, own, side="right") / len(ladder.y) - q) <= reach
+    own = np.unique(np.concatenate([y, f[np.isfinite(f)]]))
+    near = np.abs(np.searchsorted(y, own, side="right") / len(y) - q) <= reach
     first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(own) - 1)
     own = own[max(first - 1, 0) : last + 2]
-    before = np.searchsorted(ladder.rest, own, side="left") - 1
-    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], own) if len(ladder.rest) else own
-    here, there = ends(own), ends(np.minimum(latest, own))
+    before = np.searchsorted(others, own, side="left") - 1
+    latest = np.where(before >= 0, others[np.maximum(before, 0)], own) if len(others) else own
+    here, there = shares(own), shares(np.minimum(latest, own))
     share, _, high = (np.maximum(a, b) for a, b in zip(here, there, strict=True))
     below = np.flatnonzero(here[1] < q)
     after = int(below[-1]) + 1 if len(below) else 0
     return (
-        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, own, int(np.argmax(share >= q))),
-        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, own, int(np.argmax(high >= q))),
-        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, own, after),
+        _first_reached(lambda g: shares(g)[0] >= q, others, own, int(np.argmax(share >= q))),
+        _first_reached(lambda g: shares(g)[2] >= q, others, own, int(np.argmax(high >= q))),
+        _first_reached(lambda g: shares(g)[1] >= q, others, own, after),
     )
 
 
-def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], own: Floats, at: int) -> float:
-    """The first of the rest's scores, after one of `own` and before another, where it is reached; else the latter."""
-    start = int(np.searchsorted(rest, own[at - 1], side="right")) if at else 0
-    stop = int(np.searchsorted(rest, own[at], side="left")) if at < len(own) else len(rest)
+def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], others: NDArray[Any], own: Floats, at: int) -> float:
+    """The first of the others' scores, after one of `own` and before the next, where it is reached; else the latter."""
+    start = int(np.searchsorted(others, own[at - 1], side="right")) if at else 0
+    stop = int(np.searchsorted(others, own[at], side="left")) if at < len(own) else len(others)
     end = float(own[at]) if at < len(own) else np.inf
     while start < stop:
         tried = np.unique(np.linspace(start, stop - 1, 64).astype(np.intp))
-        yes = np.asarray(reached(rest[tried].astype(float)))
+        yes = np.asarray(reached(others[tried].astype(float)))
         if not yes.any():
             return end
         first = int(np.argmax(yes))
-        end, stop = float(rest[tried[first]]), int(tried[first])
+        end, stop = float(others[tried[first]]), int(tried[first])
         start = int(tried[first - 1]) + 1 if first else stop
     return end

@@ -16,7 +16,7 @@ from calib.analysis.means.moments import refuse_where
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import wilson
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 _SHUFFLES = 9_999  # of the tables with the observed margins
 
@@ -159,7 +159,7 @@ def _corrected(p: Floats, q0: Floats, q1: Floats, n: Floats, m0: Floats, m1: Flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoganGladen(Result):
+class RoganGladen(Estimate):
     """The rate of human yes, from the judge's rate and its two kinds of error.
 
     Attributes
@@ -167,10 +167,8 @@ class RoganGladen(Result):
     estimate : float
         Cut to [0, 1]; NaN where the judge is no better than chance on the labelled items.
     std_error : float
-        Of the smoothed rate that the interval is built around.
-    interval : Interval
-        [0, 1] where the judge is no better than chance, NaN ends where the judge's rate cannot come from these errors.
-    confidence_level : float
+        Of the smoothed rate that the interval is built around. The interval is [0, 1] where the judge is no better
+        than chance, and has NaN ends where the judge's rate cannot come from these errors.
     sensitivity, specificity : float
         Share of the judge's yes among human yes, of its no among human no.
     judge_rate : float
@@ -179,13 +177,9 @@ class RoganGladen(Result):
         That sensitivity and specificity are the same in all systems; NaN without `systems`.
     n, n_positive, n_negative : int
         Items of interest; labelled items with a human yes, with a human no.
-    warnings : tuple of str
     """
 
-    estimate: float
     std_error: float
-    interval: Interval
-    confidence_level: float
     sensitivity: float
     specificity: float
     judge_rate: float
@@ -193,7 +187,6 @@ class RoganGladen(Result):
     n: int
     n_positive: int
     n_negative: int
-    warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
         names = ("estimate", "std_error", "interval", "sensitivity", "specificity", "judge_rate", "n_positive")
@@ -205,7 +198,7 @@ class RoganGladen(Result):
 
     def __str__(self) -> str:
         return (
-            f"human rate = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, from the judge's "
+            f"human rate = {short(self.estimate)}, {self.bracket}, from the judge's "
             f"rate {short(self.judge_rate)} on {self.n} items, its sensitivity {short(self.sensitivity)} "
             f"({self.n_positive} human yes) and specificity {short(self.specificity)} ({self.n_negative} human no)"
         )
@@ -229,8 +222,8 @@ def rogan_gladen(
     sensitivity q_1 on m_1 with a human yes. The interval is Lee et al.'s: z and m_0, m_1 + 2 for n + z^2 and so
     on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
 
-    The rate of human yes may differ between these and the target; the judge's two error rates may not. Where they are
-    a random sample of the target, `ppi_proportion` needs no such assumption and is two to three times narrower.
+    The rate of human yes may differ between these and the target; the judge's two error rates may not. Of a random
+    sample of the target `ppi_proportion` needs no such assumption and is two to three times narrower.
 
     Parameters
     ----------
@@ -239,15 +232,9 @@ def rogan_gladen(
     y_labelled, f_labelled : array_like, shape (m,)
         Human's and judge's, on the labelled items.
     systems : sequence, shape (m,), optional
-        Who made each labelled item. Judges are stricter with some systems than with others: a permutation test
-        (chi-square, within human yes and within human no, Bonferroni) that they are not.
+        Who made each labelled item: for a permutation test (chi-square, within human yes and within human no,
+        Bonferroni) that the judge is as strict with all of them; else there is a warning "transport".
     confidence_level : float, default 0.95
-
-    Warns
-    -----
-    CalibWarning
-        "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few_labels": under 10 human yes, or human no.
 
     References
     ----------
@@ -273,25 +260,27 @@ def rogan_gladen(
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
     p_value = np.nan
-    doubts: list[str] = []
+    cautions: list[str] = []
     if systems is not None:
-        p_value, doubts = _transport(scores, yes, check.codes(systems, "systems"))
+        p_value, cautions = _transport(scores, yes, check.codes(systems, "systems"))
     interval = Interval(max(float(parts.low), 0.0), min(float(parts.high), 1.0))
     errors = f"sensitivity {rates['q1']:.3g}", f"specificity {rates['q0']:.3g}"
     if np.isnan(parts.low) or np.isnan(parts.estimate):
         interval = Interval(0.0, 1.0)
     elif parts.low >= 1 or parts.high <= 0:
         interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
-        doubts.append(
+        cautions.append(
             f"infeasible: a judge rate of {rates['p']:.3g} cannot come from {' and '.join(errors)}: "
             "the judge errs otherwise on these items than on the labelled ones."
         )
     if np.isnan(parts.estimate):
         text = "is not above 1, so the judge's rate says nothing of the human rate."
-        doubts.append(f"chance: {' + '.join(errors)} {text}")
+        cautions.append(f"chance: {' + '.join(errors)} {text}")
     if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10.")
-    for text in doubts:
+        cautions.append(
+            f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10."
+        )
+    for text in cautions:
         check.warn(text)
     return RoganGladen(
         estimate=float(np.clip(parts.estimate, 0, 1)),
@@ -305,7 +294,7 @@ def rogan_gladen(
         n=counts["n"],
         n_positive=counts["m1"],
         n_negative=counts["m0"],
-        warnings=tuple(doubts),
+        warnings=tuple(cautions),
     )
 
 
@@ -316,28 +305,23 @@ def _binary(value: ArrayLike, name: str) -> Floats:
 
 
 def _transport(scores: Floats, yes: NDArray[np.bool_], system: NDArray[np.intp]) -> tuple[float, list[str]]:
-    """One p-value that neither error rate depends on the system, and what to say if it is small."""
-    parts = {"sensitivity": (scores[yes], system[yes]), "specificity": (1 - scores[~yes], system[~yes])}
-    p_values = {name: _same_rate(*part) for name, part in parts.items()}
-    p_value = min(1.0, 2 * min(p_values.values()))
-    if p_value >= 0.05:
-        return p_value, []
-    name = min(p_values, key=p_values.__getitem__)
-    hits, size = (np.bincount(parts[name][1], weights) for weights in (parts[name][0], None))
-    rate = hits[size > 0] / size[size > 0]
-    return p_value, [
-        f"transport: the judge's {name} runs from {rate.min():.3g} to {rate.max():.3g} over {len(rate)} systems "
-        f"(p = {p_value:.2g}); take labels of the system that the rate is for."
-    ]
+    """One p-value that neither error rate depends on the system, and a warning if it is small.
 
-
-def _same_rate(hits: Floats, system: NDArray[np.intp]) -> float:
-    """Permutation p-value of the chi-square of equal rates, exact for small tables too."""
-    size = np.bincount(system)
-    size, count = size[size > 0], int(hits.sum())
-    if len(size) < 2 or count in {0, len(hits)}:
-        return 1.0
-    seen = np.bincount(system, hits)[np.bincount(system) > 0]
-    drawn = np.random.default_rng(0).multivariate_hypergeometric(size, count, size=_SHUFFLES, method="marginals")
-    far = [((k - size * count / len(hits)) ** 2 / size).sum(axis=-1) for k in (seen, drawn)]
-    return float((1 + np.sum(far[1] >= far[0] * (1 - 1e-9))) / (1 + _SHUFFLES))
+    By permutation of the chi-square of equal rates, exact for small tables, too; times 2 for the two rates.
+    """
+    least, warning = 1.0, ""
+    for name, part in (("sensitivity", scores[yes]), ("specificity", 1 - scores[~yes])):
+        codes = system[yes if name == "sensitivity" else ~yes]
+        size = np.bincount(codes)
+        size, hits, count = size[size > 0], np.bincount(codes, part)[size > 0], int(part.sum())
+        if len(size) < 2 or count in {0, len(part)}:
+            continue
+        drawn = np.random.default_rng(0).multivariate_hypergeometric(size, count, size=_SHUFFLES, method="marginals")
+        far = [((k - size * count / len(part)) ** 2 / size).sum(axis=-1) for k in (hits, drawn)]
+        p_value, rate = float((1 + np.sum(far[1] >= far[0] * (1 - 1e-9))) / (1 + _SHUFFLES)), hits / size
+        if p_value < least:
+            least = p_value
+            warning = f"transport: the judge's {name} runs from {rate.min():.3g} to {rate.max():.3g}"
+            warning += f" over {len(rate)} systems (p = {min(1.0, 2 * least):.2g})"
+    p_value = min(1.0, 2 * least)
+    return p_value, [f"{warning}; take labels of the system that the rate is for."] if p_value < 0.05 else []

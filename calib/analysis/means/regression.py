@@ -1,9 +1,8 @@
-"""Regression coefficients for human labels, from a few of them and many judge scores: least squares and logistic."""
+"""Regression coefficients of people's labels on covariates, with a judge's help: least squares and logistic."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -33,13 +32,10 @@ class RegressionEstimate(ColumnarResult):
     Attributes
     ----------
     names : tuple of str
-    estimate, std_error : ndarray, shape (d,)
-    low, high : ndarray, shape (d,)
-        Ends of the intervals.
-    p_value : ndarray, shape (d,)
-        Of "this coefficient is 0", from the same law as the interval.
-    df : ndarray, shape (d,)
-        Degrees of freedom of the t quantiles.
+    estimate, std_error, low, high : ndarray, shape (d,)
+        With the ends of the intervals.
+    p_value, df : ndarray, shape (d,)
+        Of "this coefficient is 0", from the same law as the interval; degrees of freedom of its t quantile.
     confidence_level : float
     alternative, estimator, model : str
     lam : float
@@ -170,7 +166,7 @@ def ppi_ols(
     robust = (n - 1) / n * np.sum((pull * _left_out_errors(error, leverage)[:, None]) ** 2, axis=0)
     varies = left > _NOTHING * float(matrix_product(labels, labels))  # else nothing is left to tell the spread
     weight = slope * data.rest / (n + data.rest) if lam is None else lam
-    fit = Fit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
+    fit = RegressionFit(theta + slope * judged, np.maximum(usual, robust) * varies, slope**2 * variance, n - p, weight)
     return _regression(data, fit, estimator, "OLS", alternative, confidence_level)
 
 
@@ -237,11 +233,6 @@ def ppi_logistic(
     names, estimator, alternative, confidence_level
         As for `ppi_ols`.
 
-    Raises
-    ------
-    ValueError
-        If the labels are separated by the covariates, so that no finite coefficients fit them best.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -265,7 +256,17 @@ def ppi_logistic(
     n, rest, d = data.n, data.rest, data.x.shape[1]
     theta, weight = np.zeros(d), lam or 0.0
     if lam is None:
-        theta = _first_guess(data)
+        for share in (
+            0.0,
+            0.5,
+            1.0,
+        ):  # at the fit to the labels alone, or if these are separated, with the judge's help
+            try:
+                theta = _minimum(data, share, np.zeros(d))
+                break
+            except ValueError:
+                if share == 1:
+                    raise
         weight = _tuned_lam(data, theta)
     theta = _minimum(data, weight, theta)
     mean, label, own, hessian = _labelled_at(data, theta)
@@ -278,7 +279,7 @@ def ppi_logistic(
     judge = weight**2 * np.diag(bread @ _covariance(gradient, meat, rest) @ bread) / rest
     # as many labels as both outcomes bring together: their harmonic mean, n / 2 where they are equally frequent
     both = float(2 * data.y.sum() * (1 - data.y).sum() / len(data.y))
-    fit = Fit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
+    fit = RegressionFit(theta, residual, judge, min(n - d, max(both - d, 1)), weight)
     return _regression(data, fit, estimator, "logistic", alternative, confidence_level)
 
 
@@ -298,6 +299,7 @@ def _sums_of(x: NDArray[Any], y: NDArray[Any], theta: Floats, *, meat: bool = Tr
 
 
 def _covariance(gradient: Floats, meat: Floats, n: int) -> Floats:
+    """Of the items' gradients, from their sums."""
     mean = gradient / n
     return np.asarray((meat - n * np.outer(mean, mean)) / (n - 1))
 
@@ -341,15 +343,6 @@ def _labelled_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Float
     return mean, data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], hessian
 
 
-def _first_guess(data: Regressors) -> Floats:
-    """Coefficients to tune lambda at: of the labels alone, or if these are separated, with what the judge adds."""
-    start = np.zeros(data.x.shape[1])
-    for lam in (0.0, 0.5):
-        with suppress(ValueError):
-            return _minimum(data, lam, start)
-    return _minimum(data, 1.0, start)
-
-
 def _tuned_lam(data: Regressors, theta: Floats) -> float:
     n, rest = data.n, data.rest
     _, label, own, hessian = _labelled_at(data, theta)
@@ -375,17 +368,11 @@ class Regressors(NamedTuple):
     x_rest: NDArray[Any]
     f_rest: NDArray[Any]
     names: tuple[str, ...]
-
-    @property
-    def n(self) -> int:
-        return len(self.y)
-
-    @property
-    def rest(self) -> int:
-        return len(self.f_rest)
+    n: int
+    rest: int
 
 
-class Fit(NamedTuple):
+class RegressionFit(NamedTuple):
     """Coefficients, the two parts of their variances, and degrees of freedom of the first."""
 
     theta: Floats
@@ -403,6 +390,7 @@ def _regressors(
     f_others: ArrayLike,
     names: Sequence[str] | None,
 ) -> Regressors:
+    """The data of a regression, checked."""
     x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
@@ -418,26 +406,22 @@ def _regressors(
     if len(f_rest) < d + 3:
         raise ArgumentError("f_unlabeled", f"must have {d + 3} scores at least", f"got {len(f_rest)}")
     for name, values in (("X", x), ("y", labels), ("f", scores), ("X_unlabeled", x_rest), ("f_unlabeled", f_rest)):
-        _refuse_infinite(values, name)
+        for start in range(0, len(values), _ROWS):  # a sum shows it, without a mask of the whole
+            block = values[start : start + _ROWS]
+            if values.dtype.kind == "f" and not np.isfinite(block.sum()) and not np.isfinite(block).all():
+                row = start + int(np.argwhere(~np.isfinite(block))[0][0])
+                raise ArgumentError(name, "must be finite", f"has NaN or infinity at {row}")
     if np.linalg.matrix_rank(x) < d:
         raise ArgumentError("X", "must have columns that do not depend on each other on the labelled items", "they do")
     columns = getattr(x_labelled, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
-    return Regressors(x, labels, scores, x_rest, f_rest, words)
-
-
-def _refuse_infinite(values: NDArray[Any], name: str) -> None:
-    for start in range(0, len(values), _ROWS):  # a sum shows it, without a mask of the whole
-        block = values[start : start + _ROWS]
-        if values.dtype.kind == "f" and not np.isfinite(block.sum()) and not np.isfinite(block).all():
-            row = start + int(np.argwhere(~np.isfinite(block))[0][0])
-            raise ArgumentError(name, "must be finite", f"has NaN or infinity at {row}")
+    return Regressors(x, labels, scores, x_rest, f_rest, words, n, len(f_rest))
 
 
 def _regression(
-    data: Regressors, fit: Fit, estimator: str, model: str, alternative: str, confidence_level: float
+    data: Regressors, fit: RegressionFit, estimator: str, model: str, alternative: str, confidence_level: float
 ) -> RegressionEstimate:
     confidence = check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
@@ -451,10 +435,10 @@ def _regression(
     # labels without any error say nothing about their spread: no interval, rather than a point
     varies = fit.residual > 0
     p_value = {"two-sided": np.minimum(1, 2 * np.minimum(above, below)), "greater": above, "less": below}[side]
-    cautions = []
-    rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if model == "logistic" else data.n
+    cautions, logistic = [], model == "logistic"
+    rarer = int(min(np.sum(data.y >= 0.5), np.sum(data.y < 0.5))) if logistic else data.n
     if rarer < 10:
-        what = "labels of the rarer outcome" if model == "logistic" else "labels"
+        what = "labels of the rarer outcome" if logistic else "labels"
         cautions.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
     leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
     if leverage.max() > 1 - 1e-9:

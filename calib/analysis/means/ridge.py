@@ -1,4 +1,4 @@
-"""What labels have not shown: the one observation that was not seen, how much it counts and how far off it can be."""
+"""Corrected means by a ridge slope: of items, strata and groups, and the label that was not seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENOUGH = 20  # labels from which on the place is what the errors say; with fewe
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LabelSpread:
     """What the labels show of how far off a label, or the mean of a group's labels, can lie.
 
     `labels` are deviations of the labels themselves and `errors` of what the judge leaves unexplained, `off` the same
@@ -46,7 +46,7 @@ class Seen:
 def bounded(
     point: Any,
     judge: Floats,
-    seen: Seen,
+    seen: LabelSpread,
     bounds: tuple[float, float],
     *,
     full: bool = False,
@@ -61,20 +61,17 @@ def bounded(
     inside = np.clip(point, *bounds)
     bottom, top = bounds if full or ends is None else ends
     far = np.maximum(top - inside, inside - bottom)
-    weight, place = (np.ones_like(seen.part),) * 2 if full else _unseen(seen, far, two=two)
-    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
-    low = inside + seen.part * (bottom - place * seen.low - inside)
-    high = inside + seen.part * (top + place * seen.high - inside)
-    return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
-
-
-def _unseen(seen: Seen, far: Floats, *, two: bool) -> tuple[Floats, Floats]:
-    """Weight and place of the unseen label, from what was seen; `far` is how far off a label can be."""
     n = seen.total(seen.count) ** 2 / seen.total(seen.count**2)
     labels, errors = _evenness(seen, seen.labels, n, far), _evenness(seen, seen.errors, n)
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.sqrt(np.minimum(seen.square(seen.errors) / seen.square(seen.labels), 1.0))
-        return unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+        weight, place = unseen_label(n, labels, errors, np.nan_to_num(left, nan=1.0), two=two)
+    if full:
+        weight = place = np.ones_like(seen.part)
+    weight = weight * seen.square(np.ones_like(seen.count)) / seen.total(seen.count)  # as one that is drawn by count
+    low = inside + seen.part * (bottom - place * seen.low - inside)
+    high = inside + seen.part * (top + place * seen.high - inside)
+    return inside, Gaffke(inside, seen.off, seen.count, seen.code, np.sqrt(judge), weight, (low, high), bounds)
 
 
 def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two: bool) -> tuple[Floats, Floats]:
@@ -94,7 +91,7 @@ def unseen_label(n: Floats, labels: Floats, errors: Floats, left: Floats, *, two
     return np.maximum(weight, least), place**2 if two else place
 
 
-def _evenness(seen: Seen, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
+def _evenness(seen: LabelSpread, values: Floats, n: Floats, more: Floats | float = 0.0) -> Floats:
     """K of the values, and of one more if it is given."""
     size, square = seen.total(seen.count * np.abs(values)) + more, seen.square(values) + np.square(more)
     even = np.divide(np.pi / 2 * size**2, (n + np.sign(more)) * square, out=np.zeros_like(n), where=square > 0)
@@ -117,14 +114,14 @@ _FEW = 10  # labels in a stratum, below which its own slope costs more than it g
 _SURE = 1e9  # items' worth of belief that no labels move
 
 
-class Rule(NamedTuple):
+class SlopePrior(NamedTuple):
     """What is believed of the slope before the labels are seen: `prior` items' worth of `slope`."""
 
     prior: float
     slope: float
 
     @classmethod
-    def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool, calibrated: bool = False) -> Rule:
+    def on(cls, bounds: tuple[float, float] | None, *, same_scale: bool, calibrated: bool = False) -> SlopePrior:
         """The rule of a score: four items' worth of slope 1 where the judge has people's scale, else one of slope 0.
 
         A judge that was calibrated in folds has slope 1: its map is fitted already. What a map says of labels that it
@@ -137,7 +134,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class CorrectedMeans:
     """A corrected mean and what it is uncertain by, for each of several sets of items.
 
     `residual` is the variance that the labels leave, `judge` that of the judge's own mean; `df`
@@ -152,11 +149,11 @@ class Parts:
     lam: Floats
     n: Floats
     rest: Floats
-    seen: Seen
+    seen: LabelSpread
     whole_df: bool = False  # `df` is that of the sum of both already
 
     @classmethod
-    def of_one(cls, *numbers: float, seen: Seen) -> Parts:
+    def of_one(cls, *numbers: float, seen: LabelSpread) -> CorrectedMeans:
         """The parts of a single set, in the order of the fields; `df` is that of the sum."""
         point, residual, judge, df, slope, lam, n, rest = (np.array([float(number)]) for number in numbers)
         return cls(point, residual, judge, df, slope, lam, n, rest, seen, whole_df=True)
@@ -179,12 +176,12 @@ def ridge(
     f: Floats,
     code: Codes,
     rest: Moments,
-    rule: Rule,
+    rule: SlopePrior,
     *,
     robust: bool = True,
     strata: bool = False,
     finite: bool = False,
-) -> Parts:
+) -> CorrectedMeans:
     r"""Corrected means of independent items, for each set that `code` numbers.
 
     .. math:: \hat\theta = \bar y + b \frac{N}{n+N} (\bar f_{rest} - \bar f), \qquad
@@ -201,9 +198,9 @@ def ridge(
 
     n, N = np.bincount(code, minlength=sets).astype(float), rest.n.astype(float)  # noqa: N806 - as in the formula
     fy, ff = total(y) / n, total(f) / n
-    dy, df = _deviations(y, fy[code]), _deviations(f, ff[code]) * (N > 0)[code]  # nothing to correct: labels alone
+    dy, df = _without_dust(y, fy[code]), _without_dust(f, ff[code]) * (N > 0)[code]  # nothing to correct: labels alone
     square, cross = total(df * df), total(df * dy)
-    apart = np.where(N > 0, _deviations(rest.mean, ff), 0.0)
+    apart = np.where(N > 0, _without_dust(rest.mean, ff), 0.0)
     gap = N / (n + N) * apart
     pooled = (square + rest.squares + n * N / (n + N) * apart**2) / np.maximum(n + N - 1, 1)
     base, lean = square + rule.prior * pooled, cross + rule.slope * rule.prior * pooled
@@ -213,7 +210,7 @@ def ridge(
         base, lean, varies = np.full(sets, base.sum()), np.full(sets, lean.sum()), np.full(sets, varies.any())
     b = np.divide(lean, base, out=np.zeros(sets), where=varies & (N > 0))
     inverse = np.divide(1.0, base, out=np.zeros(sets), where=base > 0)
-    error = _deviations(dy, b[code] * df)
+    error = _without_dust(dy, b[code] * df)
     p = 1 + square * inverse
     residual = total(error**2) / (n - p) * (1 / n + gap**2 * square * inverse**2)
     pull, own = 1 + (n * gap * inverse)[code] * df, df**2 * inverse[code]
@@ -228,15 +225,15 @@ def ridge(
     np.fmin.at(low, code, f)
     np.fmax.at(high, code, f)
     ends = misjudged(b, ff + gap, low, high)
-    seen = Seen(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
-    return Parts(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
+    seen = LabelSpread(dy, error, off, np.ones_like(y), code, *ends, np.sqrt(left))
+    return CorrectedMeans(fy + b * gap, residual * left, judge, n - p, b, b * N / (n + N), n, N, seen)
 
 
 # --- items that come in groups, or with weights -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class GroupedItems:
     """Labelled items and the rest, in sets of items that are alike, with the group and the weight of each."""
 
     y: Floats
@@ -248,7 +245,7 @@ class Sample:
     share: Floats  # of an item in the judge's mean: of each labelled item, then of those of each set
 
 
-def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
+def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -> CorrectedMeans:
     r"""A corrected mean whose error is summed over groups before it is squared.
 
     With a_g and d_g what group g adds to the errors of :math:`\bar y` and of :math:`\bar f - \bar f_{all}`, the slope
@@ -262,8 +259,8 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     def by_group(code: Codes, values: Floats) -> Floats:
         return np.bincount(code, values, groups).astype(float)
 
-    mine, rest = len(sample.f), sample.rest
-    scores, size = np.append(sample.f, rest.mean), np.append(np.ones(mine), rest.n)
+    n_labelled, rest = len(sample.f), sample.rest
+    scores, size = np.append(sample.f, rest.mean), np.append(np.ones(n_labelled), rest.n)
     w, v = sample.weight / sample.weight.sum(), sample.share / float(matrix_product(sample.share, size))
     pairs = ((v * size, scores), (w, sample.y), (w, sample.f))
     centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in pairs)
@@ -273,15 +270,15 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     alone = not len(rest.n) and not np.ptp(sample.weight)
     count = np.full(int(labelled.sum()), 1 / labelled.sum()) if alone else share[labelled]
     # what each group with labels adds to the errors of both means of the labelled items, and of the judge's over all
-    off_y, off_f = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
+    off_y, off_f = w * _without_dust(sample.y, mean_y), w * _without_dust(sample.f, mean_f)
     labels, judged = by_group(sample.group, off_y)[labelled], by_group(sample.group, off_f)[labelled]
-    away = _deviations(scores, centre)
-    drift = by_group(np.append(sample.group, beside), (v * size * away)[: mine + len(beside)])
-    within = size * away**2 + np.append(np.zeros(mine), rest.squares)  # squares of all items of a set
+    away = _without_dust(scores, centre)
+    drift = by_group(np.append(sample.group, beside), (v * size * away)[: n_labelled + len(beside)])
+    within = size * away**2 + np.append(np.zeros(n_labelled), rest.squares)  # squares of all items of a set
     # the k groups without a label, and the sum of squares of what they add to the judge's mean over all
     others, k = float(matrix_product(drift[~labelled], drift[~labelled])), int((~labelled).sum())
     if sample.group_rest is None:
-        others, k = float(matrix_product(v[mine:] ** 2, within[mine:])), int(rest.n.sum())
+        others, k = float(matrix_product(v[n_labelled:] ** 2, within[n_labelled:])), int(rest.n.sum())
     drift, apart = drift[labelled], centre - mean_f
     moved, n, g = judged - drift, kish(sample.weight), kish(count)
     square = float(matrix_product(moved, moved))
@@ -301,16 +298,16 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     off = np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST))
     lowest, highest = np.append(sample.f, rest.low).min(), np.append(sample.f, rest.high).max()
     low, high = misjudged(*(np.array([float(part)]) for part in (b, apart + mean_f, lowest, highest)))
-    part = np.array([np.sqrt(left * _alike(plain, off_y - b * off_f))])
+    part = np.array([np.sqrt(left * _equal_groups(plain, off_y - b * off_f))])
     code = np.zeros(len(count), dtype=np.intp)
-    seen = Seen(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
-    return Parts.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
+    seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
+    return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 
 # --- what both share --------------------------------------------------------------------------------------------------
 
 
-def _alike(summed: Floats, each: Floats) -> float:
+def _equal_groups(summed: Floats, each: Floats) -> float:
     """Share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
     size, square = len(each) / len(summed), float(matrix_product(each, each))
     return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
@@ -324,7 +321,7 @@ def kish(weights: Floats) -> float:
     return float(shares.sum()) ** 2 / square if square > 0 else 0.0
 
 
-def _deviations(values: Floats, centre: Floats | float) -> Floats:
+def _without_dust(values: Floats, centre: Floats | float) -> Floats:
     """Differences that are exactly 0 where only rounding is between the two."""
     difference = values - centre
     return np.where(np.abs(difference) <= _DUST * np.abs(centre), 0.0, difference)

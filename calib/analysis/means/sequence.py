@@ -1,4 +1,4 @@
-"""A corrected mean that may be looked at after every label."""
+"""Confidence sequences: intervals of a mean that hold at every look, after each label."""
 
 from __future__ import annotations
 
@@ -35,21 +35,15 @@ class ConfidenceSequence(ColumnarResult):
     n_labels : ndarray of int
         Labels seen at each look, 10 and on.
     estimate, low, high : ndarray of float
-        Mean and ends after so many labels; the ends are those of the scale, or infinite,
-        where that few labels exclude nothing.
+        Mean and ends after so many labels; of the scale, or infinite, where these exclude nothing.
     lam : ndarray of float
         Weight of the judge for the label that came last.
     confidence_level : float
         Of all intervals together.
-    target : str
-        "population" or "benchmark".
-    target_n : int
-        Labels at which the sequence is made to be narrowest.
-    bounds : (float, float) or None
-    n_labelled : int
-        Labels in all.
-    n_pool : int
-        Judge scores that the correction leans on.
+    target, target_n, bounds
+        As for `confidence_sequence`.
+    n_labelled, n_pool : int
+        Labels in all, and judge scores that the correction leans on.
     """
 
     _cells = "n_labels estimate low high lam"
@@ -191,7 +185,7 @@ def confidence_sequence(
     whole = check.choice(target, "target", TARGETS) == "benchmark"
     best = check.whole(target_n, "target_n", least=2)
     reached = (min(float(pool.low), scores.min()), max(float(pool.high), scores.max()))
-    judge = Judge(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n), reached)
+    judge = JudgePool(float(pool.mean), float(pool.variance), math.inf if whole else int(pool.n), reached)
     moving = rectified(labels, scores, judge, lam)
     if ends is None:
         mean, low, high = sequence(moving, judge, best, 1 - confidence)
@@ -216,7 +210,7 @@ def confidence_sequence(
 # --- one label after the other, along the last axis -------------------------------------------------------------
 
 
-class Judge(NamedTuple):
+class JudgePool(NamedTuple):
     """Mean and variance of the judge over the pool, how many items the mean's error is of, and its extremes."""
 
     mean: Any
@@ -235,9 +229,9 @@ class Moving(NamedTuple):
     mean_lam: Floats
 
 
-def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
+def rectified(y: Floats, f: Floats, judge: JudgePool, lam: float | None) -> Moving:
     """Running sums of the corrected labels, each corrected with what the labels before it taught."""
-    t, x = _counts(y), f - judge.mean
+    t, x = _label_counts(y), f - judge.mean
     each = np.full(y.shape, float(lam or 0.0))
     if lam is None and judge.variance:  # the slope of the labels on the judge before each label; 0 for the first
         d = y - y[..., :1]
@@ -252,9 +246,9 @@ def rectified(y: Floats, f: Floats, judge: Judge, lam: float | None) -> Moving:
     return Moving(z, mean, squares, each, np.cumsum(each, axis=-1) / t)
 
 
-def sequence(moving: Moving, judge: Judge, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
+def sequence(moving: Moving, judge: JudgePool, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
     """Means and ends after each label where the scale has none."""
-    t = _counts(moving.mean)
+    t = _label_counts(moving.mean)
     variance = moving.squares / np.maximum(t - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = moving.mean_lam**2 * judge.variance / judge.n / variance
@@ -281,7 +275,7 @@ def reach(t: Floats, pool: Any, spread: float, alpha: float) -> Floats:
 
 
 def betting(
-    moving: Moving, judge: Judge, bounds: tuple[float, float], target_n: int, alpha: float
+    moving: Moving, judge: JudgePool, bounds: tuple[float, float], target_n: int, alpha: float
 ) -> tuple[Floats, Floats, Floats]:
     """Means and ends after each label, of one row of labels; the upper end is the lower one in the mirror."""
     mean = np.clip(moving.mean, *bounds)
@@ -297,13 +291,13 @@ def betting(
 
 def stakes(moving: Moving, bounds: tuple[float, float], target_n: int, alpha: float) -> Floats:
     """What is best to bet on each label for `target_n` of them, by the spread of the labels before."""
-    half, t = (bounds[1] - bounds[0]) / 2, _counts(moving.mean)
+    half, t = (bounds[1] - bounds[0]) / 2, _label_counts(moving.mean)
     variance = np.full_like(moving.mean, half**2)
     variance[..., 1:] = ((moving.squares + half**2) / t)[..., :-1]
     return np.asarray(np.sqrt(2 * math.log(2 / alpha) / (target_n * variance)))
 
 
-def reached(moving: Moving, judge: Judge, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+def reached(moving: Moving, judge: JudgePool, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
     """The smallest and the largest value that each corrected label can have."""
     low, high = (end - judge.mean for end in judge.ends)
     return bounds[0] - moving.lam * high, bounds[1] - moving.lam * low
@@ -321,26 +315,26 @@ def _lower_end(
 ) -> Floats:
     """The smallest mean that is left after each label, with the error that the pool's mean may have."""
     grid = np.linspace(*bounds, _CELLS + 1)
-    held = fortune(z, lowest, stake, grid[:, None])
+    wealth = fortune(z, lowest, stake, grid[:, None])
     needed = math.log(2 / alpha)
     if not error.any():
-        return _first_below(held, grid, needed)
+        return _first_below(wealth, grid, needed)
     needed -= math.log(1 - share) / 2
     farthest = math.sqrt(2 * needed / share)
-    ends = [_first_below(held, grid, needed * (1 - x**2)) - x * farthest * error for x in _ERRORS]
+    ends = [_first_below(wealth, grid, needed * (1 - x**2)) - x * farthest * error for x in _ERRORS]
     return np.asarray(np.maximum(np.min(ends, axis=0), bounds[0]))
 
 
-def _first_below(held: Floats, grid: Floats, needed: float) -> Floats:
+def _first_below(wealth: Floats, grid: Floats, needed: float) -> Floats:
     """Where the fortune falls below what is needed, on the straight line between two values of the grid."""
-    below_it = held < needed
+    below_it = wealth < needed
     at = np.where(below_it.any(axis=0), np.argmax(below_it, axis=0), len(grid) - 1)  # above the scale: its end
-    before, look = np.maximum(at - 1, 0), np.arange(held.shape[1])
-    above, below = held[before, look], held[at, look]
+    before, look = np.maximum(at - 1, 0), np.arange(wealth.shape[1])
+    above, below = wealth[before, look], wealth[at, look]
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.clip(np.where(at > 0, (above - needed) / (above - below), 0.0), 0.0, 1.0)
     return np.asarray(grid[before] + part * (grid[1] - grid[0]))
 
 
-def _counts(values: Floats) -> Floats:
+def _label_counts(values: Floats) -> Floats:
     return np.arange(1.0, values.shape[-1] + 1)

@@ -104,9 +104,12 @@ class Battles(NamedTuple):
     group: Codes
     names: list[Any]
 
-    @property
-    def pair(self) -> Codes:
-        return np.asarray(self.a * len(self.names) + self.b)
+    def by_pair(self, *values: Any) -> list[Any]:
+        """The two systems of each pair that met, and sums over its battles."""
+        k = len(self.names)
+        pair = np.asarray(self.a * k + self.b)
+        at = np.flatnonzero(np.bincount(pair, minlength=k * k))
+        return [at // k, at % k, *(np.asarray(np.bincount(pair, v, k * k)[at], dtype=float) for v in values)]
 
     def met(self, rows: Any) -> sparse.csr_matrix:
         """How often A met B in these rows, shape (K, K)."""
@@ -178,11 +181,18 @@ def bradley_terry(
     if ties == "davidson" and not in_thirds:
         raise ArgumentError("score", "must be 0, 0.5 and 1 for Davidson's ties", "has shares between")
     with_ties = ties != "half" and in_thirds and bool((battles.score == 0.5).any())
-    notes = _one_sided(battles)
-    for text in notes:
-        check.warn(text)
+    notes, (parts, part_of) = [], battles.parts()
+    if parts > 1:  # strengths exist where each part of the systems has won something from the rest (Ford)
+        apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
+        names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
+        notes = [
+            f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system "
+            "was given one battle more against an average opponent, half won."
+        ]
+        check.warn(notes[0])
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
-    slopes = _likelihood(battles, prior)
+    each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
+    slopes = likelihood(*battles.by_pair(*each), k=k, prior=prior)
     ends = newton(slopes, np.zeros(k + with_ties))
     theta, eta = ends[:k] - ends[:k].mean(), ends[k:]
     margin, tied = _expected(theta[battles.a] - theta[battles.b], eta)[:2]
@@ -212,26 +222,17 @@ def board(
     low, high = theta - half, theta + half
     ranks = rank_sets(theta, covariance, confidence_level=confidence, rng=rng)
     met = np.bincount(battles.a, minlength=len(theta)) + np.bincount(battles.b, minlength=len(theta))
-    rate, worst, best = (_win_rates(at, theta, tie) for at in (theta, low, high))
+    # share of battles won against each of the other systems equally often, a tie as a half
+    apart, nu = np.stack([theta, low, high])[:, :, None] - theta, 0.0 if math.isnan(tie) else tie
+    win, lose = np.exp(apart / 2), np.exp(-apart / 2)
+    rates = (win + nu / 2) / (win + lose + nu) * ~np.eye(len(theta), dtype=bool)
+    rate, worst, best = rates.sum(axis=2) / (len(theta) - 1)
     return BradleyTerry(
         system=tuple(str(battles.names[k]) for k in order), strength=theta, std_error=error, low=low, high=high,
         win_rate=rate, win_low=worst, win_high=best, rank=ranks.rank, rank_low=ranks.low, rank_high=ranks.high,
         n_battles=met[order], covariance=covariance, tie=tie, estimator=estimator, lam=lam, width_ratio=width_ratio,
         confidence_level=confidence, n=len(battles.score), n_labels=n_labels, n_groups=g, warnings=tuple(notes),
     )  # fmt: skip
-
-
-def _win_rates(at: Floats, theta: Floats, tie: float) -> Floats:
-    """Share of battles won against each of the other systems equally often, a tie as a half."""
-    apart = at[:, None] - theta
-    nu = 0.0 if math.isnan(tie) else tie
-    win, lose = np.exp(apart / 2), np.exp(-apart / 2)
-    rate = (win + nu / 2) / (win + lose + nu)
-    others = ~np.eye(len(theta), dtype=bool)
-    return np.asarray((rate * others).sum(axis=1) / (len(theta) - 1))
-
-
-# --- what comes in ----------------------------------------------------------------------------------------------
 
 
 def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) -> Battles:
@@ -266,22 +267,6 @@ def battles_of(a: Labels, b: Labels, score: ArrayLike, groups: Labels | None) ->
     return battles
 
 
-def _one_sided(battles: Battles) -> list[str]:
-    """A warning where strengths do not exist: each part of the systems must have won something from the rest (Ford)."""
-    parts, part_of = battles.parts()
-    if parts == 1:
-        return []
-    apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
-    names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
-    return [
-        f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system was "
-        "given one battle more against an average opponent, half won."
-    ]
-
-
-# --- the fit ----------------------------------------------------------------------------------------------------
-
-
 def newton(slopes: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Where the gradient is 0, from the gradient and the information at a place; steps are cut where they are long."""
     at = start
@@ -306,14 +291,13 @@ def _expected(apart: Floats, eta: Floats) -> tuple[Floats, Floats, Floats]:
     return margin, tied, (won + lost) / 4 - margin**2
 
 
-def _likelihood(battles: Battles, prior: float) -> Callable[[Floats], tuple[Floats, Floats]]:
-    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place."""
-    k = len(battles.names)
-    pair = np.flatnonzero(np.bincount(battles.pair, minlength=k * k))
-    a, b = pair // k, pair % k
-    # of each pair: how many battles, the sum of margins of A (score less a half), and ties
-    each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
-    n, margins, ties = (np.asarray(np.bincount(battles.pair, v, k * k)[pair], dtype=float) for v in each)
+def likelihood(
+    a: Codes, b: Codes, n: Floats, margins: Floats, ties: Floats, *, k: int, prior: float = 0.0
+) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place.
+
+    Of each pair: how many battles, the sum of margins of A (score less a half), and ties.
+    """
 
     def slopes(at: Floats) -> tuple[Floats, Floats]:
         theta, eta = at[:k], at[k:]

@@ -1,9 +1,10 @@
-"""Pairs in words: what may be claimed of a judge's verdicts, and what not."""
+"""Sentences and plots of results on pairs: what may be claimed of a judge's verdicts, and what not."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from calib.analysis.pairs.bradley_terry import BradleyTerry
@@ -18,25 +19,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def position_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PositionBias]) -> list[str]:
-    """Whether the place decides, in a sentence each, and what that does not say."""
-
-    def sentence(result: PositionBias) -> list[str]:
-        changed = f"of {result.n} pairs {result.n_first + result.n_second} change the verdict with the order"
-        split = f"{result.n_first} towards what is shown first and {result.n_second} towards what is shown second"
-        counts = f"{changed}, {split} (exact sign test, p = {result.p_value:.2g})"
-        net = f"being shown first moves the share won by {short(result.estimate)}, {_in_brackets(result)}"
-        if result.p_value > 1 - result.confidence_level:
-            return [f"No position bias is shown, which does not show that there is none: {counts}; {net}."]
-        side = "first" if result.n_first > result.n_second else "second"
-        end = "averaging both orders takes it out of win rates, not out of single verdicts"
-        return [f"The judge favours what is shown {side}: {counts}; {net}; {end}."]
-
-    return each_once(labels, results, sentence)
+def position_text(result: PositionBias) -> list[str]:
+    """Whether the place decides, and what that does not say."""
+    changed = f"of {result.n} pairs {result.n_first + result.n_second} change the verdict with the order"
+    split = f"{result.n_first} towards what is shown first and {result.n_second} towards what is shown second"
+    counts = f"{changed}, {split} (exact sign test, p = {result.p_value:.2g})"
+    net = f"being shown first moves the share won by {short(result.estimate)}, {result.bracket}"
+    if result.p_value > 1 - result.confidence_level:
+        return [f"No position bias is shown, which does not show that there is none: {counts}; {net}."]
+    side = "first" if result.n_first > result.n_second else "second"
+    end = "averaging both orders takes it out of win rates, not out of single verdicts"
+    return [f"The judge favours what is shown {side}: {counts}; {net}; {end}."]
 
 
-def _in_brackets(result: Any) -> str:
-    return bracket(result.interval, result.confidence_level)
+position_sentences = partial(each_once, texts=position_text)
 
 
 def position_fact(results: Results[PositionBias]) -> str:
@@ -44,87 +40,82 @@ def position_fact(results: Results[PositionBias]) -> str:
     moved = [1 - result.consistency for result in results]
     favoured = sum(result.p_value <= 1 - result.confidence_level for result in results)
     many = f"; a side is favoured by {favoured} of {len(results)}" if len(results) > 1 else ""
-    return f"the order changes {_percent(moved)} of the verdicts{many}"
+    return f"the order changes {_share_text(moved)} of the verdicts{many}"
 
 
-def pairwise_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[PairwiseAgreement]) -> list[str]:
-    """How far a judge may stand in for people on pairs, in a sentence each."""
+def pairwise_text(result: PairwiseAgreement) -> list[str]:
+    """How far a judge may stand in for people on pairs."""
+    level, decided, kappa = result.confidence_level, result.without_ties, result.kappa
+    same = f"{_share_text([result.estimate])} of {result.n} pairs, {result.bracket}"
+    text = f"Judge and people say the same of A, B and tie on {same}"
+    if decided.n:
+        won = f"{_share_text([decided.estimate])}, {bracket(decided.interval, level)}"
+        text += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
+    if not math.isnan(kappa.estimate):
+        text += f"; beyond chance that is a kappa of {short(kappa.estimate)}, {bracket(kappa.interval, level)}"
+    if result.n_missing:
+        text += f"; {result.n_missing} pairs without a verdict of both were left out"
+    return [f"{text}; it is agreement on single pairs, and does not say that boards of systems agree."]
 
-    def sentence(result: PairwiseAgreement) -> list[str]:
-        level, decided, kappa = result.confidence_level, result.without_ties, result.kappa
-        same = f"{_percent([result.estimate])} of {result.n} pairs, {bracket(result.interval, level)}"
-        text = f"Judge and people say the same of A, B and tie on {same}"
-        if decided.n:
-            won = f"{_percent([decided.estimate])}, {bracket(decided.interval, level)}"
-            text += f", and of the {decided.n} on which neither says tie they name the same winner on {won}"
-        if not math.isnan(kappa.estimate):
-            text += f"; beyond chance that is a kappa of {short(kappa.estimate)}, {bracket(kappa.interval, level)}"
-        if result.n_missing:
-            text += f"; {result.n_missing} pairs without a verdict of both were left out"
-        return [f"{text}; it is agreement on single pairs, and does not say that boards of systems agree."]
 
-    return each_once(labels, results, sentence)
+pairwise_sentences = partial(each_once, texts=pairwise_text)
 
 
 def pairwise_fact(results: Results[PairwiseAgreement]) -> str:
     """With ties, and without."""
-    with_ties = _percent([result.with_ties.estimate for result in results])
-    without = _percent([result.without_ties.estimate for result in results])
+    with_ties = _share_text([result.with_ties.estimate for result in results])
+    without = _share_text([result.without_ties.estimate for result in results])
     return f"the same verdict as people on {with_ties} of the pairs, without ties {without}"
 
 
-def length_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[LengthControlled]) -> list[str]:
-    """How preferences go with length, in a sentence each; without people no bias."""
+def length_text(result: LengthControlled) -> list[str]:
+    """How preferences go with length; without people no bias."""
+    low, high = result.slope_interval
+    goes = "up with" if low > 0 else "down with" if high < 0 else "neither clearly up nor down with"
+    equal = f"{short(result.estimate)}, {result.bracket}, at equal length"
+    side = min(result.n_longer, result.n_shorter)
+    drawn = any(text.startswith("extrapolated") for text in result.warnings)
+    doubt = f" (drawn out: {side} of {result.n} pairs lie on one side of equal length)" if drawn else ""
+    limit = "an association: longer outputs may be better ones, and only people on the same pairs show a bias"
+    return [f"Preferences go {goes} length: A wins {short(result.win_rate)} as it is and {equal}{doubt}; {limit}."]
 
-    def sentence(result: LengthControlled) -> list[str]:
-        low, high = result.slope_interval
-        goes = "up with" if low > 0 else "down with" if high < 0 else "neither clearly up nor down with"
-        equal = f"{short(result.estimate)}, {_in_brackets(result)}, at equal length"
-        side = min(result.n_longer, result.n_shorter)
-        drawn = any(text.startswith("extrapolated") for text in result.warnings)
-        doubt = f" (drawn out: {side} of {result.n} pairs lie on one side of equal length)" if drawn else ""
-        limit = "an association: longer outputs may be better ones, and only people on the same pairs show a bias"
-        return [f"Preferences go {goes} length: A wins {short(result.win_rate)} as it is and {equal}{doubt}; {limit}."]
 
-    return each_once(labels, results, sentence)
+length_sentences = partial(each_once, texts=length_text)
 
 
 def length_fact(results: Results[LengthControlled]) -> str:
     """Win rates as they are and at equal length."""
     plain, equal = [result.win_rate for result in results], [result.estimate for result in results]
-    return f"win rate {_percent(plain)}, at equal length {_percent(equal)}"
+    return f"win rate {_share_text(plain)}, at equal length {_share_text(equal)}"
 
 
-def _percent(shares: Sequence[float]) -> str:
+def _share_text(shares: Sequence[float]) -> str:
     """A share, or the lowest and the highest of several."""
     sorted_shares = [f"{100 * share:.3g}" for share in sorted(shares) if not math.isnan(share)]
     return f"{' to '.join(dict.fromkeys((sorted_shares[0], sorted_shares[-1])))} %" if sorted_shares else "none"
 
 
-def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[BradleyTerry]) -> list[str]:
-    """For each board which systems may be first, how many ranks are sure, and whose strengths they are."""
+def board_text(one: BradleyTerry) -> list[str]:
+    """Which systems may be first, how many ranks are sure, and whose strengths they are."""
+    tops = [visible(name, 40) for name, low in zip(one.system, one.rank_low, strict=True) if low == 1]
+    some = ", ".join(tops[:6]) + (f" and {len(tops) - 6} more" if len(tops) > 6 else "")
+    first = f"{some} is first" if len(tops) == 1 else f"any of {some} may be first"
+    sure = int((one.rank_low == one.rank_high).sum())
+    whose = "These are strengths by these verdicts, whoever gave them."
+    if one.estimator == "ppi":
+        narrow = "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
+        whose = (
+            f"These are people's strengths, from their verdicts on {one.n_labels} of {one.n} battles and the "
+            f"judge's on all{narrow}, if people's are a random part."
+        )
+    return [
+        f"At {100 * one.confidence_level:g} % for all ranks at once {first}; of {len(one.system)} systems {sure} "
+        f"have a rank that is sure. {whose} Two systems whose sets of ranks overlap are not to be called better "
+        "and worse."
+    ]
 
-    def sentence(one: BradleyTerry) -> list[str]:
-        tops = [visible(name, 40) for name, low in zip(one.system, one.rank_low, strict=True) if low == 1]
-        some = ", ".join(tops[:6]) + (f" and {len(tops) - 6} more" if len(tops) > 6 else "")
-        first = f"{some} is first" if len(tops) == 1 else f"any of {some} may be first"
-        sure = int((one.rank_low == one.rank_high).sum())
-        whose = "These are strengths by these verdicts, whoever gave them."
-        if one.estimator == "ppi":
-            narrow = (
-                "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
-            )
-            whose = (
-                f"These are people's strengths, from their verdicts on {one.n_labels} of {one.n} battles and the "
-                f"judge's on all{narrow}, if people's are a random part."
-            )
-        return [
-            f"At {100 * one.confidence_level:g} % for all ranks at once {first}; of {len(one.system)} systems {sure} "
-            f"have a rank that is sure. {whose} Two systems whose sets of ranks overlap are not to be called better "
-            "and worse."
-        ]
 
-    return each_once(labels, results, sentence)
+board_sentences = partial(each_once, texts=board_text)
 
 
 def board_fact(results: Results[BradleyTerry]) -> str:
@@ -203,8 +194,8 @@ def length_controlled(results: Results[Any] | LengthControlled, *, ax: Axes | No
     Examples
     --------
     >>> import calib
-    >>> found = calib.stats.length_controlled([1, 0, 0, 1, 1] * 6, [9, -5, 4, 6, -3] * 6)
-    >>> [text.get_text() for text in length_controlled(found).get_legend().get_texts()]
+    >>> result = calib.stats.length_controlled([1, 0, 0, 1, 1] * 6, [9, -5, 4, 6, -3] * 6)
+    >>> [text.get_text() for text in length_controlled(result).get_legend().get_texts()]
     ['as it is', 'at equal length']
     """
     results = figure.checked(LengthControlled, results)

@@ -18,8 +18,8 @@ from calib.analysis.pairs.frames_preferences import (
     battles_in,
     crossed,
     in_the_order_of,
-    preference_scores,
     preferences_in,
+    preferences_of,
 )
 from calib.core.check import choice
 from calib.inputs.names import Columns, Data
@@ -74,23 +74,21 @@ def position_bias(
     >>> bias.n_first, bias.n_second, bias.n, round(bias.consistency, 3)
     (1, 1, 3, 0.333)
     """
-    table = _verdicts(first, "first", columns)
+    table = _preference_verdicts(first, "first", columns)
     if second is not None:
-        table = _both_orders(table, _verdicts(second, "second", columns))
-    slices = [Slice(label, rows) for label, rows in table.slices() if _has_both_orders(rows)]
+        table = _both_orders(table, _preference_verdicts(second, "second", columns))
+    slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
         raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
 
-    def bias_of(rows: pd.DataFrame) -> stats.PositionBias:
-        a, b = (rows[name] for name in BY_ORDER)
-        return stats.position_bias(a, b, groups=_groups(rows, groups), confidence_level=confidence_level)
-
-    return each_result(slices, bias_of)
-
-
-def _has_both_orders(rows: pd.DataFrame) -> bool:
-    return bool(rows[BY_ORDER].notna().all(axis=1).any())
+    a, b = BY_ORDER
+    return each_result(
+        slices,
+        lambda rows: stats.position_bias(
+            rows[a], rows[b], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+    )
 
 
 def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable:
@@ -98,7 +96,7 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
     sides = []
     for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
         frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
-        if _has_both_orders(frame):
+        if frame[BY_ORDER].notna().all(axis=1).any():
             rule = "must hold one order of each pair, where there are two tables"
             raise TableArgumentError(each.argument, rule, "it holds both of some")
         # the order of a table is that of its argument
@@ -118,10 +116,10 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
     return replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
 
 
-def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
+def _preference_verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
     """Verdicts of a judge, or of people where there is no judge."""
-    judges, people = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
-    table = people if judges is None else judges
+    judges, label_table = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
+    table = label_table if judges is None else judges
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
     return replace(table, argument=argument)
@@ -170,21 +168,22 @@ def pairwise_agreement(
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
-    judges, people = preferences_in(scores, labels, columns, needs=("judge", "label"))
+    judges, label_table = preferences_in(scores, labels, columns, needs=("judge", "label"))
     if judges is None:
         raise TableError("`scores`: must hold verdicts of a judge.")
-    if people is None:
+    if label_table is None:
         raise TableError("`labels`: must hold verdicts of people.")
     shared = [groups] if groups is not None and groups in judges.frame else []
-    pairs = pairs_of(judges, mean_of_annotators(people), [*BY_ORDER, *shared])
-
-    def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
-        return stats.pairwise_agreement(
-            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
-        )
+    pairs = pairs_of(judges, mean_of_annotators(label_table), [*BY_ORDER, *shared])
 
     slices = (Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings) for pair in pairs)
-    return each_result(slices, agreement_of, names={"judge": "scores"})
+    return each_result(
+        slices,
+        lambda rows: stats.pairwise_agreement(
+            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+        names={"judge": "scores"},
+    )
 
 
 @verb
@@ -222,21 +221,22 @@ def length_controlled(
     (0.5, 20, 20)
     """
     choice(unit, "unit", ("characters", "words"))
-    table = _verdicts(scores, "scores", columns)
+    table = _preference_verdicts(scores, "scores", columns)
     frame = table.frame.reset_index(drop=True)
     frame = frame.assign(length_difference=_length_differences(frame, items, unit))
 
-    def slice_of(label: dict[str, Any], rows: pd.DataFrame) -> Slice[pd.DataFrame]:
+    slices = []
+    for label, rows in replace(table, frame=frame).slices():
         systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
         system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
-        return Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ())
-
-    def result_of(rows: pd.DataFrame) -> stats.LengthControlled:
-        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level}
-        return stats.length_controlled(rows["score"], rows["length_difference"], **options)
-
-    slices = (slice_of(label, rows) for label, rows in replace(table, frame=frame).slices())
-    return each_result(slices, result_of, names={"preference": "scores"})
+        slices.append(Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ()))
+    return each_result(
+        slices,
+        lambda rows: stats.length_controlled(
+            rows["score"], rows["length_difference"], groups=_groups(rows, groups), confidence_level=confidence_level
+        ),
+        names={"preference": "scores"},
+    )
 
 
 def _length_differences(scores: pd.DataFrame, items: Any, unit: str) -> pd.Series:
@@ -309,15 +309,15 @@ def leaderboard(
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     choice(ties, "ties", TIES)
-    judges, people = _sides_of_battles(preferences, labels, columns)
+    judges, label_table = _sides_of_battles(preferences, labels, columns)
     verdicts = {}
-    for label, rows in () if people is None else battles_in(people):
+    for label, rows in () if label_table is None else battles_in(label_table):
         verdicts[label["criterion"]] = rows.set_index("item")["score"]
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
         for label, rows in battles_in(judges):
             y = verdicts.get(label["criterion"])
-            if people is None:
+            if label_table is None:
                 yield Slice(label, rows)
             elif y is not None:
                 label_of_battle = y[~y.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
@@ -327,7 +327,7 @@ def leaderboard(
     def board_of(rows: pd.DataFrame) -> stats.BradleyTerry:
         a, b = (rows[name].tolist() for name in SYSTEMS)
         options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
-        if people is None:
+        if label_table is None:
             return stats.bradley_terry(a, b, rows["score"], ties=ties, **options)
         if rows["label"].isna().any():
             return stats.ppi_bradley_terry(a, b, rows["score"], rows["label"], **options)
@@ -345,18 +345,17 @@ def _sides_of_battles(
     files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
     if files.inferred is not None and not files.pairwise:  # scores of one's own
         files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
-    sides = dict(zip(names, (files.scores, files.people), strict=True))
-    frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
-    if any({"system_a", "shown_first"} & set(frame) for frame in frames):
-        judges, people = (None if side is None else preference_scores(side, name) for name, side in sides.items())
-        people = in_the_order_of(judges, people) if judges is not None and people is not None else people
+    sides = files.scores, files.people
+    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
+        judges, label_table = preferences_of(*sides, names)
     else:
-        judges, people = (None if side is None else scores_in(side, name) for name, side in sides.items())
-    if judges is None and people is None:
-        raise TableArgumentError(
-            "preferences", "must hold verdicts on pairs, or scores of systems", "none was recognised"
+        judges, label_table = (
+            None if side is None else scores_in(side, name) for side, name in zip(sides, names, strict=True)
         )
+    if judges is None and label_table is None:
+        rule = "must hold verdicts on pairs, or scores of systems"
+        raise TableArgumentError("preferences", rule, "none was recognised")
     if judges is None:
-        assert people is not None
-        return people, None
-    return judges, None if people is None else mean_of_annotators(people)
+        assert label_table is not None
+        return label_table, None
+    return judges, None if label_table is None else mean_of_annotators(label_table)

@@ -56,12 +56,12 @@ def preference_scores(table: Any, argument: str) -> ValidatedTable:
     return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
 
 
-def in_the_order_of(judges: ValidatedTable, people: ValidatedTable) -> ValidatedTable:
+def in_the_order_of(judges: ValidatedTable, label_table: ValidatedTable) -> ValidatedTable:
     """People's verdicts in terms of the same A as the judge's, where both name the two."""
-    if not {*SYSTEMS} <= set(judges.frame) & set(people.frame):
-        return people
+    if not {*SYSTEMS} <= set(judges.frame) & set(label_table.frame):
+        return label_table
     pairs = judges.frame[["item", *SYSTEMS]].astype(object).drop_duplicates("item")
-    return replace(people, frame=check_scores(_turned(people.frame, pairs)))
+    return replace(label_table, frame=check_scores(_turned(label_table.frame, pairs)))
 
 
 def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
@@ -88,8 +88,8 @@ def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
 
 def crossed(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     """Where two tables of the same rows name the two systems of a pair the other way round."""
-    own, theirs = (frame[[*SYSTEMS]].astype(object).reset_index(drop=True) for frame in (rows, others))
-    turned = (own["system_a"] == theirs["system_b"]) & (own["system_b"] == theirs["system_a"])
+    own, other = (frame[[*SYSTEMS]].astype(object).reset_index(drop=True) for frame in (rows, others))
+    turned = (own["system_a"] == other["system_b"]) & (own["system_b"] == other["system_a"])
     return turned & (own["system_a"] != own["system_b"])
 
 
@@ -205,8 +205,9 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
     first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
-    names = [_quoted(a) + _BETWEEN + _quoted(b) for a, b in zip(first["item"], second["item"], strict=True)]
-    out = pd.DataFrame({"item": pd.Series(names, dtype=object)})
+    # an id that could be taken for two is quoted in that of a pair
+    ids = [[repr(name) if _BETWEEN in name else name for name in side["item"]] for side in (first, second)]
+    out = pd.DataFrame({"item": pd.Series([_BETWEEN.join(pair) for pair in zip(*ids, strict=True)], dtype=object)})
     for name in [name for name in plain if name not in _OF_ONE]:
         if ((first[name] == second[name]) | (first[name].isna() & second[name].isna())).all():
             out[name] = first[name]
@@ -215,11 +216,6 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     for name in ("output", "system", "item"):
         out[f"{name}_a"], out[f"{name}_b"] = first[name], second[name]
     return out
-
-
-def _quoted(name: str) -> str:
-    """An id as it stands in that of a pair; quoted where it could be taken for two."""
-    return repr(name) if _BETWEEN in name else name
 
 
 def preferences_in(
@@ -250,10 +246,17 @@ def preferences_in(
     0   q1        x        y   0.75            1.0            0.5
     """
     files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    judges, people = (
+    return preferences_of(files.scores, files.people, names)
+
+
+def preferences_of(
+    scores: Any, labels: Any, names: Sequence[str]
+) -> tuple[ValidatedTable | None, ValidatedTable | None]:
+    """Tables of judges and of people in the form of preferences, people's in terms of the same A as the judge's."""
+    judges, label_table = (
         None if table is None else preference_scores(table, name)
-        for table, name in zip((files.scores, files.people), names, strict=True)
+        for table, name in zip((scores, labels), names, strict=True)
     )
-    if judges is not None and people is not None:
-        people = in_the_order_of(judges, people)
-    return judges, people
+    if judges is not None and label_table is not None:
+        label_table = in_the_order_of(judges, label_table)
+    return judges, label_table

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from calib.analysis.pairs.pair_shares import few_groups, group_of_pairs, share_of, sums_by, win_shares
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.laws import two_sided
 from calib.core.result import Estimate, Interval, bracket, short
 
@@ -128,46 +128,35 @@ def length_controlled(
     spread = float(d.std())
     design = np.column_stack([np.ones(len(d)), np.tanh(d / spread)])
     beta = _fractional_logit(design, y)
-    errors = np.sqrt(np.diag(_sandwich(design, y, beta, unit)))
+    # robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor
+    p, (n, k) = special.expit(design @ beta), design.shape
+    bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
+    scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
+    m = len(scores)
+    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
+    errors = np.sqrt(np.diag(factor * bread @ (scores.T @ scores) @ bread))
     n_groups = 0 if unit is None else int(unit.max()) + 1
     df = n_groups - 1 if n_groups else np.inf
     t = two_sided(df, level)
     ends = [Interval(float(b - t * e), float(b + t * e)) for b, e in zip(beta, errors, strict=True)]
     plain, z = share_of(y, unit, level), abs(beta[1] / errors[1])
-    return LengthControlled(
-        estimate=float(special.expit(beta[0])),
-        interval=Interval(*(float(special.expit(end)) for end in ends[0])),
-        win_rate=plain.estimate,
-        win_rate_interval=plain.interval,
-        win_share=float(np.mean(y > 0.5)),
-        slope=float(beta[1]),
-        slope_std_error=float(errors[1]),
-        slope_interval=ends[1],
-        slope_p_value=float(2 * (stats.t.sf(z, df) if n_groups else stats.norm.sf(z))),
-        intercept=float(beta[0]),
-        std_error=float(errors[0]),
-        spread=spread,
-        spearman=float(stats.spearmanr(d, y).statistic),
-        confidence_level=level,
-        n=len(y),
-        n_longer=int(np.sum(d > 0)),
-        n_shorter=int(np.sum(d < 0)),
-        n_missing=int(np.sum(~keep)),
-        n_groups=n_groups,
-        warnings=(*few_groups(unit), *_length_warnings(y, d, n_groups)),
-    )
-
-
-def _length_warnings(y: Floats, d: Floats, n_groups: int) -> list[str]:
-    n, texts = len(y), []
+    warnings = [*few_groups(unit)]
     if n < _ENOUGH_PAIRS and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
         less = f"intervals of {n} probabilities hold a little less often than they say; {_ENOUGH_PAIRS} would do"
-        texts.append(f"few_pairs: {less}")
+        warnings.append(f"few_pairs: {less}")
     share, side = min((float(np.mean(d < 0)), "shorter"), (float(np.mean(d > 0)), "longer"), key=lambda each: each[0])
     if share < _LEAST_SIDE:
         there = f"A is the {side} one in {100 * share:.1f} % of the pairs"
-        texts.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
-    return texts
+        warnings.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
+    return LengthControlled(
+        estimate=float(special.expit(beta[0])), interval=Interval(*(float(special.expit(end)) for end in ends[0])),
+        win_rate=plain.estimate, win_rate_interval=plain.interval, win_share=float(np.mean(y > 0.5)),
+        slope=float(beta[1]), slope_std_error=float(errors[1]), slope_interval=ends[1],
+        slope_p_value=float(2 * (stats.t.sf(z, df) if n_groups else stats.norm.sf(z))), intercept=float(beta[0]),
+        std_error=float(errors[0]), spread=spread, spearman=float(stats.spearmanr(d, y).statistic),
+        confidence_level=level, n=n, n_longer=int(np.sum(d > 0)), n_shorter=int(np.sum(d < 0)),
+        n_missing=int(np.sum(~keep)), n_groups=n_groups, warnings=tuple(warnings),
+    )  # fmt: skip
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:
@@ -190,13 +179,3 @@ def _fractional_logit(design: Floats, y: Floats) -> Floats:
         if np.abs(step).max() < 1e-10 or (gain <= 0 and np.abs(step).max() < 1e-7):
             return np.asarray(beta)
     raise ArgumentError("length_difference", "must not part wins from losses: no slope is the largest")
-
-
-def _sandwich(design: Floats, y: Floats, beta: Floats, unit: Codes | None) -> Floats:
-    """Robust covariance: plain, as statsmodels has it for a GLM, or by groups with their small-sample factor."""
-    p, (n, k) = special.expit(design @ beta), design.shape
-    bread = np.linalg.inv(design.T @ ((p * (1 - p))[:, None] * design))
-    scores = np.column_stack([sums_by(unit, column * (y - p)) for column in design.T])
-    m = len(scores)
-    factor = 1.0 if unit is None else m / (m - 1) * (n - 1) / (n - k) if m > 1 else np.nan
-    return np.asarray(factor * bread @ (scores.T @ scores) @ bread)

@@ -229,21 +229,13 @@ def position_bias(
             "was shown first there, not of A, turn them (1 - outcome)",
         )
     return PositionBias(
-        estimate=float(np.mean(a - b)),
-        std_error=float(np.sqrt(mean_variance(a - b, unit))),
-        interval=_newcombe(a, b, unit, level),
-        p_value=_sign_test(moved, unit),
-        confidence_level=level,
-        consistency=consistent.estimate,
-        consistency_interval=consistent.interval,
-        n=len(a),
-        n_first=int(np.sum(moved > 0)),
-        n_second=int(np.sum(moved < 0)),
-        n_ties=int(np.sum((winners(a) == 0.5) & (moved == 0))),
-        n_one_order=int(np.sum(~keep)),
-        n_groups=0 if unit is None else int(unit.max()) + 1,
-        warnings=notes,
-    )
+        estimate=float(np.mean(a - b)), std_error=float(np.sqrt(mean_variance(a - b, unit))),
+        interval=_newcombe(a, b, unit, level), p_value=_sign_test(moved, unit), confidence_level=level,
+        consistency=consistent.estimate, consistency_interval=consistent.interval, n=len(a),
+        n_first=int(np.sum(moved > 0)), n_second=int(np.sum(moved < 0)),
+        n_ties=int(np.sum((winners(a) == 0.5) & (moved == 0))), n_one_order=int(np.sum(~keep)),
+        n_groups=0 if unit is None else int(unit.max()) + 1, warnings=notes,
+    )  # fmt: skip
 
 
 def _sign_test(moved: Floats, unit: Codes | None) -> float:
@@ -414,18 +406,10 @@ def pairwise_agreement(
         for equal, rows in ((x == y, every), (x == y, decided), (same, in_both))
     )
     return PairwiseAgreement(
-        estimate=with_ties.estimate,
-        interval=with_ties.interval,
-        confidence_level=level,
-        warnings=few_groups(unit),
-        with_ties=with_ties,
-        without_ties=without_ties,
-        kappa=PairShare(kappa.estimate, kappa.std_error, kappa.interval, len(x)),
-        consistency=consistency,
-        n_ties=int(np.sum(x == 0.5)),
-        n_ties_labels=int(np.sum(y == 0.5)),
-        n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)),
-        n=len(x),
-        n_groups=0 if unit is None else int(unit.max()) + 1,
-        n_missing=int(np.sum(~keep)),
-    )
+        estimate=with_ties.estimate, interval=with_ties.interval, confidence_level=level, warnings=few_groups(unit),
+        with_ties=with_ties, without_ties=without_ties,
+        kappa=PairShare(kappa.estimate, kappa.std_error, kappa.interval, len(x)), consistency=consistency,
+        n_ties=int(np.sum(x == 0.5)), n_ties_labels=int(np.sum(y == 0.5)),
+        n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)), n=len(x),
+        n_groups=0 if unit is None else int(unit.max()) + 1, n_missing=int(np.sum(~keep)),
+    )  # fmt: skip

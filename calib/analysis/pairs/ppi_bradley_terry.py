@@ -1,4 +1,4 @@
-"""Bradley and Terry's strengths as people would have them, from a judge on all battles and people on a few."""
+"""Prediction-powered Bradley-Terry strengths: people's, from a judge on all battles and people on a few."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from calib.analysis.pairs.bradley_terry import (
     battles_of,
     board,
     laplacian,
+    likelihood,
     newton,
     sandwich,
     signed_sums,
@@ -22,7 +23,7 @@ from calib.analysis.pairs.bradley_terry import (
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 
-_FEW_GROUPS = 10
+_ENOUGH_GROUPS = 10
 
 
 def ppi_bradley_terry(
@@ -64,13 +65,6 @@ def ppi_bradley_terry(
     confidence_level, rng
         As for `bradley_terry`.
 
-
-
-    Raises
-    ------
-    ValueError
-        If no battle has people's verdict or all have, people's are of one group, or as for `bradley_terry`.
-
     Warns
     -----
     CalibWarning
@@ -89,8 +83,8 @@ def ppi_bradley_terry(
     >>> labels = (rng.random(4000) < 1 / (1 + np.exp(0.5 * (a - b)))).astype(float)
     >>> judge = np.where(rng.random(4000) < 0.85, labels, 1 - labels)
     >>> labels[400:] = np.nan
-    >>> found = ppi_bradley_terry(a, b, judge, labels)
-    >>> found.system, round(found.lam, 2), round(found.width_ratio, 2)
+    >>> board = ppi_bradley_terry(a, b, judge, labels)
+    >>> board.system, round(board.lam, 2), round(board.width_ratio, 2)
     (('0', '1', '2', '3'), 0.58, 0.77)
     """
     confidence = check.probability(confidence_level, "confidence_level")
@@ -104,7 +98,7 @@ def ppi_bradley_terry(
         raise ArgumentError("labels", "must be of some of the battles and not of all", have)
     if ((y[labelled] < 0) | (y[labelled] > 1)).any():
         raise ArgumentError("labels", "must be the share of A that wins, 0 to 1", f"got {y[labelled].max():g}")
-    data = _Data(battles, labelled, np.where(labelled, y, 0.0))
+    data = _Verdicts(battles, labelled, np.where(labelled, y, 0.0))
     if data.n_label_groups < 2:
         raise ArgumentError("labels", "must be of battles of two groups or more", "are of one")
     weight = data.best(data.solved(1.0)) if lam is None else check.array([lam], "lam")[0]
@@ -118,7 +112,7 @@ def ppi_bradley_terry(
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_label_groups < _FEW_GROUPS:
+    if data.n_label_groups < _ENOUGH_GROUPS:
         notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return board(
@@ -127,7 +121,7 @@ def ppi_bradley_terry(
     )  # fmt: skip
 
 
-class _Data(NamedTuple):
+class _Verdicts(NamedTuple):
     """Battles with the judge's share, those with people's, and these."""
 
     battles: Battles
@@ -145,19 +139,10 @@ class _Data(NamedTuple):
         return share, np.where(self.labelled, (1 - lam) / n, lam / rest)
 
     def solved(self, lam: float) -> Floats:
-        """Newton on the battles of each pair."""
-        k, pair = len(self.battles.names), self.battles.pair
-        at = np.flatnonzero(np.bincount(pair, minlength=k * k))
-        first, second = at // k, at % k
-        wanted, weight = (np.bincount(pair, values, k * k)[at] for values in self.shares(lam))
-
-        def slopes(theta: Floats) -> tuple[Floats, Floats]:
-            p = special.expit(theta[first] - theta[second])
-            off = wanted - weight * p
-            gradient = np.bincount(first, off, k) - np.bincount(second, off, k)
-            return np.asarray(gradient, dtype=float), laplacian(first, second, weight * p * (1 - p), k)
-
-        theta = newton(slopes, np.zeros(k))
+        share, weight = self.shares(lam)
+        a, b, n, margins, ties = self.battles.by_pair(weight, share - weight / 2, np.zeros(len(share)))
+        k = len(self.battles.names)
+        theta = newton(likelihood(a, b, n, margins, ties, k=k), np.zeros(k))
         return np.asarray(theta - theta.mean())
 
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:

@@ -1,4 +1,4 @@
-"""Which items people shall label, each drawn with a known probability."""
+"""Which items people shall label: drawn at random, by groups, strata or coins, each with a known probability."""
 
 from __future__ import annotations
 
@@ -132,26 +132,33 @@ def choose(
     6 of 8 items to label (strata, probability 0.75)
     """
     scores = _whole(f, "f")
-    most = len(scores)
+    most, source = len(scores), np.random.default_rng(rng)
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
-    source = np.random.default_rng(rng)
     if after is None:
         if check.whole(n, "n", least=2) > most:
             raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
     else:
-        design = _design_again(after, design, n, most)
+        design = _design_of_round(after, design, n, most)
         # a stream of its own for each round, whatever number comes again
         source = np.random.default_rng([*source.integers(2**32, size=4).tolist(), after.n_chosen])
     unsure = _uncertainty(entropy, scores, design)
     stratum = None if after is None else after.stratum
-    if design == "active" and unsure is not None:
-        inclusion, chosen = _coins_thrown(unsure, n, after, source)
+    before = np.zeros(most, dtype=bool) if after is None else after.chosen
+    if (groups is not None) != (design == "groups"):
+        rule, came = ("must be given for", "without") if groups is None else ("must come with", f"with {design!r}")
+        raise ArgumentError("groups", f"{rule} design 'groups'", f"came {came}")
+    check.same_length(f=scores, groups=groups)
+    if unsure is not None and design == "active":
+        had = 0.0 if after is None else after.inclusion
+        inclusion = np.maximum(had, _coins(unsure, min(n + float(np.sum(had)), most)))
+        # who lost is thrown for again, so that both throws have the probability of one
+        again = np.divide(inclusion - had, 1 - had, out=np.zeros(most), where=np.less(had, 1))
+        chosen = before | (source.random(most) < again)
     else:
-        unit = _unit_of_each(groups, scores, design)
+        unit = np.arange(most) if groups is None else check.codes(groups, "groups")
         if design == "strata" and after is None:
             stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata)
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
-        before = np.zeros(most, dtype=bool) if after is None else after.chosen
         units = _units_to_draw(unit, home, unsure, n, design, before)
         chosen, inclusion = _drawn_units(unit, home, units, source, before)
     return Choice(
@@ -165,7 +172,7 @@ def choose(
     )
 
 
-def _design_again(after: Choice, design: str, n: int, most: int) -> str:
+def _design_of_round(after: Choice, design: str, n: int, most: int) -> str:
     """The design of the earlier choice, which must be of the same items and leave enough of them."""
     if design not in ("simple", after.design):
         got = f"got {design!r} after {after.design!r}"
@@ -176,20 +183,6 @@ def _design_again(after: Choice, design: str, n: int, most: int) -> str:
         rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
         raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
     return after.design
-
-
-def _coins_thrown(
-    unsure: Floats, n: int, after: Choice | None, source: np.random.Generator
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Probabilities, and a coin for each item that was not drawn before."""
-    if after is None:
-        chance = _coins(unsure, n)
-        return chance, source.random(len(unsure)) < chance
-    before = after.inclusion
-    labels = min(n + float(before.sum()), len(unsure))
-    chance = np.maximum(before, _coins(unsure, labels))
-    again = np.divide(chance - before, 1 - before, out=np.zeros_like(chance), where=before < 1)
-    return chance, after.chosen | (source.random(len(unsure)) < again)
 
 
 def _whole(values: ArrayLike, name: str) -> Floats:
@@ -228,18 +221,6 @@ def _coins(unsure: Floats, n: float) -> Floats:
     if certain < len(down):
         chance[order[certain:]] = (n - certain) * down[certain:] / rest[certain]
     return chance
-
-
-def _unit_of_each(groups: Labels | None, scores: Floats, design: str) -> Codes:
-    """What is drawn: the group of each item, or the item itself."""
-    if groups is None:
-        if design == "groups":
-            raise ArgumentError("groups", "must be given for design 'groups'", "came without")
-        return np.arange(len(scores))
-    if design != "groups":
-        raise ArgumentError("groups", "must come with design 'groups'", f"came with {design!r}")
-    check.same_length(f=scores, groups=groups)
-    return check.codes(groups, "groups")
 
 
 def _strata_of(values: Floats, n_strata: int) -> Codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -14,9 +14,6 @@ from calib.console.command import options_from
 from calib.console.files import Files, LabelsFile, Scores, TableFile
 from calib.console.show import paragraphs, show_lines, show_rows, write
 from calib.inputs.names import Columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @options_from("choose")
@@ -65,8 +62,8 @@ def plan(
     judged, people = files.taken(file, labels)
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
-    pilot = _pilot(replace(files, items=None).taken(file, labels)[0]) if prices and options["by"] is None else None
-    if pilot is not None:
+    pilot = replace(files, items=None).taken(file, labels)[0] if prices and options["by"] is None else None
+    if _says_what_draws_do(pilot):
         show_lines(calib.plan(pilot, people, prices=prices, **options))
         return
     if options["max_items"] is not None and not prices:
@@ -86,13 +83,13 @@ def plan(
         show_lines(answer)
 
 
-def _pilot(judged: Any) -> pd.DataFrame | None:
-    """Ratings that say what prompts or draws do; None for scores, or one draw of one prompt."""
+def _says_what_draws_do(judged: Any) -> bool:
+    """Whether these are ratings under several prompts or draws, or of token probabilities; no scores."""
     import pandas as pd
 
     if not isinstance(judged, pd.DataFrame) or not calib.table.has_replies(judged):
-        return None
-    ratings = calib.table.check_ratings(judged)
-    judge = ratings[ratings["method"] != "human"]
+        return False
+    judge = calib.table.check_ratings(judged)
+    judge = judge[judge["method"] != "human"]
     numbers = judge.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
-    return ratings if (numbers > 1).any(axis=None) or (judge["method"] == "logprob").any() else None
+    return bool((numbers > 1).any(axis=None) or (judge["method"] == "logprob").any())

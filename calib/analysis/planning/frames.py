@@ -1,11 +1,11 @@
-"""Before labels are paid for: which items, how many, whether the judge helps, and where it may be used."""
+"""Verbs before labels are paid for: which items, how many, whether the judge helps, and where it may be used."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,17 +14,22 @@ from calib import stats
 from calib.analysis.planning.half_width import is_whole
 from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_labels
 from calib.core import check
-from calib.core.check import ArgumentError, as_typed
+from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
+from calib.core.result import Result
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies
-from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column, with_warnings
+from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import ratings_in, renamed_errors, scores_in
 
+R = TypeVar("R", bound=Result)
 
+
+@verb
 def choose(
     scores: Data,
     n: int,
@@ -62,8 +67,7 @@ def choose(
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
         design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
-    **columns
-        What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
@@ -78,11 +82,10 @@ def choose(
     >>> drawn = calib.choose(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
-    >>> again = calib.choose(drawn, 20, more=True, on="entropy", rng=1)
-    >>> int(again["chosen"].sum()), bool(again.loc[drawn["chosen"], "chosen"].all())
+    >>> both = calib.choose(drawn, 20, more=True, on="entropy", rng=1)
+    >>> int(both["chosen"].sum()), bool(both.loc[drawn["chosen"], "chosen"].all())
     (60, True)
     """
-    as_typed(choose, locals())
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
@@ -103,14 +106,13 @@ def choose(
             options["groups"] = whole_column(part, groups, "groups")
         if used == "active" or (used, on) == ("strata", "entropy"):
             if "entropy" not in part or part["entropy"].isna().any():
-                raise TableError(
-                    f"design {used!r} needs the column `entropy` whole, but these scores have none or gaps."
-                )
+                needs = f"design {used!r} needs the column `entropy` whole"
+                raise TableError(f"{needs}, but these scores have none or gaps.")
             options["entropy"] = part["entropy"].to_numpy()
         with renamed_errors(label, f="scores", after="scores"):
             choice = stats.choose(part["score"], n, design=design, **options)
         if more:
-            stratum = _strata_before(part)
+            stratum = part["stratum"].astype(float).astype(int)
         else:  # each value of `by` has strata of its own
             stratum = sum(d["stratum"].nunique() for d in drawn) + (0 if choice.stratum is None else choice.stratum)
         how = {"chosen": choice.chosen, "inclusion": choice.inclusion, "stratum": stratum, "design": choice.design}
@@ -125,7 +127,7 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
         raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
     if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
         raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
-    chosen, strata = chosen_in(part), _strata_before(part)
+    chosen, strata = chosen_in(part), part["stratum"].astype(float).astype(int)
     design, several = str(part["design"].iloc[0]), len(set(strata)) > 1
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
     if several and design == "groups":
@@ -142,10 +144,7 @@ def _choice_before(part: pd.DataFrame) -> stats.Choice:
     )
 
 
-def _strata_before(part: pd.DataFrame) -> pd.Series:
-    return part["stratum"].astype(float).astype(int)
-
-
+@verb
 def labels_needed(
     scores: Data,
     labels: Data = None,
@@ -162,14 +161,13 @@ def labels_needed(
 
     Parameters
     ----------
-    scores, labels : table, path or frame
-        As for `interval`: the judge's scores of all items, and the labels that are there so far.
-    **columns
-        As for `choose`.
-    half_width, difference, power, n_items, confidence_level
+    {scores}
+    {labels}
+    half_width, difference, power, n_items
         As for `calib.stats.labels_needed`.
-    by : str, optional
-        A column of the scores, such as "system".
+    {by}
+    {confidence_level}
+    {columns}
 
     Examples
     --------
@@ -181,13 +179,13 @@ def labels_needed(
     >>> print(calib.labels_needed(judge, pilot, half_width=0.15).one())
     97 labels with the judge (r = 0.9224, 312 items), 156 without, for a 95 % interval of +/- 0.1497
     """
-    as_typed(labels_needed, locals())
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
+    return _each_pilot(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
 
 
+@verb
 def will_it_help(
     scores: Data,
     labels: Data = None,
@@ -200,13 +198,11 @@ def will_it_help(
 
     Parameters
     ----------
-    scores, labels : table, path or frame
-        As for `interval`.
-    by : str, optional
-        A column of the scores.
-    confidence_level : float
-    **columns
-        As for `choose`.
+    {scores}
+    {labels}
+    {by}
+    {confidence_level}
+    {columns}
 
     Examples
     --------
@@ -217,12 +213,12 @@ def will_it_help(
     >>> calib.will_it_help(judge, human).select(criterion="fluency").one().helps
     True
     """
-    as_typed(will_it_help, locals())
     options: dict[str, Any] = {"confidence_level": confidence_level}
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
+    return _each_pilot(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
 
 
+@verb
 def plan(
     pilot: Data,
     labels: Data = None,
@@ -245,10 +241,7 @@ def plan(
     ----------
     pilot : table, path or frame
         A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
-    labels : table, path or frame
-        People's labels that are there so far, one rater.
-    **columns
-        As for `choose`.
+    {labels}
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
@@ -258,25 +251,25 @@ def plan(
         Items that there are to be had.
     by : str, optional
         A column of the scores, such as "system". With scores only.
-    confidence_level : float
+    {confidence_level}
+    {columns}
 
     Examples
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
-    >>> gold = human[human["criterion"] == "coherence"].sample(40, random_state=1)
+    >>> labels = human[human["criterion"] == "coherence"].sample(40, random_state=1)
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> print(calib.plan(judge, gold, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
+    >>> print(calib.plan(judge, labels, prices={"label": 2, "judge": 0.01}, half_width=0.15).one())
     71 labels, 1119 items (807 items new) for 70.07: +/- 0.15 instead of 0.2479; next
     items: 31 more for 0.31 narrow it by 0.74 %
     >>> prompts = calib.geval_prompt("coherence").variants(2)
-    >>> asked = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
-    >>> print(calib.plan(asked, gold.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
+    >>> ratings = calib.rate(items, prompts, calib.Judge("offline", method="sample", draws=2), progress=False)
+    >>> print(calib.plan(ratings, labels.drop(columns="group"), prices={"label": 2, "judge": 0.01}, budget=50).one())
     60 labels, 562 items, 2 prompts x 2 draws (250 items new) for 50: +/- 0.1582 instead of 0.2138; next
     labels: 4 more for 8 narrow it by 5.8 %
     """
-    as_typed(plan, locals())
     if (half_width is None) == (budget is None):
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
@@ -285,39 +278,43 @@ def plan(
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
-        answers, refused, table = [], [], ratings_in(files.scores, "pilot").frame
-        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
-        for label, rows, theirs in with_labels(judged, people):
-            (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
-            cells = row_means(x) if x.ndim == 3 else x
-            # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
-            score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            label_of_item, ends, unmatched = beside(rows, theirs, index, label)
-            y = label_of_item.to_numpy(dtype=float)
-            try:
-                with renamed_errors(label, x="pilot", samples="pilot", item="pilot", **NAMES):
-                    facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
-                    result = stats.budget_plan(**facts, **options)
-            except ArgumentError as error:
-                refused.append(error)
-                continue
-            counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
-            answers.append((label | counts, _with_group_warning(theirs, result)))
-        return Results.of(answers, refused)
+        return _plans_of_ratings(files, options)
     if "prompt" in prices:
         raise ArgumentError("prices", "must be of 'label', 'judge', 'item' for scores", "got 'prompt'")
 
-    def of_scores(part: pd.DataFrame, ends: dict[str, Any]) -> stats.BudgetPlan:
+    def plan_of(part: pd.DataFrame, ends: dict[str, Any]) -> stats.BudgetPlan:
         y, score = part["y"].to_numpy(dtype=float), part["x"].to_numpy(dtype=float)
         facts = _pilot_facts(y, score, score, ends)
         exact = not is_whole(score, ends.get("bounds"), ends.get("step"))  # such as expected scores
         item = float(np.var(score, ddof=1)) or 1.0
         return stats.budget_plan(**facts, **options, item=item, draws=math.inf if exact else 1)
 
-    return _each_part(files, by, of_scores)
+    return _each_pilot(files, by, plan_of)
 
 
-_SURE = 1 - 1e-9  # a correlation of 1 would need no labels at all
+def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.BudgetPlan]:
+    """One plan for each judge and criterion, from what items, prompts and draws add to the variance of its replies."""
+    table = ratings_in(files.scores, "pilot").frame
+    judged, label_table = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
+
+    def slices() -> Iterator[Slice[tuple[Any, ...]]]:
+        for label, rows, labelled in with_labels(judged, label_table):
+            (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
+            cells = row_means(x) if x.ndim == 3 else x
+            # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
+            score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
+            label_of_item, ends, unmatched = beside(rows, labelled, index, label)
+            y = label_of_item.to_numpy(dtype=float)
+            counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
+            yield Slice(label, (x, variance, y, score, cells, ends, labelled), counts)
+
+    def plan_of(pilot: tuple[Any, ...]) -> stats.BudgetPlan:
+        x, variance, y, score, cells, ends, labelled = pilot
+        facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
+        return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
+
+    names = NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}
+    return each_result(slices(), plan_of, names=names, skip=None)
 
 
 def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict[str, Any]:
@@ -325,10 +322,9 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
     both = np.isfinite(y) & np.isfinite(score)
     n_items, y, score = int(np.isfinite(score).sum()), y[both], score[both]
     if len(y) < 4 or not np.ptp(y):
-        rule = "must label four items of the pilot at least, with labels that vary"
-        raise ArgumentError("labels", rule, f"labels {len(y)}")
-    # a judge that says the same of all explains nothing; one that is always right, as good as all
-    rho = float(np.clip(np.corrcoef(y, score)[0, 1], -_SURE, _SURE)) if np.ptp(score) else 0.0
+        raise ArgumentError("labels", "must be of four items of the pilot at least, and vary", f"are of {len(y)}")
+    # a judge that says the same of all explains nothing; one that is always right, as good as all: r = 1 needs no label
+    rho = float(np.clip(np.corrcoef(y, score)[0, 1], 1e-9 - 1, 1 - 1e-9)) if np.ptp(score) else 0.0
     facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_labels": len(y)}
     if ends:
         low, high = ends["bounds"]
@@ -356,6 +352,7 @@ def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
     return facts | {"draws": n_draws if math.isinf(n_draws) else max(1, round(n_draws))}
 
 
+@verb
 def transport_test(
     scores: Data,
     labels: Data = None,
@@ -369,15 +366,14 @@ def transport_test(
 
     Parameters
     ----------
-    scores, labels : table, path or frame
-        As for `interval`.
-    **columns
-        As for `choose`.
+    {scores}
+    {labels}
     by : str, default "system"
         A column of the scores: systems, topics, months.
     base : str, optional
         The value at home; the others are held against it. Default: each against no error at all.
-    confidence_level : float
+    {confidence_level}
+    {columns}
 
     Examples
     --------
@@ -389,57 +385,54 @@ def transport_test(
     >>> results.select(system="coherence-1").one().transports
     True
     """
-    as_typed(transport_test, locals())
-    answers = []
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     by = files.named(by) or by
-    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
-        judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
-        whole_column(judged, by, "by")
-        parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
-        if base is not None and base not in parts:
-            values = ", ".join(map(repr, parts))
-            raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {values}")
-        home = {} if base is None else _side_of_test(parts[base], "_base")
-        for value, part in parts.items():
-            if value != base:
-                label = pair.label | {by: value} | ({} if base is None else {"base": base})
-                with renamed_errors(label, **NAMES):
-                    result = stats.transport_test(**_side_of_test(part), **home, confidence_level=confidence_level)
-                answers.append((label, with_warnings(result, pair.warnings)))
-    return Results.of(answers)
+
+    def slices() -> Iterator[Slice[tuple[pd.DataFrame, pd.DataFrame | None]]]:
+        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
+            judged = pair.both[pair.both["x"].notna()]
+            whole_column(judged, by, "by")
+            parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
+            if base is not None and base not in parts:
+                values = ", ".join(map(repr, parts))
+                raise TableArgumentError("base", f"must be a value of {by!r}", f"got {base!r}; there are {values}")
+            home = {} if base is None else {"base": base}
+            for value in (value for value in parts if value != base):
+                rows = parts[value], None if base is None else parts[base]
+                yield Slice(pair.label | {by: value} | home, rows, warnings=pair.warnings)
+
+    def transport_of(rows: tuple[pd.DataFrame, pd.DataFrame | None]) -> stats.Transport:
+        sides: dict[str, Any] = {}
+        for part, suffix in zip(rows, ("", "_base"), strict=True):
+            if part is not None:
+                columns = {"y": part["y"], "f": part["x"], "groups": groups_of(part, "group")}
+                sides |= {f"{name}{suffix}": column for name, column in columns.items()}
+        return stats.transport_test(**sides, confidence_level=confidence_level)
+
+    return each_result(slices(), transport_of, names=NAMES)
 
 
-def _side_of_test(part: pd.DataFrame, suffix: str = "") -> dict[str, Any]:
-    """Labels and judge scores of one value, with their groups if these are known."""
-    side = {f"y{suffix}": part["y"], f"f{suffix}": part["x"]}
-    group = groups_of(part, "group")
-    return side if group is None else side | {f"groups{suffix}": group}
+def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame, dict[str, Any]], R]) -> Results[R]:
+    """One result for each judge and criterion, and each value of `by`, from its rows and the ends of their scale."""
+    column = files.named(by or files.each)
+
+    def slices() -> Iterator[Slice[tuple[pd.DataFrame, dict[str, Any]]]]:
+        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [column]):
+            judged = pair.scored[pair.scored["x"].notna()]
+            ends = ends_of(judged, pair.label)
+            for value, part in parts_of(judged, column):
+                yield Slice(pair.label | value, (part, ends), warnings=(*pair.warnings, *pair.fold_doubts))
+
+    def result_of(pilot: tuple[pd.DataFrame, dict[str, Any]]) -> R:
+        return _with_group_warning(pilot[0], statistic(*pilot))
+
+    return each_result(slices(), result_of, names=NAMES, skip=None)
 
 
-def _each_part(files: Inputs, by: str | None, answer: Callable[[pd.DataFrame, dict[str, Any]], Any]) -> Results[Any]:
-    """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
-    answers, refused = [], []
-    by = files.named(by or files.each)
-    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
-        judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
-        ends = ends_of(judged, pair.label)
-        for value, part in parts_of(judged, by):
-            label = pair.label | value
-            try:
-                with renamed_errors(label, **NAMES):
-                    result = with_warnings(answer(part, ends), pair.warnings + pair.fold_doubts)
-            except ArgumentError as error:
-                refused.append(error)
-                continue
-            answers.append((label, _with_group_warning(part, result)))
-    return Results.of(answers, refused)
-
-
-def _with_group_warning(part: pd.DataFrame, result: Any) -> Any:
+def _with_group_warning(part: pd.DataFrame, result: R) -> R:
     """Planning takes items as independent; where they share groups that has to be said."""
     group = groups_of(part, "group")
     if group is None or len(set(group)) == len(group):
         return result
     text = "repeated_groups: items that share a `group` are taken as independent here; it may be wider or narrower"
-    return replace(result, warnings=(*result.warnings, text))
+    return replace(result, warnings=(*getattr(result, "warnings", ()), text))  # type: ignore[type-var]

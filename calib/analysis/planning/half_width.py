@@ -1,4 +1,4 @@
-"""Scores as they ideally are: normal, cut at the ends of the scale and, where they are whole, rounded to its steps."""
+"""Half-widths to expect of `ppi_mean` and `mean_interval`, for normal scores that are cut to the scale and rounded."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.analysis.means.rates import posterior_error
-from calib.analysis.means.ridge import Rule, unseen_label
+from calib.analysis.means.ridge import SlopePrior, unseen_label
 from calib.core.check import Floats
 
 _DEVIATES = np.linspace(-4.5, 4.5, 91)
 _CHANCE_OF_DEVIATE = np.exp(-(_DEVIATES**2) / 2) / np.exp(-(_DEVIATES**2) / 2).sum()
 _CLOSENESS = np.append(np.sin(np.linspace(0, 1.52, 24)), 0.9999)  # correlations, dense where they are high
-_FITTINGS = 60
 
 
-class Spread(NamedTuple):
+class Evenness(NamedTuple):
     r"""How deviations are spread, whatever their size.
 
     `even` is :math:`\frac\pi2 (E|d|)^2 / E d^2` (1 if they are normal, near 0 if all but a few are the same), `scatter`
@@ -31,9 +30,6 @@ class Spread(NamedTuple):
     scatter: Floats
     kurtosis: Floats
 
-    def at(self, rho: Floats, correlations: Floats) -> Spread:
-        return Spread(*(np.interp(rho, correlations, part) for part in self))
-
 
 @dataclass(frozen=True, slots=True)
 class Ideal:
@@ -43,43 +39,45 @@ class Ideal:
     """
 
     bounds: tuple[float, float]
-    labels: Spread
-    single: tuple[Floats, Spread]
-    averaged: tuple[Floats, Spread]
+    labels: Evenness
+    single: tuple[Floats, Evenness]
+    averaged: tuple[Floats, Evenness]
 
-    def errors(self, rho: Floats, *, single: ArrayLike) -> Spread:
-        alone, averaged = (spread.at(np.abs(rho), at) for at, spread in (self.single, self.averaged))
-        return Spread(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
+    def errors(self, rho: Floats, *, single: ArrayLike) -> Evenness:
+        alone, averaged = (
+            [np.interp(np.abs(rho), at, part) for part in spread] for at, spread in (self.single, self.averaged)
+        )
+        return Evenness(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
 
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
     """Of labels with this mean and standard deviation; a judge on another scale is normal."""
-    whole, length = _Scale(*bounds, step or 0.0), bounds[1] - bounds[0]
+    whole, length = step or 0.0, bounds[1] - bounds[0]
     # mean and standard deviation of the normal that has these on the scale, as nearly as one can
     centre, width = mean, sd
-    for _ in range(_FITTINGS):
-        y = whole.cut(centre + width * _DEVIATES)
+    for _ in range(60):
+        y = _to_scale(centre + width * _DEVIATES, bounds, whole)
         got = float(_CHANCE_OF_DEVIATE @ y)
         centre = min(max(centre + mean - got, bounds[0] - 9 * length), bounds[1] + 9 * length)
         width = min(width * sd / max(float(np.sqrt(_CHANCE_OF_DEVIATE @ (y - got) ** 2)), sd / 2), 9 * length)
-    y = whole.cut(centre + width * _DEVIATES)
+    y = _to_scale(centre + width * _DEVIATES, bounds, whole)
     dy, chance = y[:, None] - _CHANCE_OF_DEVIATE @ y, _CHANCE_OF_DEVIATE[:, None] * _CHANCE_OF_DEVIATE
 
-    def errors(scale: _Scale | None) -> tuple[Floats, Spread]:
+    def errors(judge_step: float | None) -> tuple[Floats, Evenness]:
         """Correlations with the labels and the spread of errors, by the correlation of the normal scores behind."""
         correlations, spreads = [], []
         for rho in _CLOSENESS:
             judge = centre + width * (rho * _DEVIATES[:, None] + np.sqrt(1 - rho**2) * _DEVIATES)
-            f = judge if scale is None else scale.cut(judge)
+            f = judge if judge_step is None else _to_scale(judge, bounds, judge_step)
             df = f - np.sum(chance * f)
             square, cross = float(np.sum(chance * df**2)), float(np.sum(chance * dy * df))
             both = square * float(_CHANCE_OF_DEVIATE @ dy[:, 0] ** 2)
             correlations.append(cross / np.sqrt(both) if both else 0.0)
             spreads.append(_spread(dy - (cross / square if square else 0.0) * df, chance))
-        return np.array(correlations), Spread(*map(np.array, zip(*spreads, strict=True)))
+        return np.array(correlations), Evenness(*map(np.array, zip(*spreads, strict=True)))
 
     two_valued = step is not None and step == length
-    averaged = errors(_Scale(*bounds, 0.0) if same_scale and not two_valued else None)
+    averaged = errors(0.0 if same_scale and not two_valued else None)
     single = errors(whole) if same_scale and step is not None and not two_valued else averaged
     return Ideal(bounds, _spread(y, _CHANCE_OF_DEVIATE), single, averaged)
 
@@ -88,28 +86,22 @@ def is_whole(scores: Floats, bounds: tuple[float, float] | None, step: float | N
     """Whether all scores are values of a scale that has steps."""
     if bounds is None or step is None:
         return False
-    return bool(np.allclose(_Scale(*bounds, step).cut(scores), scores, rtol=0, atol=1e-9 * step))
+    return bool(np.allclose(_to_scale(scores, bounds, step), scores, rtol=0, atol=1e-9 * step))
 
 
-class _Scale(NamedTuple):
-    low: float
-    high: float
-    step: float
-
-    def cut(self, values: Floats) -> Floats:
-        if self.step:
-            values = self.low + np.round((values - self.low) / self.step) * self.step
-        return np.clip(values, self.low, self.high)
+def _to_scale(values: Floats, bounds: tuple[float, float], step: float) -> Floats:
+    low, high = bounds
+    return np.clip(low + np.round((values - low) / step) * step if step else values, low, high)
 
 
-def _spread(values: Floats, chance: Floats) -> Spread:
+def _spread(values: Floats, chance: Floats) -> Evenness:
     off = np.abs(values - np.sum(chance * values))
     size, square = float(np.sum(chance * off)), float(np.sum(chance * off**2))
     if square <= 1e-12 * max(float(np.max(off)), 1e-300) ** 2:
-        return Spread(*(np.array(value) for value in (1.0, 0.0, 3.0)))
+        return Evenness(*(np.array(value) for value in (1.0, 0.0, 3.0)))
     scatter = np.sum(chance * (2 * off / size - off**2 / square) ** 2) - 1
     fourth = np.sum(chance * off**4) / square**2
-    return Spread(np.array(np.pi / 2 * size**2 / square), np.sqrt(np.maximum(scatter, 0.0)), np.array(fourth))
+    return Evenness(np.array(np.pi / 2 * size**2 / square), np.sqrt(np.maximum(scatter, 0.0)), np.array(fourth))
 
 
 # --- how wide the interval of a corrected mean will be ----------------------------------------------------------------
@@ -117,7 +109,6 @@ def _spread(values: Floats, chance: Floats) -> Spread:
 
 _NODES, _WEIGHTS = ((side + shift) / 2 for side, shift in zip(np.polynomial.legendre.leggauss(20), (1, 0), strict=True))
 _TIMES, _CHANCES = np.polynomial.hermite_e.hermegauss(4)
-_STEPS, _CLOSE = 20, 1e-4
 _CORRELATIONS = np.linspace(0, 0.999, 1000)
 
 
@@ -146,7 +137,7 @@ class HalfWidth:
 
     sd: float
     confidence: float
-    rule: Rule
+    rule: SlopePrior
     mean: float = math.nan
     ideal: Ideal | None = None
     yes_or_no: bool = False
@@ -156,7 +147,14 @@ class HalfWidth:
     ) -> Floats:
         """With n of the items labelled; `spread` is that of the judge's scores, `single` if each is one whole reply."""
         n, items, rho, spread = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (n, items, rho, spread)))
-        parts = self._parts(n, items, rho, spread)
+        rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
+        left, own = self.sd**2 * (1 - rho**2), rho * self.sd
+        off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
+        squares = (n - 2) * left + pull**2 * (off**2 * (n - 1) + left)
+        learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
+        moved = own + pull * off
+        judge = (moved**2 + learned * left) / items
+        parts = _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
             return self._student(n, items, parts, robust)
@@ -178,16 +176,6 @@ class HalfWidth:
             return self._student(labels, labels + 1, parts, nothing)
         return self._gaffke(labels, labels + 1, parts, nothing, self.ideal.labels)
 
-    def _parts(self, n: Floats, items: Floats, rho: Floats, spread: Floats) -> _Parts:
-        rest, pull = 1 - n / items, self.rule.prior / (n - 1 + self.rule.prior)
-        left, own = self.sd**2 * (1 - rho**2), rho * self.sd
-        off = self.rule.slope * spread - own  # by what the slope believed in misses, per sd of the judge
-        squares = (n - 2) * left + pull**2 * (off**2 * (n - 1) + left)
-        learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
-        moved = own + pull * off
-        judge = (moved**2 + learned * left) / items
-        return _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
-
     def _student(self, n: Floats, items: Floats, parts: _Parts, robust: Floats) -> Floats:
         residual = parts.squares / (n - parts.p) * (parts.slope + robust) / n
         variance = residual + parts.judge
@@ -196,13 +184,13 @@ class HalfWidth:
         reach = special.stdtrit(df, (1 + self.confidence) / 2) * np.sqrt(variance)
         return np.asarray(reach * (1 - 1 / (4 * df)))
 
-    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Spread) -> Floats:
+    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Evenness) -> Floats:
         """Gaffke's interval, with an unseen label as heavy and as far as ideal scores make it on the average."""
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
         left = np.sqrt(np.minimum(parts.squares / ((n - 1) * self.sd**2), 1))
         farthest = max(self.mean - low, high - self.mean) / self.sd
-        weight, place = _unseen(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
+        weight, place = _unseen_weight(n, self.ideal.labels, errors, left, farthest, two=self.yes_or_no)
         # errors are divided by 1 - leverage, which is `own` times a chi-square
         size = np.sqrt(parts.squares / n * parts.slope * (1 + 2 * own + 9 * own**2))
         size = size * (1 - (errors.kurtosis - 1) / 8 / n)  # the mean of a root is below the root of the mean
@@ -236,15 +224,15 @@ def half_width_on(
     same_scale: bool = True,
 ) -> HalfWidth:
     """For labels on this scale, or on none."""
-    rule = Rule.on(bounds, same_scale=same_scale)
+    rule = SlopePrior.on(bounds, same_scale=same_scale)
     if bounds is None or mean is None:
         return HalfWidth(sd, confidence, rule)
     scores = ideal(bounds, step, float(mean), sd, same_scale=same_scale)
     return HalfWidth(sd, confidence, rule, float(mean), scores, step == bounds[1] - bounds[0])
 
 
-def _unseen(
-    n: Floats, labels: Spread, errors: Spread, left: Floats, farthest: float, *, two: bool
+def _unseen_weight(
+    n: Floats, labels: Evenness, errors: Evenness, left: Floats, farthest: float, *, two: bool
 ) -> tuple[Floats, Floats]:
     """Weight of the unseen label, one standard deviation below and above its mean, and its mean place.
 
@@ -281,7 +269,7 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
     shift = share * far[..., None]
     low, high = np.zeros(shift.shape[:-1]), np.max(shift, axis=-1) + 5 * spread.max(axis=-1)
     end = np.sum(chance * shift, axis=-1) + z * np.sqrt(np.sum(chance * (spread**2 + shift**2), axis=-1))
-    for _ in range(_STEPS):
+    for _ in range(20):
         off = (end[..., None] - shift) / spread
         deviate = special.ndtri(np.sum(chance * special.ndtr(-off), axis=-1))
         slope = np.sum(chance * np.exp(-np.minimum(off**2, 1e3) / 2) / spread, axis=-1)
@@ -290,6 +278,6 @@ def _ends(size: Floats, judge: Floats, n: Floats, weight: Floats, far: Floats, c
             step = end + (deviate + z) * np.exp(-(deviate**2) / 2) / slope
         step = np.where((low < step) & (step < high), step, (low + high) / 2)
         moved, end = np.abs(step - end), step
-        if np.all(moved <= _CLOSE * end):
+        if np.all(moved <= 1e-4 * end):
             break
     return np.asarray(end)

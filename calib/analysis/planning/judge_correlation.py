@@ -1,4 +1,4 @@
-"""How closely a judge follows people, how far labels then go, whether it helps, and whether it errs alike elsewhere."""
+"""Correlation of a judge with labels, how far labels go with it, whether it helps, and whether it transports."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from calib.analysis.means.mean import MeanEstimate, mean_interval
 from calib.analysis.planning.half_width import half_width_on, is_whole
 from calib.analysis.planning.labels import (
     error_with_judge,
-    labelled_pairs,
     labels_and_scores,
+    labels_beside_scores,
     not_negative,
     positive,
     rho_interval,
@@ -25,7 +25,7 @@ from calib.analysis.planning.labels import (
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short, term
 
 _MANY, _CLOSEST = 10**8, 1 - 1e-12
 
@@ -112,41 +112,35 @@ def label_multiplier(rho: ArrayLike, *, n_labels: int | None = None, n_items: in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeHelp(Result):
-    """Whether labels go further with this judge.
+class JudgeHelp(Estimate):
+    """Whether labels go further with this judge; the estimate is the correlation, its interval Fisher's.
 
     Attributes
     ----------
     helps, verdict : bool, str
         Whether `width_ratio` is below 1; in words, with how sure that is.
-    rho, interval : float, Interval
-        Pearson correlation of labels and judge on the labelled items, and its interval (Fisher's z).
-    confidence_level : float
     break_even : float
         The lowest correlation with which the judge makes the interval of so many labels narrower; 1 if there is none.
     width_ratio, label_factor : float
         Expected width with the judge over width without; how many times as far labels go: 1 / `width_ratio` squared.
     n_labels, n_items : int
         Labels, and items with a score; `n_items` is 0 where no other item came, and many are assumed.
-    warnings : tuple of str
-        ``constant_judge``.
     """
 
+    _kind = "will-it-help|coef:pearson"
     _cells = "helps rho interval break_even width_ratio label_factor n_labels n_items"
     helps: bool
     verdict: str
-    rho: float
-    interval: Interval
-    confidence_level: float
     break_even: float
     width_ratio: float
     label_factor: float
-    n_labels: int
+    n_labels: int = term("gold")
     n_items: int
-    warnings: tuple[str, ...]
 
-    def _terms(self) -> dict[str, Any]:
-        return {"will-it-help": True, "coef": "pearson", "cl": self.confidence_level, "gold": self.n_labels}
+    @property
+    def rho(self) -> float:
+        """Pearson correlation of labels and judge on the labelled items."""
+        return self.estimate
 
     def __str__(self) -> str:
         far = "take the labels alone"
@@ -155,8 +149,8 @@ class JudgeHelp(Result):
             far = f"labels go {short(self.label_factor)} times as far with {items} "
             far += "(a judge no better than what it judges reaches 2 at most)"
         return (
-            f"{self.verdict}: r = {short(self.rho)}, {bracket(self.interval, self.confidence_level)}, break-even "
-            f"{short(self.break_even)} with {self.n_labels} labels; {far}"
+            f"{self.verdict}: r = {short(self.rho)}, {self.bracket}, break-even {short(self.break_even)} with "
+            f"{self.n_labels} labels; {far}"
         )
 
 
@@ -199,7 +193,7 @@ def will_it_help(
     with many unlabelled items (a judge no better than what it judges reaches 2 at most)
     """
     confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
-    labels, scores, rho = labelled_pairs(y, f)
+    labels, scores, rho = labels_beside_scores(y, f)
     on_scale(labels, scale, "y")
     n, every = len(labels), np.asarray(f, dtype=float)
     every = every[np.isfinite(every)]
@@ -215,18 +209,11 @@ def will_it_help(
     sure = interval.low > even or interval.high < -even
     verdict = "the judge helps" if sure else "the judge seems to help, but these labels do not make it sure"
     return JudgeHelp(
-        helps=helps,
-        verdict=verdict if helps else "the judge does not help",
-        rho=rho,
-        interval=interval,
-        confidence_level=confidence,
-        break_even=even,
-        width_ratio=ratio,
-        label_factor=1 / ratio**2,
-        n_labels=n,
+        helps=helps, verdict=verdict if helps else "the judge does not help", estimate=rho, interval=interval,
+        confidence_level=confidence, break_even=even, width_ratio=ratio, label_factor=1 / ratio**2, n_labels=n,
         n_items=items if items < _MANY else 0,
         warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
-    )
+    )  # fmt: skip
 
 
 def check_components(item: float, item_prompt: float, draw: float) -> None:
@@ -239,51 +226,42 @@ def check_components(item: float, item_prompt: float, draw: float) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transport(Result):
+class Transport(Estimate):
     """The judge's mean error on items from elsewhere, against zero or against its error at home.
 
     Attributes
     ----------
     residual, residual_base : float, float or None
         Mean of label - judge score on the probe; the same at home, where a base was given.
-    estimate, std_error, statistic, df, p_value : float
-        Of the residual, or of the probe's less the base's.
-    interval : Interval
-    confidence_level : float
+    std_error, statistic, df, p_value : float
+        Of the estimate: the residual, or the probe's less the base's.
     transports : bool
         Whether the test leaves the judge standing at this confidence level. True is no proof.
     n, n_base : int
         Labels of the probe and of the base.
     n_groups : int
         Independent groups in the probe.
-    warnings : tuple of str
-        ``constant_error``.
     """
 
+    _kind = "transport|t|alt:two-sided"
     _cells = "estimate std_error statistic df p_value interval transports n n_base n_groups"
     residual: float
     residual_base: float | None
-    estimate: float
     std_error: float
     statistic: float
     df: float
     p_value: float
-    interval: Interval
-    confidence_level: float
     transports: bool
-    n: int
-    n_base: int
+    n: int = term("n")
+    n_base: int = term("base", unless=0)
     n_groups: int
-    warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"transport": True, "t": True, "alt": "two-sided", "cl": self.confidence_level}
-        terms |= {"n": self.n, "base": self.n_base or None}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n else None}
+        return super(Transport, self)._terms() | {"groups": self.n_groups if self.n_groups != self.n else None}
 
     def __str__(self) -> str:
         what = "the judge's error" if self.residual_base is None else "the change of the judge's error"
-        fact = f"{what} is {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, on {self.n} labels"
+        fact = f"{what} is {short(self.estimate)}, {self.bracket}, on {self.n} labels"
         if not self.transports:
             return f"{fact}: the judge does not transport (p = {short(self.p_value)})"
         reach = max(abs(self.interval.low), abs(self.interval.high))
@@ -344,28 +322,19 @@ def transport_test(
     spread = sum((side.std_error**2) ** 2 / (side.n_groups - 1) for side in sides)
     df, error = variance**2 / spread if spread else float(here.n_groups - 1), math.sqrt(variance)
     half = statistic = p_value = math.nan
-    doubts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     if error:
         half, statistic = float(stats.t.ppf((1 + confidence) / 2, df)) * error, estimate / error
         p_value = float(2 * stats.t.sf(abs(statistic), df))
     else:
-        doubts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
+        texts = ("constant_error: the judge's error does not vary here, so its spread is not known.",)
     return Transport(
-        residual=here.estimate,
-        residual_base=None if home is None else home.estimate,
-        estimate=estimate,
-        std_error=error,
-        statistic=statistic,
-        df=df,
-        p_value=p_value,
-        interval=Interval(estimate - half, estimate + half),
-        confidence_level=confidence,
-        transports=p_value > 1 - confidence if error else estimate == 0,
-        n=here.n_labels,
-        n_base=0 if home is None else home.n_labels,
-        n_groups=here.n_groups,
-        warnings=warned(doubts),
-    )
+        residual=here.estimate, residual_base=None if home is None else home.estimate, estimate=estimate,
+        std_error=error, statistic=statistic, df=df, p_value=p_value,
+        interval=Interval(estimate - half, estimate + half), confidence_level=confidence,
+        transports=p_value > 1 - confidence if error else estimate == 0, n=here.n_labels,
+        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=warned(texts),
+    )  # fmt: skip
 
 
 def shift_weights(categories: Labels, shares: Mapping[Any, float]) -> Floats:

@@ -1,4 +1,4 @@
-"""How many labels a target needs, with the judge and without it, and what a number of labels finds."""
+"""How many labels an interval of a width, or a difference to be found, takes with the judge and without it."""
 
 from __future__ import annotations
 
@@ -123,12 +123,6 @@ def labels_needed(
     confidence_level : float, default 0.95
         How often the interval is to hold.
 
-    Raises
-    ------
-    ValueError
-        If both or neither of `half_width` and `difference`, or of a pilot and (`rho`, `sd`), are given; if the labels
-        of the pilot are fewer than four or do not vary; if even labels for all items do not reach the target.
-
     References
     ----------
     Mani et al. (2025), arXiv:2505.20178, for the price of the slope; Cochran (1977), Sampling
@@ -140,7 +134,7 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    pilot, scale = _pilot(y, f, rho, sd, mean), bounds_of(bounds, step)
+    pilot, scale = _pilot_of(y, f, rho, sd, mean), bounds_of(bounds, step)
     if (items := pilot.items if n_items is None else n_items) is None:
         raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
     check.whole(items, "n_items", least=LEAST)
@@ -170,26 +164,18 @@ def labels_needed(
     n_labels = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
     n_labels_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
-    doubts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
+    texts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
     weak = n_labels < items and abs(pilot.rho) < break_even(n_labels, items - n_labels)
     if weak or LEAST <= n_labels_alone < n_labels:
         text = f"a correlation of {short(pilot.rho)} does not pay with {n_labels} labels: leave the judge out."
-        doubts += (f"weak_judge: {text}",)
+        texts += (f"weak_judge: {text}",)
     if n_labels == LEAST:
-        doubts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
+        texts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
-        n_labels=n_labels,
-        n_labels_alone=n_labels_alone,
-        half_width=judged(n_labels),
-        difference=difference,
-        power=None if difference is None else power,
-        rho=pilot.rho,
-        sd=pilot.sd,
-        n_items=items,
-        confidence_level=confidence,
-        curve=tuple((n, judged(n), alone(n)) for n in sizes),
-        warnings=warned(doubts),
-    )
+        n_labels=n_labels, n_labels_alone=n_labels_alone, half_width=judged(n_labels), difference=difference,
+        power=None if difference is None else power, rho=pilot.rho, sd=pilot.sd, n_items=items,
+        confidence_level=confidence, curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=warned(texts),
+    )  # fmt: skip
 
 
 def error_with_judge(n: int, n_items: int, rho: float, sd: float) -> float:
@@ -216,25 +202,20 @@ def _half_widths(
     pilot: _Pilot, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
 ) -> tuple[Callable[[int], float], Callable[[int], float]]:
     """With the judge and without, by the number of labels."""
-    rho, sd = pilot.rho, pilot.sd
+    rho, sd, q = pilot.rho, pilot.sd, (1 + confidence) / 2
     if scale is None:
-
-        def t(df: int) -> float:
-            return float(stats.t.ppf((1 + confidence) / 2, df))
-
-        return lambda n: t(n - 2) * error_with_judge(n, items, rho, sd), lambda n: t(n - 1) * (sd / math.sqrt(n))
+        return (
+            lambda n: float(stats.t.ppf(q, n - 2)) * error_with_judge(n, items, rho, sd),
+            lambda n: float(stats.t.ppf(q, n - 1)) * (sd / math.sqrt(n)),
+        )
     f = pilot.scores
     same = f is None or bool(scale[0] <= f.min() and f.max() <= scale[1])
     width = half_width_on(scale, step, pilot.mean, sd, confidence, same_scale=same)
     spread, single = (sd, False) if f is None else (float(np.std(f)) or 1.0, is_whole(f, scale, step))
-
-    def alone(n: int) -> float:
-        return float(width.alone(n))
-
-    def judged(n: int) -> float:
-        return alone(n) if n == items else float(width.judged(n, items, rho, spread, single=single))
-
-    return judged, alone
+    return (
+        lambda n: float(width.alone(n) if n == items else width.judged(n, items, rho, spread, single=single)),
+        lambda n: float(width.alone(n)),
+    )
 
 
 class _Pilot(NamedTuple):
@@ -248,9 +229,11 @@ class _Pilot(NamedTuple):
     scores: Floats | None = None
 
 
-def _pilot(y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None) -> _Pilot:
+def _pilot_of(
+    y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None
+) -> _Pilot:
     if y is not None and f is not None and rho is None and sd is None:
-        labels, _, r = labelled_pairs(y, f)
+        labels, _, r = labels_beside_scores(y, f)
         scores = np.asarray(f, dtype=float)
         read, spread = scores[np.isfinite(scores)], float(np.std(labels, ddof=1))
         return _Pilot(r, spread, float(np.mean(labels)), len(labels), len(scores), read)
@@ -272,7 +255,7 @@ def labels_and_scores(
     return labels, scores, labelled
 
 
-def labelled_pairs(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
+def labels_beside_scores(y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, float]:
     """Labels and judge scores of the items with a label (four at least, that vary), and their correlation."""
     labels, scores, labelled = labels_and_scores(y, f)
     labels, scores = labels[labelled], scores[labelled]

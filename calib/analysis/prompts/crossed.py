@@ -116,7 +116,7 @@ def moments(cells: Cells) -> dict[str, float]:
     return _with_draws({"_".join(_FACETS[axis] for axis in effect): components[effect] for effect in squares}, cells)
 
 
-class _Blocks(NamedTuple):
+class _JackknifeBlocks(NamedTuple):
     """Items by their pattern of counts: what restricted likelihood needs of the data."""
 
     seen: Floats  # (patterns, C): 1 where there is a score
@@ -128,7 +128,7 @@ class _Blocks(NamedTuple):
     freedom: float
 
 
-def _blocks(cells: Cells) -> _Blocks:
+def _blocks(cells: Cells) -> _JackknifeBlocks:
     """Items with the same counts share one covariance, so that a likelihood costs their patterns, not the items."""
     flat = [values.reshape(len(values), -1) for values in cells]
     y, counts = np.nan_to_num(flat[0]), flat[1]
@@ -141,7 +141,7 @@ def _blocks(cells: Cells) -> _Blocks:
     spread = np.divide(1.0, patterns, out=np.zeros_like(patterns), where=patterns > 0)
     exact = bool(np.isinf(counts).any())
     within = (0.0, 0.0) if exact else (float(cells.squares.sum()), float(cells.freedom.sum()))
-    return _Blocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within)
+    return _JackknifeBlocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within)
 
 
 def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
@@ -193,7 +193,7 @@ def _with_draws(components: dict[str, float], cells: Cells) -> dict[str, float]:
 
 
 def _restricted(
-    values: Floats, names: Sequence[str], blocks: _Blocks, kernels: dict[str, Floats]
+    values: Floats, names: Sequence[str], blocks: _JackknifeBlocks, kernels: dict[str, Floats]
 ) -> tuple[float, Floats]:
     r"""-2 log restricted likelihood and its gradient.
 
@@ -249,9 +249,7 @@ def _restricted(
     return value, np.array(slopes)
 
 
-def _squared_errors(
-    cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]
-) -> list[tuple[dict[str, float], int]]:
+def _facet_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[tuple[dict[str, float], int]]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
 
     Of each the squared errors of the components, and the degrees of freedom.
@@ -277,7 +275,7 @@ def components_with_intervals(
     components: dict[str, float], cells: Cells, owners: Codes, fitted: Fit, confidence: float | None
 ) -> tuple[Component, ...]:
     """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
-    errors = [] if confidence is None else _squared_errors(cells, owners, fitted, [*components])
+    errors = [] if confidence is None else _facet_errors(cells, owners, fitted, [*components])
     total = sum(max(value, 0.0) for value in components.values())
     # what draws and the effects above it add to each component before they are taken away
     shape, read = cells.means.shape, cells.counts[cells.counts > 0]

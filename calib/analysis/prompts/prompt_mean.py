@@ -98,7 +98,9 @@ class PromptMean(Estimate):
 
         def expected(prompts: int) -> float:
             spread, items = self.s2_prompt + self.noise_variance, self.item_variance + self.noise_variance / prompts
-            return _half_width(spread, self.noise_variance, items, (prompts, self.n_groups), self.confidence_level)
+            return _prompt_half_width(
+                spread, self.noise_variance, items, (prompts, self.n_groups), self.confidence_level
+            )
 
         if not half_width >= expected(_MANY):
             least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
@@ -230,7 +232,7 @@ def prompt_mean(
         s2_ends = Interval(max(low - noise, 0.0), max(high - noise, 0.0))
     alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
     is_flat, clipped = bool(np.ptp(kept) == 0), spread < noise
-    half = math.nan if is_flat else _half_width(spread, noise, items, (prompts, n_groups), confidence)
+    half = math.nan if is_flat else _prompt_half_width(spread, noise, items, (prompts, n_groups), confidence)
     estimate, t = float(means.mean()), short(two_sided(max(prompts - 1, 1), confidence))
     warnings = {
         "conditional: there is one prompt, so the interval is over items only, for this prompt alone.": prompts == 1,
@@ -268,7 +270,7 @@ def prompt_mean(
     )
 
 
-def _half_width(spread: float, noise: float, items: float, sizes: tuple[int, int], confidence: float) -> float:
+def _prompt_half_width(spread: float, noise: float, items: float, sizes: tuple[int, int], confidence: float) -> float:
     """Half of the interval for these numbers of prompts and groups; never below that of the items alone.
 
     Each part has its own t quantile: the variance between prompts, and what items add to the grand mean beyond what

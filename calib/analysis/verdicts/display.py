@@ -1,9 +1,9 @@
-"""Verdicts in words: what may be claimed of a judge that says pass or fail."""
+"""Sentences and plots of pass and fail: what may be claimed of such a judge."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-NAMES = {
+FIGURE_NAMES = {
     "tpr": "TPR (sensitivity)", "tnr": "TNR (specificity)", "precision": "precision", "npv": "NPV",
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
     "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
@@ -30,12 +30,8 @@ NAMES = {
 }  # fmt: skip
 
 
-def pass_sentences(labels: Sequence[Mapping[str, object]], results: Sequence[PassFail]) -> list[str]:
-    """For each judge how often it is right about pass and about fail, and the pass rate that may be reported."""
-    return each_once(labels, results, lambda one: [_pass_sentence(one)])
-
-
-def _pass_sentence(one: PassFail) -> str:
+def pass_text(one: PassFail) -> list[str]:
+    """How often a judge is right about pass and about fail, and the pass rate that may be reported."""
     level = one.confidence_level
     sentences = [
         f"Of what people pass the judge passes {_in_full(one.tpr, level)}; of what they fail it fails "
@@ -55,11 +51,14 @@ def _pass_sentence(one: PassFail) -> str:
         random = f"as the labelled items are a random part of them (if they are not: {other})"
         sentences.append(f"Of all {one.n} items people would pass {_in_full(one.ppi, level)}, {random}.")
     elif one.n_labelled == one.n:
-        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.label_rate, level)}."])
+        return [" ".join([*sentences, f"All items have a label: people pass {_in_full(one.label_rate, level)}."])]
     else:
         sentences.append(f"Of all {one.n} items people would pass {other}.")
     judge = f"The judge itself passes {one.judge_rate.estimate:.3g}, which is no estimate of it."
-    return " ".join([*sentences, judge])
+    return [" ".join([*sentences, judge])]
+
+
+pass_sentences = partial(each_once, texts=pass_text)
 
 
 def _in_full(figure: Figure, level: float) -> str:
@@ -89,7 +88,9 @@ def pass_fact(results: Results[PassFail]) -> str:
 
 def figures_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """Figures by the names that readers know."""
-    return frame.assign(figure=frame["figure"].map(lambda name: NAMES.get(name, name))) if "figure" in frame else frame
+    if "figure" not in frame:
+        return frame
+    return frame.assign(figure=frame["figure"].map(lambda name: FIGURE_NAMES.get(name, name)))
 
 
 def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
@@ -103,7 +104,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     ['TPR (sensitivity)', 'TNR (specificity)']
     """
     results = figure.checked(PassFail, results)
-    names = [_judge_of(label) for label in results.labels]
+    names = [_judge_name(label) for label in results.labels]
     if len(set(names)) < len(names):  # a judge with several prompts, say
         names = told_apart(results.labels)
     entries, words = [], {}
@@ -112,7 +113,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
             value = getattr(one, key)
             if not np.isnan(value.estimate):
                 end = figure.End(value.estimate, value.interval, one.confidence_level)
-                entries.append((label | {"figure": NAMES[key]}, series, end))
+                entries.append((label | {"figure": FIGURE_NAMES[key]}, series, end))
         counts = f"both pass {one.tp}, judge alone {one.fp}, people alone {one.fn}, neither {one.tn}"
         words[series] = f"{series}: {counts}" if series else counts
     rows = figure.rows_of_series(ax, entries, figure.styles_of(words), names=["figure"])
@@ -121,7 +122,7 @@ def confusion(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Ax
     return rows.finished(pass_fact(results), against="people: ")
 
 
-def _judge_of(label: Mapping[str, object]) -> str:
+def _judge_name(label: Mapping[str, object]) -> str:
     return ", ".join(str(label[name]) for name in ("criterion", "rater", "system") if name in label)
 
 
@@ -153,7 +154,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
             drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
         at = int(np.argmin(np.abs(curve.judge_threshold - one.judge_threshold)))
         drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
-        who = _judge_of(label)
+        who = _judge_name(label)
         words = f"{who}{': ' * bool(who)}threshold {short(one.judge_threshold)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)

@@ -1,8 +1,8 @@
-"""Verdicts on tables: a judge that says pass or fail, or one of several labels, beside people."""
+"""The verb `pass_fail`: a judge that says pass or fail, or whose score passes a threshold, beside people."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -10,18 +10,23 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError, Floats, as_typed
+from calib.core.check import Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
+from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
 from calib.table.results import Results
-from calib.table.validate import ValidatedTable, renamed_errors, scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
-_NAMES = {"judge": "scores", "labels": "labels", "scores": "scores"}
+_UNEQUAL_CHANCES = (
+    "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not those of "
+    "all items; `interval` takes the chances into account."
+)
 
 
+@verb
 def pass_fail(
     scores: Data,
     labels: Data = None,
@@ -53,20 +58,16 @@ def pass_fail(
     production : table, path or frame, optional
         Scores of the same judge on the items whose pass rate is wanted, if `scores` are a test set of another make-up,
         such as half pass and half fail.
-    by : str, optional
-        A column of the scores, such as "system": one result for each of its values.
-    groups : str or None, default "group"
-        The column of what items share (the source document); None: items are independent.
-    confidence_level : float
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {by}
+    {groups}
+    {confidence_level}
+    {columns}
 
     Returns
     -------
     Results
         Of `calib.stats.pass_fail`; labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched`
         (labels of items that the judge did not score) and `n_unread`.
-
 
     Warns
     -----
@@ -85,44 +86,46 @@ def pass_fail(
     threshold 3.786: TPR 0.9758, 95 % CI [0.9435, 0.9917]; TNR 0.7969, 95 % CI [0.6758, 0.9376]; kappa 0.8054, 95 % CI \
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
-    as_typed(pass_fail, locals())
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own
         of_judge: Any = {k: v for k, v in columns.items() if k not in ("label", "label_item", "annotator")}
         side = resolve_inputs(production, None, of_judge, names=("scores",), needs=("judge",), any_scale=True)
         elsewhere = scores_in(side.scores, "production")
-    options: dict[str, Any] = {
-        "judge_threshold": judge_threshold,
-        "cost": tuple(cost),
-        "confidence_level": confidence_level,
-    }
-    answers, refused = [], []
-    for judged in labelled_pairs(judges, people, (by, groups)):
-        passing = _passing(judged, label_threshold)
-        for label, part in parts_of(judged.frame, by):
-            whole = judged.label | label
-            shares = passing[part.index]
-            yes = np.where(np.isnan(shares), np.nan, shares > 0.5)
-            try:
-                with renamed_errors(whole, **_NAMES):
-                    options["production"] = _production(elsewhere, whole, judged)
-                    options["groups"] = None if groups is None else groups_of(part, groups)
-                    result = stats.pass_fail(_unit(part["x"], judged, judge_threshold), yes, **options)
-            except ArgumentError as error:
-                if error.argument not in _NAMES.values():
-                    raise
-                refused.append(error)
-                continue
-            doubts, n_even = [*judged.warnings], int((np.abs(shares - 0.5) < 1e-9).sum())
-            if n_even:
-                even = f"on {n_even} items as many people say pass as fail; they are taken to fail."
-                doubts.append(f"even_split: {even}")
-            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
-            answers.append((whole | counts, with_warnings(_without_unequal(result, part), doubts)))
-    return Results.of(answers, refused)
+
+    def slices() -> Iterator[Slice[tuple[Labelled, dict[str, Any], pd.DataFrame]]]:
+        for judged in labelled_pairs(judges, label_table, (by, groups)):
+            passing = _passing(judged, label_threshold)
+            for value, part in parts_of(judged.frame.assign(_passing=passing), by):
+                warnings, n_even = [*judged.warnings], int((np.abs(part["_passing"] - 0.5) < 1e-9).sum())
+                if n_even:
+                    even = f"on {n_even} items as many people say pass as fail; they are taken to fail."
+                    warnings.append(f"even_split: {even}")
+                counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(part["x"].isna().sum())}
+                label = judged.label | value
+                yield Slice(label, (judged, label, part), counts, warnings)
+
+    def result_of(rows: tuple[Labelled, dict[str, Any], pd.DataFrame]) -> stats.PassFail:
+        judged, label, part = rows
+        result = stats.pass_fail(
+            _unit(part["x"], judged, judge_threshold),
+            np.where(part["_passing"].isna(), np.nan, part["_passing"] > 0.5),
+            judge_threshold=judge_threshold,
+            cost=tuple(cost),
+            production=_production(elsewhere, label, judged),
+            groups=None if groups is None else groups_of(part, groups),
+            confidence_level=confidence_level,
+        )
+        chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
+        if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
+            return result
+        # without PPI's rate where the labelled items are no plain random part
+        none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
+        return with_warnings(replace(result, ppi=none), [_UNEQUAL_CHANCES])
+
+    return each_result(slices(), result_of, names={"judge": "scores"}, skip=("scores", "labels"))
 
 
 def _passing(judged: Labelled, label_threshold: float | None) -> Floats:
@@ -158,16 +161,3 @@ def _production(elsewhere: ValidatedTable | None, label: dict[str, Any], judged:
     if shared and len(shared) == len(rows):
         raise TableError("`production` must hold other items than those with labels, but all of its items have one.")
     return _unit(rows["score"], judged, None)
-
-
-def _without_unequal(result: stats.PassFail, part: pd.DataFrame) -> stats.PassFail:
-    """Without PPI's rate where the labelled items are no plain random part."""
-    chance = part["inclusion"].dropna() if "inclusion" in part else pd.Series(dtype=float)
-    if not len(chance) or chance.max() - chance.min() <= 1e-6 * chance.max():
-        return result
-    text = (
-        "unequal_chances: the labelled items were drawn with chances that differ, so that figures of them are not "
-        "those of all items; `interval` takes the chances into account."
-    )
-    none = result.ppi._replace(estimate=np.nan, interval=stats.Interval(np.nan, np.nan))
-    return with_warnings(replace(result, ppi=none), [text])

@@ -1,4 +1,4 @@
-"""The report of a judge that says pass or fail: how often it is right, and what share passes in truth."""
+"""A judge that says pass or fail: how often it is right, and the share of items that people would pass."""
 
 from __future__ import annotations
 
@@ -12,21 +12,33 @@ from numpy.typing import ArrayLike, NDArray
 
 from calib.analysis.means.proportion import ppi_proportion
 from calib.analysis.means.rates import rogan_gladen_from_rates
-from calib.analysis.verdicts.confusion import Figure, effective_size, figures_of, proportion
-from calib.analysis.verdicts.roc import Roc, chosen_threshold, roc
+from calib.analysis.verdicts.confusion import (
+    FN,
+    FP,
+    TN,
+    TP,
+    Figure,
+    Roc,
+    chosen_threshold,
+    effective_size,
+    figures_of,
+    proportion,
+    roc,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
 
-PASS = frozenset(("pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted"))
-FAIL = frozenset(
+PASS_WORDS = frozenset(
+    ("pass", "passed", "yes", "y", "true", "t", "1", "1.0", "good", "correct", "ok", "accept", "accepted")
+)
+FAIL_WORDS = frozenset(
     ("fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected")
 )
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
 RATES_OF_PASSING = ("judge_rate", "label_rate", "corrected", "ppi")
-_FEW = 10  # items of one outcome
-_LEAST_GOLD = 10  # labels, of PPI
-_NONE = Interval(math.nan, math.nan)
+_FEW_OF_ONE_OUTCOME = 10  # labelled items
+_LEAST_LABELS = 10  # of PPI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +115,14 @@ class PassFail(Result):
         return self.label_rate if math.isnan(self.ppi.estimate) else self.ppi
 
     def _rows(self) -> list[dict[str, Any]]:
-        auc = [("auc", self.roc.auc)] if self.roc is not None else []
-        figures = [*((name, getattr(self, name)) for name in (*FIGURES, *RATES_OF_PASSING)), *auc]
-        rows = []
-        for name, (estimate, (low, high), n) in figures:
-            if name != "ppi" or not math.isnan(estimate):
-                rows.append({"figure": name, "estimate": estimate, "conf_low": low, "conf_high": high, "n": n})
-        return [row | {"warnings": self._warned("; ")} for row in rows]
+        figures = {name: getattr(self, name) for name in (*FIGURES, *RATES_OF_PASSING)}
+        figures |= {"auc": self.roc.auc} if self.roc is not None else {}
+        rows = [
+            {"figure": name, "estimate": estimate, "conf_low": low, "conf_high": high, "n": n}
+            for name, (estimate, (low, high), n) in figures.items()
+            if name != "ppi" or not math.isnan(estimate)
+        ]
+        return [row | self._row("warnings") for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"pass-fail": True, "cl": self.confidence_level, "n": self.n, "labels": self.n_labelled}
@@ -175,7 +188,6 @@ def pass_fail(
         Parts of the groups, for the choice of the threshold.
     confidence_level : float, default 0.95
 
-
     Warns
     -----
     CalibWarning
@@ -204,7 +216,7 @@ def pass_fail(
         raise ArgumentError("cost", rule, f"got {cost!r}")
     prices = float(cost[0]), float(cost[1])
     check.whole(folds, "folds", least=2)
-    scores, label = verdicts_in(judge, "judge", scores=True), verdicts_in(labels, "labels")
+    scores, label = _verdicts_in(judge, "judge", scores=True), _verdicts_in(labels, "labels")
     check.same_length(judge=scores, labels=label, groups=groups)
     labelled = ~np.isnan(scores) & ~np.isnan(label)
     group = np.arange(len(scores)) if groups is None else check.codes(groups, "groups")
@@ -212,7 +224,7 @@ def pass_fail(
     yes = label[labelled] == 1
     if not 0 < yes.sum() < len(yes):
         raise ArgumentError("labels", "must pass some items and fail some", f"{int(yes.sum())} of {len(yes)} pass")
-    elsewhere = None if production is None else verdicts_in(production, "production", scores=True)
+    elsewhere = None if production is None else _verdicts_in(production, "production", scores=True)
     is_score = judge_threshold is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
     curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if is_score else None
     chosen = is_score and judge_threshold is None
@@ -224,65 +236,53 @@ def pass_fail(
         at = float(judge_threshold) if judge_threshold is not None else 0.5
         verdicts = _passed(scores, at)
         held_out = verdicts[labelled] == 1
-    cell = _cells(yes, held_out)
+    cell = _cell_of(yes, held_out)
     figures = figures_of(cell, of_labels, confidence)
     if chosen:
-        figures = _with_ends_of(figures, figures_of(_cells(yes, verdicts[labelled] == 1), of_labels, confidence))
-    rates, doubts = _rates(
+        in_use = figures_of(_cell_of(yes, verdicts[labelled] == 1), of_labels, confidence)
+        figures = {name: _wider(figure, in_use[name]) for name, figure in figures.items()}
+    rates, warnings = _rates(
         verdicts, held_out, yes, labelled, group, None if elsewhere is None else _passed(elsewhere, at), confidence
     )
     counts: dict[str, Any] = dict(zip(("tp", "fp", "fn", "tn"), map(int, np.bincount(cell, minlength=4)), strict=True))
-    for text in doubts:
+    for text in warnings:
         check.warn(text)
     return PassFail(
-        **counts | figures | rates,
-        judge_threshold=at if is_score else math.nan,
-        chosen=chosen,
-        cost=prices,
-        roc=curve,
-        confidence_level=confidence,
-        n=len(scores),
-        n_labelled=int(labelled.sum()),
-        n_groups=int(of_labels.max()) + 1,
-        n_production=0 if elsewhere is None else len(elsewhere),
-        warnings=tuple(doubts),
-    )
+        **counts | figures | rates, judge_threshold=at if is_score else math.nan, chosen=chosen, cost=prices,
+        roc=curve, confidence_level=confidence, n=len(scores), n_labelled=int(labelled.sum()),
+        n_groups=int(of_labels.max()) + 1, n_production=0 if elsewhere is None else len(elsewhere),
+        warnings=tuple(warnings),
+    )  # fmt: skip
 
 
-def _cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
-    return np.where(yes, np.where(passed, 0, 2), np.where(passed, 1, 3))
+def _cell_of(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
+    return np.where(yes, np.where(passed, TP, FN), np.where(passed, FP, TN))
 
 
-def _with_ends_of(figures: dict[str, Figure], others: dict[str, Figure]) -> dict[str, Figure]:
-    """Intervals that hold for the threshold in use as well: those that have not seen an item lie around it."""
-    out = {}
-    for name, one in figures.items():
-        (low, high), (other_low, other_high) = one.interval, others[name].interval
-        out[name] = one._replace(interval=Interval(float(np.fmin(low, other_low)), float(np.fmax(high, other_high))))
-    return out
+def _wider(one: Figure, other: Figure) -> Figure:
+    """With an interval that holds for the threshold in use as well: those that have not seen an item lie around it."""
+    (low, high), (other_low, other_high) = one.interval, other.interval
+    return one._replace(interval=Interval(float(np.fmin(low, other_low)), float(np.fmax(high, other_high))))
 
 
-def verdicts_in(values: ArrayLike, name: str, *, scores: bool = False) -> Floats:
+def _verdicts_in(values: ArrayLike, name: str, *, scores: bool = False) -> Floats:
     """1 and 0 from numbers, truth values or words; NaN where there is nothing."""
     try:
         verdicts = check.array(values, name, ndim=1)
     except ArgumentError as error:
         if "numeric" not in error.rule:
             raise
-        verdicts = np.array([_of_word(value, name) for value in np.asarray(values, dtype=object).ravel()])
+        cells = ["" if cell is None or cell != cell else str(cell) for cell in np.asarray(values, dtype=object).ravel()]  # noqa: PLR0124 - NaN
+        texts = [cell.strip().casefold() for cell in cells]
+        for cell, text in zip(cells, texts, strict=True):
+            if text and text not in PASS_WORDS | FAIL_WORDS:
+                rule = "must be verdicts such as 'pass' and 'fail', or numbers"
+                raise ArgumentError(name, rule, f"has {cell[:40]!r}") from None
+        verdicts = np.array([float(text in PASS_WORDS) if text else math.nan for text in texts])
     odd = np.setdiff1d(verdicts[~np.isnan(verdicts)], (0.0, 1.0))
     if len(odd) and not scores:
         raise ArgumentError(name, "must be 1 (pass) and 0 (fail), or such words", f"has {odd[0]:g}")
     return verdicts
-
-
-def _of_word(value: Any, name: str) -> float:
-    if value is None or value != value or (isinstance(value, str) and not value.strip()):  # noqa: PLR0124 - NaN
-        return math.nan
-    word = str(value).strip().casefold()
-    if word in PASS or word in FAIL:
-        return float(word in PASS)
-    raise ArgumentError(name, "must be verdicts such as 'pass' and 'fail', or numbers", f"has {str(value)[:40]!r}")
 
 
 def _passed(scores: Floats, threshold: float) -> Floats:
@@ -297,20 +297,23 @@ def _rates(
     codes = group[labelled]
     judged, of = (verdicts, group) if production is None else (production, np.arange(len(production)))
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
-    corrected, doubts = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
+    corrected, warnings = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
     if (in_use != held_out).any():  # the judge's rate is that of the threshold in use
         other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
-        corrected = _with_ends_of({"": corrected}, {"": other})[""]
-    ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
-    if production is None and blank.any() and labelled.sum() >= _LEAST_GOLD:  # else people's own share says it all
+        corrected = _wider(corrected, other)
+    ppi, blank = Figure(math.nan, Interval(math.nan, math.nan), 0), ~labelled & ~np.isnan(verdicts)
+    if production is None and blank.any() and labelled.sum() >= _LEAST_LABELS:  # else people's own share says it all
         options: dict[str, Any] = {"above": 0.5, "confidence_level": confidence}
         if len(np.unique(group)) < len(group):
             options |= {"groups": codes, "groups_unlabeled": group[blank]}
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
-    shares = {"judge_rate": _share(judged, of, confidence), "label_rate": _share(yes.astype(float), codes, confidence)}
-    return shares | {"corrected": corrected, "ppi": ppi}, doubts
+    sides = {"judge_rate": (judged, of), "label_rate": (yes.astype(float), codes)}
+    shares = {
+        name: Figure(*proportion(*_hits_by_group(*side), confidence), len(side[0])) for name, side in sides.items()
+    }
+    return shares | {"corrected": corrected, "ppi": ppi}, warnings
 
 
 def _rogan_gladen(
@@ -319,31 +322,29 @@ def _rogan_gladen(
     """With as many items as the groups leave of each kind; and what is doubtful about it."""
     sides = {"q1": (passed[yes], group[yes]), "q0": (~passed[~yes], group[~yes])}
     shares = {name: float(hits.mean()) for name, (hits, _) in sides.items()}
-    sizes = {name: _effective(hits.astype(float), codes) for name, (hits, codes) in sides.items()}
+    sizes = {name: effective_size(*_hits_by_group(hits.astype(float), codes)) for name, (hits, codes) in sides.items()}
     rate = rogan_gladen_from_rates(
-        p=judged.mean(), **shares, n=_effective(judged, of), m0=sizes["q0"], m1=sizes["q1"], confidence=confidence
+        p=judged.mean(),
+        **shares,
+        n=effective_size(*_hits_by_group(judged, of)),
+        m0=sizes["q0"],
+        m1=sizes["q1"],
+        confidence=confidence,
     )
-    doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
-    if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
-        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
+    warnings, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
+    if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW_OF_ONE_OUTCOME:
+        rough = f"the intervals are rough below {_FEW_OF_ONE_OUTCOME}"
+        warnings.append(f"few_labels: only {fewest} labelled items of one outcome; {rough}.")
     if math.isnan(estimate) or math.isnan(low):
-        doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
-        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts
+        warnings.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
+        return Figure(math.nan, Interval(0.0, 1.0), len(judged)), warnings
     estimate, ends = float(np.clip(estimate, 0, 1)), Interval(max(low, 0.0), min(high, 1.0))
     if low >= 1 or high <= 0:
-        doubts.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
-        ends = _NONE
-    return Figure(estimate, ends, len(judged)), doubts
+        warnings.append("infeasible: the judge's rate cannot come from these error rates: it errs otherwise elsewhere.")
+        ends = Interval(math.nan, math.nan)
+    return Figure(estimate, ends, len(judged)), warnings
 
 
-def _by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
+def _hits_by_group(values: Floats, group: Codes) -> tuple[Floats, Floats]:
     codes = np.unique(group, return_inverse=True)[1]
     return np.bincount(codes, values).astype(float), np.bincount(codes).astype(float)
-
-
-def _effective(values: Floats, group: Codes) -> float:
-    return effective_size(*_by_group(values, group))
-
-
-def _share(values: Floats, group: Codes, confidence: float) -> Figure:
-    return Figure(*proportion(*_by_group(values, group), confidence), len(values))

@@ -162,55 +162,36 @@ def test_every_option_changes_the_answer():
 
 @each_method
 @each_level
-def test_order_of_rows_does_not_matter(level, method):
+def test_order_sides_direction_and_offset_of_scores(level, method):
     x, y, groups, systems = design()
-    x = x / 10  # tenths: sums depend on the order in the last bit, ties of means must not
-    order = np.random.default_rng(0).permutation(len(x))
-    one = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
-    two = agreement(x[order], y[order], groups=groups[order], systems=systems[order], level=level, method=method)
-    close(two.estimate, one.estimate)
-    close([two.std_error, *two.interval, two.p_value], [one.std_error, *one.interval, one.p_value], 1e-9)
-
-
-@each_method
-@each_level
-def test_x_and_y_change_places(level, method):
-    x, y, groups, systems = design()
-    one = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
-    two = agreement(y, x, groups=groups, systems=systems, level=level, method=method)
-    close(two.estimate, one.estimate)
-    close([two.std_error, two.p_value], [one.std_error, one.p_value], 1e-9)
+    options, labels = {"level": level, "method": method}, {"groups": groups, "systems": systems}
+    one, other = agreement(x, y, **labels, **options), agreement(y, x, **labels, **options)
+    close(other.estimate, one.estimate)
+    close([other.std_error, other.p_value], [one.std_error, one.p_value], 1e-9)
     if level == "group":
-        assert one.n_skipped == two.n_skipped == 2
+        assert one.n_skipped == other.n_skipped == 2
+    turned = agreement(-x, y, **labels, **options)
+    close(turned.estimate, -one.estimate)
+    close([turned.interval.low, turned.interval.high], [-one.interval.high, -one.interval.low], 1e-9)
+    # tenths: sums depend on the order in the last bit, ties of means must not
+    order = np.random.default_rng(0).permutation(len(x))
+    one, other = (
+        agreement(x[rows] / 10, y[rows], groups=groups[rows], systems=systems[rows], **options)
+        for rows in (slice(None), order)
+    )
+    close(other.estimate, one.estimate)
+    close([other.std_error, *other.interval, other.p_value], [one.std_error, *one.interval, one.p_value], 1e-9)
+    x = np.round(x + np.random.default_rng(1).normal(0, 0.1, len(x)), 3)
+    one, far = (agreement(x + offset, y, **labels, **options) for offset in (0, 1e9))
+    close([far.estimate, far.std_error, *far.interval], [one.estimate, one.std_error, *one.interval], 1e-6)
 
 
 @pytest.mark.parametrize("method", ["spearman", "kendall", "kendall_c"])
 @pytest.mark.parametrize("level", ["item", "group"])
 def test_ranks_see_only_the_order(level, method):
     x, y, groups, systems = design()
-    one = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
-    two = agreement(np.exp(3 * x), y**3 + 1e6, groups=groups, systems=systems, level=level, method=method)
-    assert two == one
-
-
-@each_method
-@each_level
-def test_turning_one_scale_round_turns_the_sign(level, method):
-    x, y, groups, systems = design()
-    one = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
-    two = agreement(-x, y, groups=groups, systems=systems, level=level, method=method)
-    close(two.estimate, -one.estimate)
-    close([two.interval.low, two.interval.high], [-one.interval.high, -one.interval.low], 1e-9)
-
-
-@each_method
-@each_level
-def test_a_huge_common_offset_changes_nothing(level, method):
-    x, y, groups, systems = design()
-    x = np.round(x + np.random.default_rng(1).normal(0, 0.1, len(x)), 3)
-    one = agreement(x, y, groups=groups, systems=systems, level=level, method=method)
-    two = agreement(x + 1e9, y, groups=groups, systems=systems, level=level, method=method)
-    close([two.estimate, two.std_error, *two.interval], [one.estimate, one.std_error, *one.interval], 1e-6)
+    options = {"groups": groups, "systems": systems, "level": level, "method": method}
+    assert agreement(np.exp(3 * x), y**3 + 1e6, **options) == agreement(x, y, **options)
 
 
 def test_equal_means_of_systems_are_ties_however_they_are_summed():
@@ -373,24 +354,23 @@ def check_interval(result, variance, df):
     close(result.p_value, 2 * stats.t.sf(abs(t), df), 1e-9)
 
 
-@pytest.mark.slow
 @each_method
 @pytest.mark.parametrize(
-    ("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")]
+    ("factors", "level", "constant"),
+    [
+        *(
+            pytest.param("groups systems", level, constant, marks=pytest.mark.slow)
+            for level, constant in [("item", "skip"), ("group", "skip"), ("group", "zero"), ("system", "skip")]
+        ),
+        *[("groups", "item", "skip"), ("groups", "group", "skip"), ("groups", "group", "zero")],
+        *[("systems", "item", "skip"), ("systems", "system", "skip")],
+    ],
 )
-def test_two_way_jackknife(level, constant, method):
+def test_jackknife_over_the_units(factors, level, constant, method):
     x, y, groups, systems = design()
-    result = agreement(
-        x,
-        y,
-        groups=groups,
-        systems=systems,
-        systems_are="random",
-        level=level,
-        method=method,
-        constant=constant,
-        confidence_level=0.9,
-    )
+    labels = {name: {"groups": groups, "systems": systems}[name] for name in factors.split()}
+    options = {"systems_are": "random", "level": level, "method": method, "constant": constant}
+    result = agreement(x, y, **labels, **options, confidence_level=0.9)
     if level == "group" and constant == "skip":  # groups without a correlation are no units
         keep = with_a_correlation(x, y, groups)
         x, y, groups, systems = x[keep], y[keep], groups[keep], systems[keep]
@@ -399,9 +379,14 @@ def test_two_way_jackknife(level, constant, method):
     def estimate(keep):
         return by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method, constant)
 
-    by_system, by_group, by_cell, df = two_way(groups, systems, estimate)
-    check_interval(result, together(by_system, by_group, by_cell, level), df)
-    assert result.interval_method == "two-way jackknife"
+    if len(labels) == 2:
+        by_system, by_group, by_cell, df = two_way(groups, systems, estimate)
+        variance, name = together(by_system, by_group, by_cell, level), "two-way"
+    else:
+        variance, k = jackknife({"groups": groups, "systems": systems}[factors], estimate)
+        df, name = k - 1, factors[:-1]
+    check_interval(result, variance, df)
+    assert result.interval_method == f"{name} jackknife"
 
 
 @pytest.mark.slow
@@ -418,34 +403,6 @@ def test_two_way_jackknife_of_a_full_table(level, method):
         groups, systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method)
     )
     check_interval(result, together(by_system, by_group, by_cell, level), df)
-
-
-@each_method
-@pytest.mark.parametrize(("level", "constant"), [("item", "skip"), ("group", "skip"), ("group", "zero")])
-def test_jackknife_over_groups(level, constant, method):
-    x, y, groups, systems = design()
-    result = agreement(x, y, groups=groups, level=level, method=method, constant=constant)
-    if level == "group" and constant == "skip":  # groups without a correlation are no units
-        keep = with_a_correlation(x, y, groups)
-        x, y, groups, systems = x[keep], y[keep], groups[keep], systems[keep]
-
-    def estimate(keep):
-        return by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method, constant)
-
-    variance, k = jackknife(groups, estimate)
-    assert k == (5 if level == "group" and constant == "skip" else 7)
-    check_interval(result, variance, k - 1)
-    assert result.interval_method == "group jackknife"
-
-
-@each_method
-@pytest.mark.parametrize("level", ["item", "system"])
-def test_jackknife_over_systems(level, method):
-    x, y, groups, systems = design()
-    result = agreement(x, y, systems=systems, systems_are="random", level=level, method=method)
-    variance, k = jackknife(systems, lambda keep: by_hand(x[keep], y[keep], groups[keep], systems[keep], level, method))
-    check_interval(result, variance, k - 1)
-    assert result.interval_method == "system jackknife"
 
 
 @pytest.mark.parametrize("method", ["spearman", "kendall", "kendall_c"])
@@ -469,17 +426,11 @@ def test_jackknife_over_items(method):
     ("seed", "larger", "taken"),
     [
         # the sum of the three terms is negative, or positive and less than both of the first two
-        (0, "groups", "smaller"),
-        (38, "systems", "smaller"),
-        (22, "groups", "smaller"),
-        (28, "systems", "smaller"),
+        (0, "groups", "smaller"), (38, "systems", "smaller"), (22, "groups", "smaller"), (28, "systems", "smaller"),
         # it lies between the first two, or above them
-        (5, "groups", "sum"),
-        (4, "systems", "sum"),
-        (1, "groups", "sum"),
-        (3, "systems", "sum"),
+        (5, "groups", "sum"), (4, "systems", "sum"), (1, "groups", "sum"), (3, "systems", "sum"),
     ],
-)
+)  # fmt: skip
 def test_the_variance_is_at_least_the_smaller_of_its_first_two_terms(seed, larger, taken):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(1, 4, (2, 12)).astype(float)
@@ -863,10 +814,14 @@ def test_of_yes_and_no_all_four_are_one():
         close([result.estimate, *result.interval], [results[0].estimate, *results[0].interval], 1e-9)
 
 
-def test_perfect_correlation():
-    # nothing differs between the pairs: no spread, so no interval
+def test_perfect_correlation_and_three_pairs_have_no_interval():
+    # nothing differs between the pairs: no spread
     assert np.isnan(agreement([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], method="pearson").interval).all()
     assert np.isnan(agreement([1, 2, 3, 4, 5], [9, 7, 5, 3, 1], method="kendall").interval).all()
+    result = agreement([1, 2, 3], [1, 3, 2], method="pearson")
+    close(result.estimate, 0.5)
+    assert result.interval_method == "none"
+    assert np.isnan(result.interval).all()
 
 
 @each_method
@@ -880,13 +835,6 @@ def test_perfect_correlation_of_systems(sign, method):
         result = agreement(x, sign * (2 * x + 1), systems=systems, level="system", method=method)
         assert_allclose(result.estimate, sign, rtol=1e-9)
         assert np.isnan(result.interval).all()
-
-
-def test_three_pairs_give_no_interval():
-    result = agreement([1, 2, 3], [1, 3, 2], method="pearson")
-    close(result.estimate, 0.5)
-    assert result.interval_method == "none"
-    assert np.isnan(result.interval).all()
 
 
 @pytest.mark.parametrize("method", ["spearman", "kendall", "pearson"])
@@ -937,17 +885,8 @@ def test_memory_of_many_systems_and_groups_is_bounded():
     y = np.round(rng.normal(size=m * g) + rng.normal(size=m)[systems])
     x = y + rng.normal(size=m * g)
     tracemalloc.start()
-    result = agreement(
-        x,
-        y,
-        groups=groups,
-        systems=systems,
-        level="group",
-        method="kendall",
-        interval="boot-both",
-        n_resamples=20,
-        rng=1,
-    )
+    options = {"level": "group", "method": "kendall", "interval": "boot-both", "n_resamples": 20, "rng": 1}
+    result = agreement(x, y, groups=groups, systems=systems, **options)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.interval.low < result.estimate < result.interval.high
@@ -958,68 +897,63 @@ def test_memory_of_many_systems_and_groups_is_bounded():
 # --- messages ---------------------------------------------------------------------------------------------------
 
 
-def test_messages():
-    order = "must be numeric for 'spearman', which needs their order (for names there are 'kappa_nominal' and 'exact')"
-    assert message(agreement, ["a"], [1]) == f"`x` {order}, but got ['a']."
-    assert message(agreement, [[1]], [1]) == "`x` must have 1 dimension, but got shape (1, 1)."
-    assert message(agreement, [1], [[1]]) == "`y` must have 1 dimension, but got shape (1, 1)."
-    assert message(agreement, [1, np.inf], [1, 2]) == "`x` must be finite or NaN, but got inf at (1,)."
-    assert message(agreement, [1, 2, 3], [1, 2]) == "`y` must have the length of `x` (3), but got 2."
-    assert message(agreement, [1, 2], [1, 2], groups=["a"]) == "`groups` must have the length of `x` (2), but got 1."
-    assert message(agreement, [1, 2], [1, 2], systems=["a"]) == "`systems` must have the length of `x` (2), but got 1."
-    assert message(agreement, [1, 2], [1, 2], level="document") == (
-        "`level` must be one of 'item', 'group', 'system', but got 'document'."
-    )
-    assert (
-        message(agreement, [1, 2], [1, 2], level="group") == "`groups` must be given for level 'group', but got None."
-    )
-    assert message(agreement, [1, 2], [1, 2], level="system") == (
-        "`systems` must be given for level 'system', but got None."
-    )
-    assert message(agreement, [1, 2], [1, 2], method="tau") == (
-        "`method` must be one of 'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', "
-        "'gamma', 'pairs', 'kappa', 'kappa_nominal', 'exact', "
-        "'adjacent', 'spa', but got 'tau', which is called 'kendall' here."
-    )
-    assert message(agreement, [1, 2], [1, 2], interval="bootstrap") == (
-        "`interval` must be one of 'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', "
-        "'boot-items', but got 'bootstrap'."
-    )
-    assert message(agreement, [1, 2], [1, 2], constant="raise") == (
-        "`constant` must be one of 'skip', 'zero', but got 'raise'."
-    )
-    assert message(agreement, [1, 2], [1, 2], confidence_level=95) == (
-        "`confidence_level` must be between 0 and 1, but got 95."
-    )
-    assert message(agreement, [1, 2], [1, 2], systems=["a", None]) == (
-        "`systems` must have no missing label, but got one at 1."
-    )
+ORDER = "must be numeric for 'spearman', which needs their order (for names there are 'kappa_nominal' and 'exact')"
+METHOD_NAMES = (
+    "'spearman', 'pearson', 'kendall', 'kendall_a', 'kendall_c', 'gamma', 'pairs', 'kappa', 'kappa_nominal', 'exact', "
+    "'adjacent', 'spa'"
+)
+INTERVALS = "'auto', 'none', 'boot-both', 'boot-groups', 'boot-systems', 'boot-items'"
 
 
-def test_the_position_of_a_missing_label_is_that_of_the_input():
-    assert message(agreement, [np.nan, 1, 2], [1, 2, 3], groups=["a", "b", None]) == (
-        "`groups` must have no missing label, but got one at 2."
-    )
+@pytest.mark.parametrize(
+    ("x", "y", "options", "said"),
+    [
+        (["a"], [1], {}, f"`x` {ORDER}, but got ['a']."),
+        ([[1]], [1], {}, "`x` must have 1 dimension, but got shape (1, 1)."),
+        ([1], [[1]], {}, "`y` must have 1 dimension, but got shape (1, 1)."),
+        ([1, np.inf], [1, 2], {}, "`x` must be finite or NaN, but got inf at (1,)."),
+        ([1, 2, 3], [1, 2], {}, "`y` must have the length of `x` (3), but got 2."),
+        ([1, 2], [1, 2], {"groups": ["a"]}, "`groups` must have the length of `x` (2), but got 1."),
+        ([1, 2], [1, 2], {"systems": ["a"]}, "`systems` must have the length of `x` (2), but got 1."),
+        (
+            [1, 2],
+            [1, 2],
+            {"level": "document"},
+            "`level` must be one of 'item', 'group', 'system', but got 'document'.",
+        ),
+        ([1, 2], [1, 2], {"level": "group"}, "`groups` must be given for level 'group', but got None."),
+        ([1, 2], [1, 2], {"level": "system"}, "`systems` must be given for level 'system', but got None."),
+        (
+            [1, 2],
+            [1, 2],
+            {"method": "tau"},
+            f"`method` must be one of {METHOD_NAMES}, but got 'tau', which is called 'kendall' here.",
+        ),
+        ([1, 2], [1, 2], {"interval": "bootstrap"}, f"`interval` must be one of {INTERVALS}, but got 'bootstrap'."),
+        ([1, 2], [1, 2], {"constant": "raise"}, "`constant` must be one of 'skip', 'zero', but got 'raise'."),
+        ([1, 2], [1, 2], {"confidence_level": 95}, "`confidence_level` must be between 0 and 1, but got 95."),
+        ([1, 2], [1, 2], {"systems": ["a", None]}, "`systems` must have no missing label, but got one at 1."),
+        # the position is that of the input
+        (
+            [np.nan, 1, 2],
+            [1, 2, 3],
+            {"groups": ["a", "b", None]},
+            "`groups` must have no missing label, but got one at 2.",
+        ),
+        ([1, 2], [1, 2], {"groups": "ab"}, "`groups` must be a sequence of labels, but got the text 'ab'."),
+        ([1, 2], [1, 2], {"systems": [["a"], ["b"]]}, "`systems` must have 1 dimension, but got a list at 0."),
+    ],
+)
+def test_messages(x, y, options, said):
+    assert message(agreement, x, y, **options) == said
 
 
 @each_level
-def test_a_label_is_needed_where_a_score_is_missing_too(level):
-    x, y, labels = [np.nan, 1, 2, 3], [1, 2, 3, 4], [None, "a", "b", "c"]
-    assert message(agreement, x, y, groups=labels, systems=list("abcd"), level=level) == (
-        "`groups` must have no missing label, but got one at 0."
-    )
-    assert message(agreement, x, y, groups=list("abcd"), systems=labels, level=level) == (
-        "`systems` must have no missing label, but got one at 0."
-    )
-
-
-def test_messages_about_labels():
-    assert message(agreement, [1, 2], [1, 2], groups="ab") == (
-        "`groups` must be a sequence of labels, but got the text 'ab'."
-    )
-    assert message(agreement, [1, 2], [1, 2], systems=[["a"], ["b"]]) == (
-        "`systems` must have 1 dimension, but got a list at 0."
-    )
+@pytest.mark.parametrize("name", ["groups", "systems"])
+def test_a_label_is_needed_where_a_score_is_missing_too(level, name):
+    labels = {"groups": list("abcd"), "systems": list("abcd")} | {name: [None, "a", "b", "c"]}
+    said = message(agreement, [np.nan, 1, 2, 3], [1, 2, 3, 4], **labels, level=level)
+    assert said == f"`{name}` must have no missing label, but got one at 0."
 
 
 def test_tuples_are_labels():
@@ -1047,12 +981,10 @@ TAU = 2 / np.pi * np.arcsin((0.08 + 0.3) / (0.1 + 1))
     ("n_systems", "n_groups", "n_sets", "nominal", "width"),
     [
         # measured elsewhere with this rule on this population: coverage, mean width
-        (16, 100, 60, 0.960, 0.093),
-        (6, 30, 250, 0.965, 0.344),
-        (6, 60, 120, 0.968, 0.255),
+        (16, 100, 60, 0.960, 0.093), (6, 30, 250, 0.965, 0.344), (6, 60, 120, 0.968, 0.255),
         (8, 40, 150, 0.956, None),
     ],
-)
+)  # fmt: skip
 def test_coverage_of_the_two_way_jackknife(n_systems, n_groups, n_sets, nominal, width):
     rng = np.random.default_rng(2021)
     groups, systems = np.repeat(np.arange(n_groups), n_systems), np.tile(np.arange(n_systems), n_groups)

@@ -107,7 +107,7 @@ def flat(inputs):
 
 
 def correlated(r1, r2, r12, n):
-    """Scores of two judges and a human with exactly these correlations."""
+    """Scores of two judges and labels with exactly these correlations."""
     base = np.linalg.qr(np.column_stack([np.ones(n), np.random.default_rng(0).normal(size=(n, 3))]))[0][:, 1:]
     matrix = np.array([[1, r12, r1], [r12, 1, r2], [r1, r2, 1]])
     return dict(zip(("x1", "x2", "y"), np.linalg.cholesky(matrix) @ base.T, strict=True))
@@ -222,23 +222,6 @@ def test_p_values_of_many_items_on_few_levels_are_those_of_scipy(method, noise):
     assert_allclose(agreement(x, y, method=method).p_value, function(x, y).pvalue, rtol=1e-9)
 
 
-# --- tie calibration --------------------------------------------------------------------------------------------
-
-
-def best_epsilon(parts):
-    """The smallest of 0 and all differences within groups at which the mean accuracy is highest, in exact fractions."""
-
-    def average(epsilon):
-        shares = [
-            Fraction(round(pairs_accuracy(x, y, epsilon) * math.comb(len(x), 2)), math.comb(len(x), 2))
-            for x, y in parts
-        ]
-        return sum(shares) / len(shares)
-
-    candidates = sorted({0.0, *(abs(a - b) for x, _ in parts for a, b in itertools.combinations(x, 2))})
-    return max(((average(e), -e) for e in candidates), default=(math.nan, 0))
-
-
 # --- every resample enumerated ----------------------------------------------------------------------------------
 
 SHAPE = (3, 3)  # systems, groups: 27 x 27 draws of both, 2^9 swaps of cells, 2^3 x 2^3 swaps of rows and columns
@@ -247,7 +230,7 @@ LABELS = dict(zip(("systems", "groups"), np.indices(SHAPE).reshape(2, -1), stric
 
 
 def small(seed, *, levels):
-    """Two judges and a human, systems by groups: of five levels with ties, or continuous."""
+    """Two judges and labels, systems by groups: of five levels with ties, or continuous."""
     rng = np.random.default_rng(seed)
     human = rng.integers(1, 6, SHAPE).astype(float)
     judges = [human + rng.normal(0, spread, SHAPE) for spread in (0.8, 2)]
@@ -401,7 +384,7 @@ SWAPPED += [("adjacent", "item"), ("adjacent", "group")]
 @pytest.mark.parametrize(("method", "level"), SWAPPED)
 def test_p_value_is_that_of_all_swaps(method, level, test, levels):
     x1, x2, y = small(8, levels=levels)
-    # what compares the judge's numbers with the human's has them on one scale already
+    # what compares the judge's numbers with the labels has them on one scale already
     one, two = (x if method in ("kappa", "adjacent") else standardised(x) for x in (x1, x2))
     masks = all_swaps(test)
     swapped = {m.tobytes(): value(np.where(m, two, one), y, level, DEFINED[method]) for m in masks}
@@ -445,31 +428,3 @@ def test_bootstrap_p_value_is_that_of_all_resamples(method, test, level):
     options = {"level": level, "method": method, "test": test, "n_resamples": MANY, "rng": 3}
     found = calib.stats.compare(one.ravel(), two.ravel(), y.ravel(), **LABELS, **options)
     assert abs(found.p_value - min(1, 2 * tail)) <= 2 * slack(tail, 0.7 * MANY)  # some resamples have no coefficient
-
-
-# --- soft pairwise accuracy -------------------------------------------------------------------------------------
-
-
-def soft_accuracy(x, y):
-    """One less the mean distance of two one-sided p-values, each over all 2^groups exchanges of a pair of systems."""
-    signs = np.array(list(itertools.product([1, -1], repeat=x.shape[1])))
-
-    def p(scores, i, j):
-        apart = scores[i] - scores[j]
-        flipped = np.round(signs @ apart - apart.sum(), 9)
-        return ((flipped > 0).mean() + (flipped >= 0).mean()) / 2
-
-    pairs = list(itertools.combinations(range(len(x)), 2))
-    return 1 - float(np.mean([abs(p(x, i, j) - p(y, i, j)) for i, j in pairs]))
-
-
-@pytest.mark.parametrize("seed", range(5))
-@each_scale
-def test_soft_accuracy_of_all_exchanges(levels, seed):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(1, 6, (4, 7)).astype(float)
-    x = y + rng.normal(0, 1.5, y.shape)
-    x = np.round(x) if levels else x
-    systems, groups = np.indices(x.shape).reshape(2, -1)
-    labels = {"systems": systems, "groups": groups, "level": "system", "method": "spa", "interval": "none"}
-    close(agreement(x.ravel(), y.ravel(), **labels).estimate, soft_accuracy(x, y))

@@ -22,7 +22,6 @@ PATIENTS = [
     [0, 2, 0, 4, 0], [1, 0, 2, 0, 3], [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0],
     [1, 0, 0, 4, 1], [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
 ]  # fmt: skip
-DIAGNOSES = [np.repeat(np.arange(1, 6), row) for row in PATIENTS]
 
 
 def test_gwets_units():
@@ -38,19 +37,13 @@ def test_the_paradox_of_high_agreement():
     assert gwet_ac(pairs).estimate == pytest.approx(0.941, abs=5e-4)
 
 
-@pytest.mark.parametrize("function", [gwet_ac])
-def test_weights_make_near_labels_worth_something(function):
-    none, linear, quadratic = (function(UNITS, weights=w).estimate for w in ("identity", "linear", "quadratic"))
+def test_weights_names_of_levels_and_levels_that_nobody_gave():
+    none, linear, quadratic = (gwet_ac(UNITS, weights=w).estimate for w in ("identity", "linear", "quadratic"))
     assert none < linear < quadratic
-
-
-def test_names_of_levels_do_not_matter_for_identity():
     relabelled = np.select([np.array(UNITS) == k for k in range(1, 6)], [40, 7, 2, 90, 11], NAN)
-    assert gwet_ac(relabelled).estimate == pytest.approx(gwet_ac(UNITS).estimate, rel=1e-12)
-
-
-def test_a_level_that_nobody_gave_lowers_what_chance_brings():
+    assert gwet_ac(relabelled).estimate == pytest.approx(none, rel=1e-12)
     assert gwet_ac(UNITS, levels=range(1, 8)).chance < gwet_ac(UNITS).chance
+    assert gwet_ac([[1, 1], [1, 1]], levels=[0, 1]).estimate == 1
 
 
 def test_groups_widen_the_interval():
@@ -61,8 +54,10 @@ def test_groups_widen_the_interval():
     assert together.std_error > alone.std_error
 
 
-def test_all_labels_one():
-    assert gwet_ac([[1, 1], [1, 1]], levels=[0, 1]).estimate == 1
+def test_fleiss_kappa_of_his_diagnoses():
+    fleiss_kappa = pytest.importorskip("fleiss_kappa").fleiss_kappa
+    found = fleiss_kappa([np.repeat(np.arange(1, 6), row) for row in PATIENTS])
+    assert round(found.estimate, 3) == 0.430
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from calib.core.check import ArgumentError
-from calib.stats import agreement, compare, label_ceiling, rank_judges, reliability
+from calib.stats import (
+    agreement,
+    compare,
+    disattenuated,
+    gwet_ac,
+    krippendorff_alpha,
+    label_ceiling,
+    rank_judges,
+    reliability,
+)
 
 RNG = np.random.default_rng(12)
 Y = RNG.integers(1, 6, 40).astype(float)
@@ -52,3 +61,14 @@ def test_an_error_names_the_argument_that_was_given(call, name, value):
 def test_a_result_keeps_the_name_that_pandas_has(name):
     found = CALLS[name](coefficient="kendall")
     assert found.method == found.coefficient == "kendall"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [agreement(ONE, Y), compare(ONE, TWO, Y), krippendorff_alpha(PEOPLE), gwet_ac(PEOPLE), disattenuated(Y, PEOPLE)],
+    ids=lambda result: type(result).__name__,
+)
+def test_a_result_with_an_interval_has_its_ends(result):
+    assert (result.conf_low, result.conf_high) == tuple(result.interval)
+    assert result.conf_low < result.estimate < result.conf_high
+    assert result.bracket.startswith(f"95 % CI [{result.conf_low:.4g}, {result.conf_high:.4g}]")

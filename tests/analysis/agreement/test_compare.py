@@ -37,7 +37,7 @@ def close(found, wanted, tolerance=1e-10):
 
 @dataclasses.dataclass
 class Data:
-    """Columns of two judges and a human, with labels."""
+    """Columns of two judges, of labels and of the factors."""
 
     x1: np.ndarray
     x2: np.ndarray
@@ -60,7 +60,7 @@ class Data:
 
 def nasty():
     """Unbalanced: 9 groups, 6 systems, empty cells, two items in a cell, gaps in each column, a group of one item,
-    a group that is constant in the second judge only, one that is constant in the human."""
+    a group that is constant in the second judge only, one that is constant in the labels."""
     rng = np.random.default_rng(41)
     cells = [(g, s) for g in range(8) for s in range(6) if rng.random() < 0.9] + [(0, 1), (2, 4), (8, 3)]
     groups, systems = np.array(cells).T
@@ -132,24 +132,18 @@ def test_two_way_jackknife_of_the_difference(level, method):
 
 @no_warnings_of_use
 @pytest.mark.parametrize(
-    ("level", "factor"), [("item", "groups"), ("group", "groups"), ("item", "systems"), ("system", "systems")]
+    ("level", "factor"),
+    [("item", "groups"), ("group", "groups"), ("item", "systems"), ("system", "systems"), ("item", None)],
 )
 @each_method
 def test_one_way_jackknife_of_the_difference(level, factor, method):
     data = common(nasty(), level)
-    labels = {factor: getattr(nasty(), factor)}
-    variance, k = jackknife(data, getattr(data, factor), level, method)
+    labels = {factor: getattr(nasty(), factor)} if factor else {}
+    units = getattr(data, factor) if factor else np.arange(len(data.y))
+    variance, k = jackknife(data, units, level, method)
     found = compare(*nasty().scores(), **labels, level=level, method=method)
     close([found.std_error, found.df], [math.sqrt(variance), k - 1])
-    assert found.interval_method == f"{factor[:-1]} jackknife"
-
-
-@each_method
-def test_jackknife_over_items_of_the_difference(method):
-    data = common(nasty(), "item")
-    variance, k = jackknife(data, np.arange(len(data.y)), "item", method)
-    found = compare(*nasty().scores(), method=method)
-    close([found.std_error, found.df], [math.sqrt(variance), k - 1])
+    assert found.interval_method == f"{factor[:-1] if factor else 'item'} jackknife"
 
 
 @no_warnings_of_use
@@ -205,21 +199,16 @@ def jackknife_error(x, y):
     return math.sqrt((len(x) - 1) / len(x) * np.sum((deleted - deleted.mean()) ** 2))
 
 
-def test_counts():
-    found = compare(*nasty().scores(), **nasty().labels(), level="group")
-    data = common(nasty(), "group")
-    assert (found.n, found.n_missing) == (len(data.y), 3)
-    assert (found.n_groups, found.n_systems, found.n_skipped) == (6, 6, 3)  # two constant groups, one of one item
-    close([found.first, found.second], [one_agreement(x, data, "group", "spearman") for x in (data.x1, data.x2)])
-
-
-def test_constant_groups_as_zero():
-    data = common(nasty(), "item")
-    found = compare(*nasty().scores(), **nasty().labels(), level="group", constant="zero")
-    assert (found.n_groups, found.n_skipped, found.n) == (9, 0, len(data.y))
+@pytest.mark.parametrize("constant", ["skip", "zero"])
+def test_counts_of_groups_and_constant_groups_as_zero(constant):
+    found = compare(*nasty().scores(), **nasty().labels(), level="group", constant=constant)
+    data = common(nasty(), "group" if constant == "skip" else "item")
+    assert (found.n, found.n_missing, found.n_systems) == (len(data.y), 3, 6)
+    # two constant groups, one of one item
+    assert (found.n_groups, found.n_skipped) == ((6, 3) if constant == "skip" else (9, 0))
     for value, x in ((found.first, data.x1), (found.second, data.x2)):
         inside = [coefficient(x[data.groups == g], data.y[data.groups == g], "spearman") for g in set(data.groups)]
-        close(value, np.nan_to_num(inside).sum() / 9)
+        close(value, np.nan_to_num(inside).sum() / found.n_groups)
 
 
 @each_level
@@ -231,7 +220,7 @@ def test_missing_scores_as_zero(level):
     wanted = compare(*filled, **data.labels(), level=level)
     same = {"missing": "drop", "n_missing": 1, "n_missing_first": 0, "n_missing_second": 0}
     assert dataclasses.replace(found, **same).to_frame().equals(wanted.to_frame())
-    assert (found.n_missing, wanted.n_missing) == (3, 1)  # the human's gap is never 0
+    assert (found.n_missing, wanted.n_missing) == (3, 1)  # a gap of labels is never 0
     assert (found.n_missing_first, found.n_missing_second) == (1, 1)
     assert found.estimate != compare(*data.scores(), **data.labels(), level=level).estimate
 
@@ -246,56 +235,39 @@ def options_of(test, level):
 
 
 @each_test
-def test_the_judges_change_places(test, level):
+def test_order_of_judges_scale_and_order_of_rows(test, level):
+    options = options_of(test, level)
     x1, x2, y = nasty().scores()
-    there, back = compare(x1, x2, y, **options_of(test, level)), compare(x2, x1, y, **options_of(test, level))
+    there, back = compare(x1, x2, y, **options), compare(x2, x1, y, **options)
     close([there.estimate, there.std_error], [-back.estimate, back.std_error])
     close([*there.interval, there.p_value], [-back.interval.high, -back.interval.low, back.p_value], 1e-5)
     assert (there.first, there.ties_first, there.n) == (back.second, back.ties_second, back.n)
-    assert there.conclusion == compare(x2, x1, y, names=("second", "first"), **options_of(test, level)).conclusion
-
-
-@each_test
-def test_the_scale_of_a_judge_does_not_matter(test, level):
-    x1, x2, y = nasty().scores()
-    found = compare(1e6 + 1e-3 * x1, 1e-4 * x2, 50 * y - 1e5, **options_of(test, level))
-    wanted = compare(x1, x2, y, **options_of(test, level))
-    close(
-        [found.estimate, found.std_error, *found.interval], [wanted.estimate, wanted.std_error, *wanted.interval], 1e-6
-    )
-    close(found.p_value, wanted.p_value, 1e-6)
-
-
-@each_test
-def test_the_order_of_rows_does_not_matter(test, level):
-    order = np.random.default_rng(0).permutation(len(nasty().y))
-    data = nasty().only(order)
-    options = options_of(test, level) | (data.labels() if test not in ("williams", "boot-items") else {})
-    found, wanted = compare(*data.scores(), **options), compare(*nasty().scores(), **options_of(test, level))
-    close(found.estimate, wanted.estimate)
+    assert there.conclusion == compare(x2, x1, y, names=("second", "first"), **options).conclusion
+    scaled = compare(1e6 + 1e-3 * x1, 1e-4 * x2, 50 * y - 1e5, **options)
+    numbers = [[one.estimate, one.std_error, *one.interval, one.p_value] for one in (scaled, there)]
+    close(*numbers, 1e-6)
+    data = nasty().only(np.random.default_rng(0).permutation(len(y)))
+    labels = data.labels() if test not in ("williams", "boot-items") else {}
+    shuffled = compare(*data.scores(), **options | labels)
+    close(shuffled.estimate, there.estimate)
     if test in ("jackknife", "williams"):
-        close([found.p_value, *found.interval], [wanted.p_value, *wanted.interval])
+        close([shuffled.p_value, *shuffled.interval], [there.p_value, *there.interval])
     else:  # other draws of the same resamples
-        assert abs(found.p_value - wanted.p_value) < 0.15
+        assert abs(shuffled.p_value - there.p_value) < 0.15
 
 
 @each_test
-def test_one_seed_one_answer(test, level):
+def test_one_seed_one_answer_and_no_judge_differs_from_itself(test, level):
     first, again = (compare(*nasty().scores(), **options_of(test, level)) for _ in range(2))
     assert first == again
     other = compare(*nasty().scores(), **options_of(test, level) | {"rng": 6})
     drawn = test.startswith(("boot", "perm"))
     assert (first != other) == drawn
     assert first.n_resamples == (499 if drawn else 0)
-
-
-@each_test
-def test_no_judge_is_told_apart_from_itself(test, level):
     x, _, y = nasty().scores()
-    found = compare(x, x, y, **options_of(test, level))
-    assert found.estimate == 0
-    assert found.p_value == 1
-    assert found.conclusion == "There is no difference between first and second in these data."
+    same = compare(x, x, y, **options_of(test, level))
+    assert (same.estimate, same.p_value) == (0, 1)
+    assert same.conclusion == "There is no difference between first and second in these data."
 
 
 @each_test
@@ -425,28 +397,19 @@ def test_williams(r1, r2, r12, n, p):
     assert found.interval_method == "item jackknife"
 
 
-def test_williams_keeps_the_signs():
-    """With |r| these two would be equal, and p 1."""
+def test_williams_of_signs_of_independent_items_of_two_scales_and_of_three_items():
+    """With |r| the first two would be equal, and p 1."""
     assert compare(*with_correlations(-0.5, 0.5, 0.0, 30), method="pearson", test="williams").p_value < 0.01
-
-
-def test_williams_and_the_jackknife_agree_on_independent_items():
     rng = np.random.default_rng(7)
-    for _ in range(5):
+    for _ in range(5):  # of independent items it is nearly the jackknife
         y = rng.normal(size=600)
         x1, x2 = y + rng.normal(size=600), y + 1.2 * rng.normal(size=600)
         one, other = (compare(x1, x2, y, method="pearson", test=t).p_value for t in ("williams", "jackknife"))
         assert one == pytest.approx(other, rel=0.35, abs=0.02)
-
-
-def test_williams_of_one_judge_on_two_scales():
-    for seed in (2, 4, 22):
+    for seed in (2, 4, 22):  # one judge on two scales
         y, noise = np.random.default_rng(seed).normal(size=(2, 8))
         found = compare(y + noise, 3 * (y + noise) + 0.1, y, method="pearson", test="williams")
         assert not found.p_value < 0.5
-
-
-def test_fewer_than_four_items_have_no_williams():
     assert math.isnan(compare([1, 2, 3], [2, 1, 3], [1, 2, 4], method="pearson", test="williams").p_value)
 
 
@@ -515,15 +478,11 @@ def test_two_systems_are_compared_on_new_groups(level, method):
         assert random.conclusion.endswith("without one of 2 systems nothing is left to correlate; take them as fixed.")
 
 
-def test_order_of_few_systems_is_not_compared_by_a_jackknife():
+def test_few_fixed_systems_have_no_jackknife_of_their_order_and_are_not_drawn():
     scores, labels = two_systems()
     found = compare(*scores, **labels, level="system")
     assert math.isnan(found.interval.low)
     assert found.reason
-
-
-def test_fixed_systems_are_not_drawn():
-    scores, labels = two_systems()
     said = message(compare, *scores, **labels, test="boot-both", systems_are="fixed")
     assert said == "`test` 'boot-both' draws systems, so `systems_are` must not be 'fixed'."
 
@@ -557,10 +516,8 @@ def test_what_each_judge_left_unread_is_said(unread, said, place):
 
 
 def test_gaps_of_people_are_no_gaps_of_a_judge():
-    rng = np.random.default_rng(3)
-    x1, x2, y = rng.normal(size=(3, 60))
-    y[:30] = NAN
-    x1[:20] = NAN
+    x1, x2, y = np.random.default_rng(3).normal(size=(3, 60))
+    y[:30], x1[:20] = NAN, NAN
     found = compare(x1, x2, y)
     assert (found.n_missing, found.n_missing_first, found.n_missing_second) == (30, 0, 0)
     assert not found.warnings
@@ -677,9 +634,10 @@ def test_messages_name_the_argument(place, name):
 
 
 def test_the_default_is_the_jackknife():
-    found = compare(*nasty().scores(), **nasty().labels())
-    assert found == compare(*nasty().scores(), **nasty().labels(), test="auto")
-    assert found == compare(*nasty().scores(), **nasty().labels(), test="jackknife")
+    found, auto, named = (
+        compare(*nasty().scores(), **nasty().labels(), **test) for test in ({}, {"test": "auto"}, {"test": "jackknife"})
+    )
+    assert found == auto == named
 
 
 def test_every_option_changes_the_answer():
@@ -748,11 +706,7 @@ def test_the_input_is_left_as_it_was():
     data = nasty()
     compare(*data.scores(), **data.labels(), missing="zero", test="perm-axes", n_resamples=9)
     for after, before in zip(data.columns(), nasty().columns(), strict=True):
-        assert_array_same(after, before)
-
-
-def assert_array_same(one, other):
-    assert list(map(str, one)) == list(map(str, other))
+        assert list(map(str, after)) == list(map(str, before))
 
 
 # --- soft pairwise accuracy -------------------------------------------------------------------------------------
@@ -773,10 +727,11 @@ def soft_accuracy(x, y):
     return 1 - float(np.mean([abs(soft_p(x, i, j) - soft_p(y, i, j)) for i, j in pairs])) if pairs else NAN
 
 
-def soft_tables(*, gaps):
+def soft_tables(*, gaps=False, rounded=True):
     rng = np.random.default_rng(9)
     y = rng.integers(1, 6, (4, 6)).astype(float)
-    x = np.round(y + rng.normal(0, 1.5, y.shape))
+    x = y + rng.normal(0, 1.5, y.shape)
+    x = np.round(x) if rounded else x
     if gaps:
         x[0, 1] = x[2, 5] = x[2, 1] = NAN
         y[np.isnan(x)] = NAN
@@ -790,9 +745,10 @@ def without(table, rows=(), columns=(), cells=()):
     return np.delete(np.delete(out, rows, axis=0), columns, axis=1)
 
 
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("gaps", [False, True])
-def test_soft_accuracy_and_its_jackknife(gaps):
-    x, y = soft_tables(gaps=gaps)
+def test_soft_accuracy_and_its_jackknife(gaps, rounded):
+    x, y = soft_tables(gaps=gaps, rounded=rounded)
     systems, groups = np.indices(x.shape).reshape(2, -1)
     labels = {"groups": groups, "systems": systems, "systems_are": "random"}
     found = agreement(x.ravel(), y.ravel(), **labels, level="system", method="spa")
@@ -811,21 +767,17 @@ def test_soft_accuracy_and_its_jackknife(gaps):
     assert math.isnan(found.p_value)
 
 
-def test_soft_accuracy_does_not_depend_on_rows():
+def test_soft_accuracy_of_shuffled_rows_and_of_two_judges():
     x, y = (v.ravel() for v in soft_tables(gaps=True))
     systems, groups = np.indices((4, 6)).reshape(2, -1)
-    values = []
+    options, values = {"level": "system", "method": "spa"}, []
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(24)
-        labels = {"groups": groups[order], "systems": systems[order], "level": "system", "method": "spa"}
-        values.append(agreement(x[order], y[order], **labels).estimate)
+        labels = {"groups": groups[order], "systems": systems[order]}
+        values.append(agreement(x[order], y[order], **labels, **options).estimate)
     close(values, values[0])
-
-
-def test_soft_accuracy_of_two_judges():
-    x, y = soft_tables(gaps=False)
-    labels = dict(zip(("systems", "groups"), np.indices(x.shape).reshape(2, -1), strict=True))
-    found = compare(y.ravel(), x.ravel(), y.ravel(), **labels, level="system", method="spa")
+    x, y = soft_tables()
+    found = compare(y.ravel(), x.ravel(), y.ravel(), groups=groups, systems=systems, **options)
     close([found.first, found.second], [1, soft_accuracy(x, y)])
 
 
@@ -841,6 +793,8 @@ def test_a_comparison_shows_itself():
     assert "deux" not in found.signature
     assert found.signature.startswith("spearman|difference|level:group|test:jackknife|ci:two-way-jackknife|cl:0.95|")
     assert "|constant:skip|skipped:3|" in found.signature
+    assert "missing-as-zero" not in found.signature
+    assert "missing-as-zero" in compare(*nasty().scores(), missing="zero").signature
     row = found.to_frame().iloc[0]
     assert (row["first"], row["second"], row["estimate"]) == (*names, found.estimate)
     assert list(row.index) == list(dict.fromkeys(row.index))
@@ -849,18 +803,12 @@ def test_a_comparison_shows_itself():
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_the_signature_tells_the_rules_apart():
-    one, two = (compare(*nasty().scores(), missing=m) for m in ("drop", "zero"))
-    assert "missing-as-zero" in two.signature
-    assert "missing-as-zero" not in one.signature
-
-
 # --- how often the interval holds the truth ---------------------------------------------------------------------
 
 
-def quality(rng, human, noise, shared):
-    """A judge that sees the human's system, group and cell effects through noise, part of which both judges share."""
-    return sum(h + noise * (0.5 * s + rng.normal(size=h.shape)) for h, s in zip(human, shared, strict=True))
+def quality(rng, people, noise, shared):
+    """A judge that sees people's system, group and cell effects through noise, part of which both judges share."""
+    return sum(h + noise * (0.5 * s + rng.normal(size=h.shape)) for h, s in zip(people, shared, strict=True))
 
 
 def simulated(seed, shape, noises, sets=400, **options):
@@ -869,12 +817,12 @@ def simulated(seed, shape, noises, sets=400, **options):
     rows = []
     for i in range(sets):
         rng = np.random.default_rng([seed, i])
-        human, shared = (
+        people, shared = (
             [sd * rng.normal(size=s) for sd, s in ((0.5, (shape[0], 1)), (0.5, (1, shape[1])), (1, shape))]
             for _ in range(2)
         )
-        x1, x2 = (quality(rng, human, noise, shared).ravel() for noise in noises)
-        y = sum(human).ravel()
+        x1, x2 = (quality(rng, people, noise, shared).ravel() for noise in noises)
+        y = sum(people).ravel()
         found = compare(x1, x2, y, groups=groups, systems=systems, **options)
         rows.append((found.estimate, *found.interval, found.p_value))
     return np.array(rows)
@@ -884,13 +832,10 @@ def simulated(seed, shape, noises, sets=400, **options):
 @pytest.mark.parametrize(
     ("level", "method", "power"),
     [
-        ("group", "spearman", 0.5),
-        ("group", "kendall", 0.5),
-        ("item", "pearson", 0.5),
-        ("item", "spearman", 0.5),
+        ("group", "spearman", 0.5), ("group", "kendall", 0.5), ("item", "pearson", 0.5), ("item", "spearman", 0.5),
         ("system", "pearson", 0.07),
     ],
-)
+)  # fmt: skip
 def test_the_interval_of_a_difference_holds_its_level(level, method, power):
     estimate, low, high, _ = simulated(0, (16, 30), (1.0, 2.0), level=level, method=method).T
     held = int(((low <= estimate.mean()) & (estimate.mean() <= high)).sum())
@@ -1049,13 +994,6 @@ def test_a_constant_judge_changes_nothing_for_the_others(flat, level):
     assert more.conclusion == f"{alone.conclusion[:-1]}; {', '.join(flat)} {verb} no coefficient."
 
 
-def test_a_judge_without_any_score_is_refused():
-    judges, y = panel(2)
-    said = message(rank_judges, judges | {"empty": np.full_like(y, NAN)}, y)
-    assert said == "`judges['empty']` must have a score, but all are missing."
-    assert "names that differ as text" in message(rank_judges, {1: y, "1": y}, y)
-
-
 def test_no_judge_has_a_coefficient():
     found = rank_judges({"a": np.ones(5), "b": np.zeros(5)}, np.arange(5.0))
     assert found.names == ("a", "b")
@@ -1106,18 +1044,13 @@ def test_options_of_a_ranking_are_handed_on():
     judges = {"a": data.x1, "b": data.x2}
     options = {**data.labels(), "level": "group", "method": "pearson", "constant": "zero", "missing": "zero"}
     options |= {"confidence_level": 0.8}
-    found = rank_judges(judges, data.y, **options, test="boot-groups", n_resamples=99, rng=4)
-    wanted = compare(
-        *(judges[name] for name in found.names),
-        data.y,
-        **options,
-        names=found.names,
-        test="boot-groups",
-        n_resamples=99,
-        rng=np.random.default_rng(4),
-    )
+    options |= {"test": "boot-groups", "n_resamples": 99}
+    found = rank_judges(judges, data.y, **options, rng=4)
+    pair = [judges[name] for name in found.names]
+    wanted = compare(*pair, data.y, **options, names=found.names, rng=np.random.default_rng(4))
     assert found.comparisons == (wanted,)
-    assert found.agreements[0].to_frame().equals(agreement(judges[found.names[0]], data.y, **options).to_frame())
+    alone = {name: value for name, value in options.items() if name not in ("test", "n_resamples")}
+    assert found.agreements[0].to_frame().equals(agreement(pair[0], data.y, **alone).to_frame())
     assert (found.level, found.method, found.test, found.confidence_level) == ("group", "pearson", "boot-groups", 0.8)
 
 
@@ -1130,18 +1063,19 @@ def test_warnings_of_a_ranking_are_kept_once():
     assert len(found.warnings) == 1
 
 
+TWO = {"a": [1, 2, 3], "b": [1, 2, 3]}
+
+
 @pytest.mark.parametrize(
     ("judges", "options", "says"),
     [
         ({}, {}, "`judges` must hold two judges or more, but got 0."),
         ({"a": [1, 2, 3]}, {}, "but got 1."),
-        (
-            {"a": [1, 2, 3], "b": [1, 2, 3]},
-            {"correction": "bonferroni"},
-            "`correction` must be one of 'holm', 'bh', 'none'",
-        ),
+        (TWO, {"correction": "bonferroni"}, "`correction` must be one of 'holm', 'bh', 'none'"),
         ({"a": [1, 2, 3], "b": [1, 2]}, {}, "length"),
-        ({"a": [1, 2, 3], "b": [1, 2, 3]}, {"level": "group"}, "`groups` must be given"),
+        (TWO, {"level": "group"}, "`groups` must be given"),
+        (TWO | {"empty": [NAN] * 3}, {}, "`judges['empty']` must have a score, but all are missing."),
+        ({1: [1, 2, 3], "1": [1, 2, 3]}, {}, "names that differ as text"),
     ],
 )
 def test_refusals_of_a_ranking(judges, options, says):

@@ -161,16 +161,21 @@ def test_a_human_gap_is_never_zero(judge_first):
     assert_allclose(result.estimate, wanted.estimate)
 
 
-def test_two_people_have_nothing_to_fill():
+def test_two_people_have_nothing_to_fill_and_missing_is_one_of_two():
     gaps = human(np.where(np.arange(60) < 5, NAN, TRUTH), "bob")
     zero, drop = (calib.agreement(gaps, human(FINE), missing=m).one() for m in ("zero", "drop"))
     assert (zero.estimate, zero.n, zero.estimate_other_missing) == (drop.estimate, 55, drop.estimate)
+    said = message(ValueError, calib.agreement, drawn(), labelled(), missing="mean")
+    assert "`missing` must be one of 'drop', 'zero'" in said
 
 
-def test_missing_is_one_of_two():
-    assert "`missing` must be one of 'drop', 'zero'" in message(
-        ValueError, calib.agreement, drawn(), labelled(), missing="mean"
-    )
+@pytest.mark.parametrize("missing", ["drop", "zero"])
+def test_both_estimates_are_on_the_stated_scale(missing):
+    """By their values alone the two sides would be on two scales."""
+    ratings = drawn().assign(scale="0..100", score=lambda f: f["score"] * 10 + 40)
+    labels = labelled().assign(scale="0..100")
+    found = calib.agreement(ratings, labels, missing=missing, method="exact", interval="none").one()
+    assert found.estimate == found.estimate_other_missing == 0
 
 
 # --- conventions ------------------------------------------------------------------------------------------------
@@ -187,11 +192,11 @@ def test_a_convention_is_its_parts(convention):
     for result, label, rule in zip(found.results, found.labels, rules, strict=True):
         assert label["convention"] == convention
         same(result, calib.agreement(judge, human(), **rule).one())
-        assert (result.level, result.coefficient, result.missing) == (
-            rule["level"],
-            rule["coefficient"],
-            rule["missing"],
-        )
+        assert {
+            "level": result.level,
+            "coefficient": result.coefficient,
+            "missing": result.missing,
+        }.items() <= rule.items()
 
 
 def test_what_conventions_are():
@@ -216,9 +221,6 @@ def test_a_convention_sets_its_own_rules(conflict):
     (name,) = conflict
     said = message(ValueError, calib.agreement, table("judge", FINE), human(), convention="geval", **conflict)
     assert said.startswith(f"`{name}` is set by `convention` 'geval', but got {conflict[name]!r}")
-
-
-def test_unknown_conventions_are_refused():
     said = message(ValueError, calib.agreement, table("judge", FINE), human(), convention="g-eval")
     assert said.startswith("`convention` must be one of 'geval'")
     assert "'g-eval'" in said
@@ -284,22 +286,15 @@ def test_an_option_about_systems_is_refused_in_its_own_name():
     assert "`systems` must be one of 'auto', 'fixed', 'random'" in said
     said = message(ValueError, calib.agreement, judge, people, systems="fixed", interval="boot-systems")
     assert said.endswith("`interval` 'boot-systems' draws systems, so `systems` must not be 'fixed'.")
-    said = message(
-        ValueError,
-        calib.agreement,
-        judge.drop(columns="system"),
-        people.drop(columns="system"),
-        interval="boot-systems",
-    )
+    judge, people = (frame.drop(columns="system") for frame in (judge, people))
+    said = message(ValueError, calib.agreement, judge, people, interval="boot-systems")
     assert "`system` must be given for 'boot-systems'" in said
 
 
 def test_one_group_at_level_group_is_an_error():
     judges = [table(name, scores, group="one") for name, scores in (("a", FINE), ("b", COARSE))]
-    people, said = (
-        human(group="one"),
-        "`group` must hold two groups or more with scores at level 'group', but holds one.",
-    )
+    people = human(group="one")
+    said = "`group` must hold two groups or more with scores at level 'group', but holds one."
     assert said in message(ValueError, calib.agreement, judges[0], people, level="group")
     assert said in message(ValueError, calib.compare, *judges, people, level="group")
     assert said in message(ValueError, calib.rank_judges, pd.concat(judges), people, level="group")
@@ -344,8 +339,7 @@ def test_compare_hands_all_options_on():
     options = {"level": "group", "method": "pearson", "test": "perm-axes", "constant": "zero", "n_resamples": 99}
     flat = np.where(GROUPS == 3, 2.0, FINE)
     found = calib.compare(table("a", flat), table("b", COARSE), human(), **options, rng=7).one()
-    wanted = stats.compare(flat, COARSE, TRUTH, **DESIGN, **options, names=("a", "b"), rng=np.random.default_rng(7))
-    same(found, wanted)
+    same(found, stats.compare(flat, COARSE, TRUTH, **DESIGN, **options, names=("a", "b"), rng=np.random.default_rng(7)))
     assert found.n_groups == 12
 
 
@@ -410,16 +404,14 @@ def test_one_judge_in_two_ways(column, one, two):
     assert there_and_back[0].estimate == pytest.approx(-there_and_back[1].estimate)
 
 
-def test_a_judge_is_not_compared_with_itself():
+def test_a_judge_is_not_compared_with_itself_nor_where_nothing_is_in_common():
     said = message(TableError, calib.compare, table("a", FINE), table("a", FINE), human())
     assert said.startswith("`scores_a` and `scores_b` must hold two judges of one criterion")
     said = message(TableError, calib.compare, table("a", FINE), table("b", FINE, criterion="style"), human())
     assert "tone by a" in said or "style by b" in said
-
-
-def test_nothing_in_common_is_refused():
     a, b = table("a", FINE).iloc[:20], table("b", COARSE).iloc[20:40]
     assert "no item is in both" in message(TableError, calib.compare, a, b, human())
+    assert "two judges or more" in message(ValueError, calib.rank_judges, table("a", FINE), human())
 
 
 # --- many judges ------------------------------------------------------------------------------------------------
@@ -452,10 +444,6 @@ def test_judges_that_lack_items_are_ranked_on_the_common_ones(people_have_it):
     assert [a.estimate for a in found.agreements] == pytest.approx([a.estimate for a in wanted.agreements])
     assert [c.p_value for c in found.comparisons] == pytest.approx([c.p_value for c in wanted.comparisons])
     assert found.n_missing == 21
-
-
-def test_one_judge_is_no_ranking():
-    assert "two judges or more" in message(ValueError, calib.rank_judges, table("a", FINE), human())
 
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -522,15 +510,11 @@ def test_annotator_test_is_that_of_the_arrays(clustered, where):
     assert_frame_equal(found.one().to_frame(), wanted.to_frame(), check_exact=False, rtol=1e-9)
 
 
-def test_clustered_needs_groups():
-    people, judge = panel(design=False), table("a", FINE, design=False)
-    said = message(TableError, calib.alternative_annotator_test, judge, people, clustered=True)
-    assert "`group`" in said
-
-
 @people_warn
 def test_who_is_missing_is_said():
     assert "2 raters of 'tone' or more, but has ann" in message(TableError, calib.reliability, human())
+    people, judge = panel(design=False), table("a", FINE, design=False)
+    assert "`group`" in message(TableError, calib.alternative_annotator_test, judge, people, clustered=True)
     two = panel()[lambda f: f["rater"].isin(["person 0", "person 1"])]
     said = message(TableError, calib.alternative_annotator_test, table("a", FINE), two)
     assert "3 raters of 'tone' or more, but has person 0, person 1" in said
@@ -583,19 +567,13 @@ def test_hostile_names_do_no_harm():
     assert calib.agreement(scores, people).select(rater=HOSTILE).one().n == 60
 
 
-def test_no_number_is_lost_to_a_label():
-    a, b = table("a", FINE), table("b", COARSE)
+def test_no_number_is_lost_to_a_label_and_the_tables_are_left_as_they_were():
+    a, b, people = table("a", FINE), table("b", COARSE), panel()
+    before = [frame.copy() for frame in (a, b, people)]
     for results in (calib.compare(a, b, human()), calib.rank_judges(pd.concat([a, b]), human())):
         frame, alone = results.to_frame(), results.one().to_frame()
         for name in alone:
             assert frame[name].tolist() == alone[name].tolist(), name
-
-
-def test_the_tables_are_left_as_they_were():
-    a, b, people = table("a", FINE), table("b", COARSE), panel()
-    before = [frame.copy() for frame in (a, b, people)]
-    calib.compare(a, b, human())
-    calib.rank_judges(pd.concat([a, b]), human())
     calib.alternative_annotator_test(a, people)
     for after, frame in zip((a, b, people), before, strict=True):
         assert_frame_equal(after, frame)

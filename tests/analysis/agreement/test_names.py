@@ -152,8 +152,7 @@ def test_the_annotator_test_of_names_shows_no_rank_correlation(codes):
 
 def test_a_judge_that_always_says_the_same_has_no_kappa():
     _, people = coded()
-    result = alternative_annotator_test(np.zeros(80, dtype=int), people, score="accuracy")
-    assert result.kappa == 0
+    assert alternative_annotator_test(np.zeros(80, dtype=int), people, score="accuracy").kappa == 0
 
 
 ORDERED = ("spearman", "pearson", "kendall", "kendall_c", "gamma", "pairs", "kappa", "adjacent")
@@ -162,16 +161,13 @@ ORDERED = ("spearman", "pearson", "kendall", "kendall_c", "gamma", "pairs", "kap
 @pytest.mark.parametrize("method", ORDERED)
 def test_names_meet_no_coefficient_of_order(method):
     judge, people = coded()
-    rule = (
-        f"must be numeric for '{method}', which needs their order \\(for names there are 'kappa_nominal' and 'exact'\\)"
-    )
+    names = r"\(for names there %s 'kappa_nominal' and 'exact'\)"
+    rule = f"must be numeric for '{method}', which needs their order {names % 'are'}"
     with pytest.raises(ValueError, match=f"`x` {rule}"):
         agreement(NAMES[judge], NAMES[people[:, 0]], method=method)
     with pytest.raises(ValueError, match=f"`x1` {rule}"):
         compare(NAMES[judge], NAMES[people[:, 1]], NAMES[people[:, 0]], method=method)
-    with pytest.raises(
-        ValueError, match=r"`ratings` must be numeric \(for names there is 'kappa_nominal' and 'exact'\)"
-    ):
+    with pytest.raises(ValueError, match=f"`ratings` must be numeric {names % 'is'}"):
         label_ceiling(NAMES[people], method=method)
     with pytest.raises(ValueError, match=f"`coefficient` must be 'kappa_nominal' or 'exact' under .*got '{method}'"):
         reliability(people, metric="nominal", coefficient=method)

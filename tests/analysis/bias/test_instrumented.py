@@ -239,13 +239,13 @@ def test_with_one_annotator_there_is_a_bracket_that_holds_the_truth():
     judge, labels, x, group = panel(np.random.default_rng(5), n=20_000, n_groups=200, effect=0.1)
     with pytest.warns(CalibWarning, match="one_annotator"):
         found = instrumented(judge, labels[:, 0], x, groups=group, reliability=(0.61, 0.61))
-    assert found.bracket.low == pytest.approx(0.1, abs=0.02)  # the reliability of the labels is .61
+    assert found.bracket_interval.low == pytest.approx(0.1, abs=0.02)  # the reliability of the labels is .61
     with pytest.warns(CalibWarning, match="one_annotator"):
         wide = instrumented(judge, labels[:, :1], x, groups=group, reliability=(0.5, 1.0))
     assert math.isnan(wide.estimate)
     assert math.isnan(wide.p_value)
-    assert wide.interval.low < wide.bracket.low < 0.1 < wide.bracket.high < wide.interval.high
-    assert wide.bracket.high == pytest.approx(wide.control.estimate)  # reliability 1: labels without error
+    assert wide.interval.low < wide.bracket_interval.low < 0.1 < wide.bracket_interval.high < wide.interval.high
+    assert wide.bracket_interval.high == pytest.approx(wide.control.estimate)  # reliability 1: labels without error
 
 
 def test_reliability_that_leaves_nothing_to_quality_is_said():
@@ -253,7 +253,7 @@ def test_reliability_that_leaves_nothing_to_quality_is_said():
     x = rng.normal(size=300)
     with pytest.warns(CalibWarning, match="one_annotator"), pytest.warns(CalibWarning, match="confounded"):
         found = instrumented(x + rng.normal(size=300), x + 0.3 * rng.normal(size=300), x, reliability=(0.1, 1.0))
-    assert math.isnan(found.bracket.low)
+    assert math.isnan(found.bracket_interval.low)
 
 
 # --- what cannot be said ----------------------------------------------------------------------------------------
@@ -302,15 +302,14 @@ def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
         ({"x": np.ones(3)}, "`x` must have the length of `judge`"),
         ({"labels": np.full((400, 2), np.nan)}, "must leave 4 items"),
         ({"reliability": (0.9, 0.5)}, "`reliability` must be two numbers"),
-        ({"reliability": (0.0, 1.0)}, "`reliability` must be two numbers"),
+        *(({"reliability": r}, "`reliability` must be two numbers") for r in ((0.0, 1.0), (0.2, 0.5, 0.9), (2.0, 3.0))),
         ({"confidence_level": 95}, "`confidence_level` must be between 0 and 1"),
     ],
 )
 def test_what_has_no_answer_is_refused_by_name(change, words):
     judge, labels, x, group = panel(np.random.default_rng(10))
-    given = {"judge": judge, "labels": labels, "x": x, "groups": group} | change
     with pytest.raises(ArgumentError, match=words):
-        instrumented(**given)
+        instrumented(**{"judge": judge, "labels": labels, "x": x, "groups": group} | change)
 
 
 # --- what must not matter ---------------------------------------------------------------------------------------

@@ -227,33 +227,23 @@ def test_defaults_of_scores_from():
 
 
 THERE = "there are 'id', 'mark', 'who', 'doc'; calib.look says what its columns may be."
+OF_FRAME = "must be a column of the frame, but got"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({}, f"`item` must be a column of the frame, but got 'item'; {THERE}"),
-        ({"item": "id", "score": "rating"}, f"`score` must be a column of the frame, but got 'rating'; {THERE}"),
-        (
-            {"item": "id", "score": "mark", "group": "document"},
-            f"`group` must be a column of the frame, but got 'document'; {THERE}",
-        ),
-        (
-            {"item": "id", "score": "who"},
-            "the frame: `scale` must name the words of column `who`, worst first, such as 'ann|bob' in the right "
-            "order, but says nothing of 'ann' (2 times), 'bob' (once).",
-        ),
-        (
-            {"item": "id", "score": "mark", "scale": "1|2|3"},
-            "the frame: column `mark`, row 0: must lie on the scale 1|2|3, but got '4'.",
-        ),
-        (
-            {"item": "doc", "score": "id"},
-            "the frame: column `doc`, row 1: must be there once for each rater and criterion, but '7' is in row 0, too "
-            "(`rater` and `criterion` name the columns of these; of several systems each output is an item).",
-        ),
-    ],
-)
+    [({}, f"`item` {OF_FRAME} 'item'; {THERE}"),
+     ({"item": "id", "score": "rating"}, f"`score` {OF_FRAME} 'rating'; {THERE}"),
+     ({"item": "id", "score": "mark", "group": "document"}, f"`group` {OF_FRAME} 'document'; {THERE}"),
+     ({"item": "id", "score": "who"},
+      "the frame: `scale` must name the words of column `who`, worst first, such as 'ann|bob' in the right order, but "
+      "says nothing of 'ann' (2 times), 'bob' (once)."),
+     ({"item": "id", "score": "mark", "scale": "1|2|3"},
+      "the frame: column `mark`, row 0: must lie on the scale 1|2|3, but got '4'."),
+     ({"item": "doc", "score": "id"},
+      "the frame: column `doc`, row 1: must be there once for each rater and criterion, but '7' is in row 0, too "
+      "(`rater` and `criterion` name the columns of these; of several systems each output is an item).")],
+)  # fmt: skip
 def test_what_scores_from_refuses(options, message):
     with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
         calib.scores_from(MINE, **options)
@@ -299,16 +289,6 @@ def frame_of(result: stats.Result) -> pd.DataFrame:
 # --- agreement --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["item", "group", "system"])
-@pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
-def test_agreement_is_that_of_the_arrays_whatever_the_order(level, method):
-    expected = stats.agreement(X, Y, groups=DESIGN["group"], systems=DESIGN["system"], level=level, method=method)
-    shuffled = HUMAN.sample(frac=1, random_state=1)
-    result = calib.agreement(JUDGE, shuffled, level=level, method=method).one()
-    assert_frame_equal(frame_of(result), frame_of(expected))
-
-
 @pytest.mark.parametrize(("option", "value"), [("interval", "none"), ("confidence_level", 0.8), ("constant", "zero")])
 def test_options_of_agreement_are_handed_on(option, value):
     flat = scored(np.where(DESIGN["group"] == "g0", 3.0, X), "judge")
@@ -340,26 +320,12 @@ def test_only_the_same_criterion_is_compared():
     ]
 
 
-def test_items_of_one_side_alone_are_counted():
-    results = calib.agreement(JUDGE.iloc[:30], HUMAN.iloc[10:])
-    assert results.labels[0]["n_unmatched"] == len(DESIGN) - 20
-    assert results.one().n == 20
-
-
 def test_missing_scores_are_counted_apart():
     gaps = scored(X, "judge")
     gaps.loc[:4, "score"] = NAN
     results = calib.agreement(gaps, HUMAN)
     assert results.labels[0]["n_unmatched"] == 0
     assert (results.one().n, results.one().n_missing) == (len(DESIGN) - 5, 5)
-
-
-@pytest.mark.parametrize("side", ["judge", "human"])
-def test_group_and_system_come_from_either_side(side):
-    judge, human = scored(X, "judge", design=side == "judge"), scored(Y, "ann", design=side == "human")
-    for level in ("group", "system"):
-        result = calib.agreement(judge, human, level=level).one()
-        assert_frame_equal(frame_of(result), frame_of(calib.agreement(JUDGE, HUMAN, level=level).one()))
 
 
 def test_ratings_are_summarised_on_the_way():
@@ -378,37 +344,19 @@ def test_a_level_without_its_column_is_an_error(level):
         calib.agreement(scored(X, "judge", design=False), scored(Y, "ann", design=False), level=level)
 
 
+SHARE = "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), but "
+
+
 @pytest.mark.parametrize(
     ("judge", "human", "message"),
-    [
-        (
-            scored(X, "judge", criterion="tone"),
-            HUMAN,
-            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
-            "but scores have tone by judge "
-            "and labels quality by ann.",
-        ),
-        (
-            HUMAN,
-            HUMAN,
-            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
-            "but scores have quality by ann "
-            "and labels quality by ann.",
-        ),
-        (
-            JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]),
-            HUMAN,
-            "scores and labels must share items, but no item is in both.",
-        ),
-        (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
-        (
-            JUDGE,
-            None,
-            "`labels` must be given beside a table of calib's, which holds a judge's scores "
-            "or people's labels and not both.",
-        ),
-    ],
-)
+    [(scored(X, "judge", criterion="tone"), HUMAN, f"{SHARE}scores have tone by judge and labels quality by ann."),
+     (HUMAN, HUMAN, f"{SHARE}scores have quality by ann and labels quality by ann."),
+     (JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]), HUMAN,
+      "scores and labels must share items, but no item is in both."),
+     (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
+     (JUDGE, None, "`labels` must be given beside a table of calib's, which holds a judge's scores or people's labels "
+      "and not both.")],
+)  # fmt: skip
 def test_what_cannot_be_compared_is_refused(judge, human, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         calib.agreement(judge, human)
@@ -539,12 +487,8 @@ def test_gold_without_a_judge_score_and_unread_items_are_counted():
     results = calib.interval(gaps.drop(GOLD.index[1]), GOLD)
     assert (results.labels[0]["n_unmatched"], results.labels[0]["n_unread"]) == (1, 3)
     assert (results.one().n_labels, results.one().n) == (18, len(DESIGN) - 4)
-
-
-def test_a_missing_human_label_is_no_label():
-    gold = GOLD.copy()
-    gold["score"] = gold["score"].where(np.arange(len(gold)) > 4)
-    assert calib.interval(JUDGE, gold).one().n_labels == 15
+    missing = GOLD.assign(score=GOLD["score"].where(np.arange(len(GOLD)) > 4))
+    assert calib.interval(JUDGE, missing).one().n_labels == 15
 
 
 def test_a_stray_column_is_no_part_of_the_result():
@@ -555,36 +499,22 @@ def test_a_stray_column_is_no_part_of_the_result():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
-            TableError,
-            "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
-            "(people's have the method 'human', and are pooled).",
-        ),
-        (
-            lambda: calib.interval(JUDGE, GOLD, by="register"),
-            TableError,
-            "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'.",
-        ),
-        (
-            lambda: calib.interval(scored(X, "judge", design=False), GOLD, by="system"),
-            TableError,
-            "`by` must be a column without gaps, but 'system' has 28.",
-        ),
-        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `labels` must have labels in"),
-        (
-            lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
-            ValueError,
-            "quality, judge, ann: `estimator` must be 'auto' or 'classical' where every item has a label",
-        ),
-        (lambda: calib.interval(JUDGE, GOLD, estimator="magic"), ValueError, "`estimator` must be one of 'auto', "),
-    ],
-)
-def test_what_interval_refuses(call, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}"):
-        call()
+    ("judge", "labels", "options", "message"),
+    [(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")]), {},
+      "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first (people's have the "
+      "method 'human', and are pooled)."),
+     (JUDGE, GOLD, {"by": "register"},
+      "`by` must be a column of the scores, but got 'register'; there are 'group', 'system'."),
+     (scored(X, "judge", design=False), GOLD, {"by": "system"},
+      "`by` must be a column without gaps, but 'system' has 28."),
+     (JUDGE, GOLD.head(1), {}, "quality, judge, ann: `labels` must have labels in"),
+     (JUDGE, HUMAN, {"estimator": "ppi"},
+      "quality, judge, ann: `estimator` must be 'auto' or 'classical' where every item has a label"),
+     (JUDGE, GOLD, {"estimator": "magic"}, "`estimator` must be one of 'auto', ")],
+)  # fmt: skip
+def test_what_interval_refuses(judge, labels, options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        calib.interval(judge, labels, **options)
 
 
 # --- difference -------------------------------------------------------------------------------------------------
@@ -617,21 +547,15 @@ def test_groups_that_one_system_did_not_answer_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("scores", "names", "message"),
-    [
-        (JUDGE, ("s0", "s9"), "no scores of system 's9'; there are 's0', 's1', 's2', 's3'."),
-        (JUDGE.assign(group="g0"), ("s0", "s1"), "system 's0' must have one item per group, but has several in some."),
-    ],
-)
-def test_what_difference_refuses(scores, names, message):
-    with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
-        calib.difference(scores, GOLD, *names)
-
-
-def test_difference_needs_systems():
-    message = "a difference of systems needs a column of who answered: name it (system=, in a shell --system), "
+    ("change", "names", "message"),
+    [({}, ("s0", "s9"), "no scores of system 's9'; there are 's0', 's1', 's2', 's3'."),
+     ({"group": "g0"}, ("s0", "s1"), "system 's0' must have one item per group, but has several in some."),
+     (None, ("s0", "s1"), "a difference of systems needs a column of who answered: name it (system=, in a shell")],
+)  # fmt: skip
+def test_what_difference_refuses(change, names, message):
+    tables = [table.drop(columns="system") if change is None else table.assign(**change) for table in (JUDGE, GOLD)]
     with pytest.raises(TableError, match=f"^{re.escape(message)}"):
-        calib.difference(JUDGE.drop(columns="system"), GOLD.drop(columns="system"), "s0", "s1")
+        calib.difference(*tables, *names)
 
 
 SINGLE = HUMAN[HUMAN["item"].isin([f"{g}/{s}" for s, groups in ((0, range(10)), (1, range(1, 12))) for g in groups])]
@@ -733,29 +657,21 @@ def test_one_seed_one_result():
     assert not frame_of(one).equals(frame_of(other))
 
 
+TWO = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((logprob_rows(("a", 3, 0.9)),), "`sampled` must hold ratings of method 'sample', but has none."),
-        (
-            (sampled(), exact_scores(rater="other")),
-            "`exact` must have scores of criterion 'coherence', rater 'judge', prompt '', but has coherence by other.",
-        ),
-        (
-            (sampled(), pd.concat([exact_scores(), exact_scores().assign(method="logprob")])),
-            "`exact` must have one score per item of 'coherence'; pool or select the raters.",
-        ),
-    ],
-)
-def test_what_convergence_refuses(arguments, message):
+    ("arguments", "labels", "message"),
+    [((logprob_rows(("a", 3, 0.9)),), None, "`sampled` must hold ratings of method 'sample', but has none."),
+     ((sampled(), exact_scores(rater="other")), None,
+      "`exact` must have scores of criterion 'coherence', rater 'judge', prompt '', but has coherence by other."),
+     ((sampled(), pd.concat([exact_scores(), exact_scores().assign(method="logprob")])), None,
+      "`exact` must have one score per item of 'coherence'; pool or select the raters."),
+     ((sampled(),), TWO, "`labels` must have one score per item of 'coherence'; pool or select the raters.")],
+)  # fmt: skip
+def test_what_convergence_refuses(arguments, labels, message):
     with pytest.raises(TableError, match=f"^{re.escape(message)}$"):
-        calib.convergence(*arguments)
-
-
-def test_people_of_convergence_are_one_rater():
-    two = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
-    with pytest.raises(TableError, match="`labels` must have one score per item of 'coherence'; pool or select"):
-        calib.convergence(sampled(), labels=two)
+        calib.convergence(*arguments, labels=labels)
 
 
 # --- from ratings to results ------------------------------------------------------------------------------------
@@ -801,16 +717,14 @@ def test_gold_of_no_item_of_the_judge_is_refused():
         calib.interval(judged(), labelled(["x", "y"]))
 
 
-def test_all_systems_that_lack_labels_are_named_at_once():
-    with pytest.raises(
-        ValueError, match=r"must have 2 labels at least of each system, but has fewer of 'a' \(1\), 'b' \(1\)\.$"
-    ):
-        calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
-    with pytest.raises(
-        ValueError,
-        match=r"`labels` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
-    ):
-        calib.interval(judged(), labelled(["i0", "i1"]), by="system")
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [("ppi", r"must have 2 labels at least of each system, but has fewer of 'a' \(1\), 'b' \(1\)\.$"),
+     ("auto", r"`labels` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'")],
+)  # fmt: skip
+def test_all_systems_that_lack_labels_are_named_at_once(estimator, message):
+    with pytest.raises(ValueError, match=message):
+        calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator=estimator)
 
 
 def test_what_was_left_out_is_printed():
@@ -904,14 +818,9 @@ def test_one_chain_tells_nothing_between_and_samples_have_neither():
 
 @pytest.mark.parametrize(
     ("method", "temperature", "shown"),
-    [
-        ("sample", 0.7, True),
-        ("chain", 0.0, True),
-        ("sample", 1.0, False),
-        ("logprob", 0.0, False),
-        ("human", NAN, False),
-    ],
-)
+    [("sample", 0.7, True), ("chain", 0.0, True), ("sample", 1.0, False), ("logprob", 0.0, False),
+     ("human", NAN, False)],
+)  # fmt: skip
 def test_another_temperature_is_shown_as_another_estimand(method, temperature, shown):
     scores = exact_scores().assign(method=method, temperature=temperature)
     results = calib.agreement(scores, exact_scores(EXACT[::-1], "ann"))

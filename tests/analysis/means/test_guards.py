@@ -45,12 +45,8 @@ def test_good_data_bring_no_warning(options):
 @pytest.mark.parametrize(("n", "warned"), [(9, True), (10, False)])
 def test_few_labels(n, warned):
     y, f, _ = sample(n, 0, 1)
-    for options in (
-        {"min_labels": 2},
-        {"min_labels": 2, "bounds": (1, 5)},
-        {"estimator": "classical"},
-        {"estimator": "ppi"},
-    ):
+    ways = ({"min_labels": 2}, {"min_labels": 2, "bounds": (1, 5)}, {"estimator": "classical"}, {"estimator": "ppi"})
+    for options in ways:
         assert ("few_labels" in names(ppi_mean(y, f, U, **options))) == warned
     assert "few_labels" not in names(ppi_mean(y, f, U, estimator="judge_only"))
 
@@ -110,18 +106,6 @@ def test_overlap_by_id():
     result = ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)
     assert result.warnings[0] == "overlap: 1 labelled items are also among the unlabelled, such as 'g3'"
     assert names(ppi_mean(Y, F, U, items=np.arange(30), items_unlabeled=np.arange(200))) == ["overlap"]
-
-
-def test_ids_have_the_length_of_what_they_name():
-    assert "`items_unlabeled` must have the length" in message(
-        ppi_mean, Y, F, U, items=range(30), items_unlabeled=range(100, 110)
-    )
-
-
-def test_ids_of_the_gold_have_its_length():
-    assert message(ppi_mean, Y, F, U, items=[1, 2], items_unlabeled=range(100, 300)).startswith(
-        "`items` must have the length of `y` (30), but got 2"
-    )
 
 
 @pytest.mark.parametrize(("count", "warned"), [(6, True), (9, True), (10, False)])
@@ -214,26 +198,14 @@ CHANCE = {"inclusion": np.full(30, 0.2)}
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [
-        (ITEMS | DOCUMENTS, "`strata` cannot be combined with `groups`"),
+    [(ITEMS | DOCUMENTS, "`strata` cannot be combined with `groups`"),
         (ITEMS | WEIGHTS, "`strata` cannot be combined with `weights`"),
         (ITEMS | CHANCE, "`strata` cannot be combined with `inclusion`"),
-        (
-            WEIGHTS | {"target": "benchmark"},
-            "`target` must be 'population' with `weights` or `inclusion`, but got 'benchmark'",
-        ),
-        (
-            CHANCE | {"target": "benchmark"},
-            "`target` must be 'population' with `weights` or `inclusion`, but got 'benchmark'",
-        ),
-        (
-            {"groups": np.arange(30) % 9, "groups_unlabeled": np.arange(200) % 20, "target": "benchmark"},
-            "`target` must be 'population' unless each of `groups` is labelled as a whole or not at all",
-        ),
-        (
-            {"estimator": "regression"} | DOCUMENTS,
-            "`estimator` must take `groups`, as 'auto' can, but 'regression' cannot",
-        ),
+        *((design | {"target": "benchmark"}, "`target` must be 'population' with `weights` or `inclusion`, but got "
+           "'benchmark'") for design in (WEIGHTS, CHANCE)),
+        ({"groups": np.arange(30) % 9, "groups_unlabeled": np.arange(200) % 20, "target": "benchmark"},
+         "`target` must be 'population' unless each of `groups` is labelled as a whole or not at all"),
+        ({"estimator": "regression"} | DOCUMENTS, "`estimator` must take `groups`, as 'auto' can, but 'regression'"),
         ({"estimator": "regression"} | ITEMS, "`estimator` must take `strata`, as 'auto' can, but 'regression' cannot"),
         ({"estimator": "ppi"} | WEIGHTS, "`estimator` must take `weights`, as 'auto' can, but 'ppi' cannot"),
         ({"estimator": "ppi++"} | CHANCE, "`estimator` must take `inclusion`, as 'auto' can, but 'ppi++' cannot"),
@@ -261,13 +233,13 @@ CHANCE = {"inclusion": np.full(30, 0.2)}
         ({"inclusion": np.append(np.ones(29), 1.1)}, "`inclusion` must be above 0 and at most 1, but got 1.1 at 29"),
         ({"inclusion": [0.5]}, "`inclusion` must have the length of `y` (30), but got 1"),
         ({"strata": np.arange(30), "strata_unlabeled": np.arange(200) % 30}, "`strata` must have two labels each"),
-        (
-            {"strata": np.zeros(30), "strata_unlabeled": np.arange(200) % 2},
-            "`strata` must have two labels each at least",
-        ),
-        ({"groups": np.zeros(30), "groups_unlabeled": np.ones(200)}, "`y` must have labels in two groups"),
-    ],
-)
+        ({"strata": np.zeros(30), "strata_unlabeled": np.arange(200) % 2}, "`strata` must have two labels each at "),
+        ({"items": range(30), "items_unlabeled": range(100, 110)}, "`items_unlabeled` must have the length"),
+        ({"items": [1, 2], "items_unlabeled": range(100, 300)}, "`items` must have the length of `y` (30), but got 2"),
+        ({"weights": np.append(1, np.zeros(29)), "weights_unlabeled": np.ones(200)},
+         "`weights` must leave two labels at least"),
+        ({"groups": np.zeros(30), "groups_unlabeled": np.ones(200)}, "`y` must have labels in two groups")],
+)  # fmt: skip
 def test_what_is_refused_and_why(options, text):
     assert text in message(ppi_mean, Y, F, U, **options)
 
@@ -284,11 +256,6 @@ def test_people_alone_and_the_judge_alone_go_with_every_design(method, options):
 def test_yes_or_no_with_a_design_is_refused_or_taken(options):
     y = (Y > 3) * 1.0
     assert "binary" in message(ppi_mean, y, (F > 3) * 1.0, (U > 3) * 1.0, binary=True, **options)
-
-
-def test_a_single_label_with_any_weight_is_too_few():
-    weights = {"weights": np.append(1, np.zeros(29)), "weights_unlabeled": np.ones(200)}
-    assert "`weights` must leave two labels at least" in message(ppi_mean, Y, F, U, **weights)
 
 
 BAD = [
@@ -384,19 +351,16 @@ DESIGNS = ["items", "groups", "scattered", "strata", "weights", "inclusion", "be
 
 
 def designed(design, n, rest, u):
-    if design == "groups":
-        return u, {"groups": np.arange(n) // 2, "groups_unlabeled": n + np.arange(rest) // 3}
-    if design == "scattered":
-        return u, {"groups": np.arange(n) // 2, "groups_unlabeled": np.arange(rest) // 3}
-    if design == "strata":
-        return u, {"strata": np.arange(n) % 2, "strata_unlabeled": np.arange(rest) % 2}
-    if design == "weights":
-        return u, {"weights": 1 + np.arange(n) % 3, "weights_unlabeled": 1 + np.arange(rest) % 2}
-    if design == "inclusion":
-        return u, {"inclusion": 0.1 + 0.2 * (np.arange(n) % 3)}
-    if design == "benchmark":
-        return u, {"target": "benchmark"}
-    return (Moments.from_chunks([u]) if design == "moments" else u), {}
+    k, j = np.arange(n), np.arange(rest)
+    options = {
+        "groups": {"groups": k // 2, "groups_unlabeled": n + j // 3},
+        "scattered": {"groups": k // 2, "groups_unlabeled": j // 3},
+        "strata": {"strata": k % 2, "strata_unlabeled": j % 2},
+        "weights": {"weights": 1 + k % 3, "weights_unlabeled": 1 + j % 2},
+        "inclusion": {"inclusion": 0.1 + 0.2 * (k % 3)},
+        "benchmark": {"target": "benchmark"},
+    }.get(design, {})
+    return (Moments.from_chunks([u]) if design == "moments" else u), options
 
 
 @st.composite

@@ -230,14 +230,10 @@ def test_the_default_interval_holds_its_level(study, cell, lowest, highest):
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        ("groups", "normal", "whole groups", 60, 10),
-        ("groups", "1 to 5", "scattered labels", 20, 20),
-        ("grouped benchmark", "normal", "whole groups", 20, 20),
-        ("strata", "1 to 5", "population", 1_000, 100),
-        ("strata", "normal", "benchmark", 1_000, 100),
-    ],
-)
+    [("groups", "normal", "whole groups", 60, 10), ("groups", "1 to 5", "scattered labels", 20, 20),
+     ("grouped benchmark", "normal", "whole groups", 20, 20), ("strata", "1 to 5", "population", 1_000, 100),
+     ("strata", "normal", "benchmark", 1_000, 100)],
+)  # fmt: skip
 def test_designs_hold_it_too(study, cell):
     hits = covered(study, cell, 1000)["calib"][0]
     assert p_value(hits, 0.95, 1000) > 0.001, hits

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
-from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
+from calib.analysis.means.ridge import GroupedItems, SlopePrior, clustered, ridge
 from calib.stats import Moments, choose, mean_interval, ppi_difference, ppi_mean, shift_weights
 
 NAN = math.nan
@@ -288,7 +288,7 @@ def test_gaussian_variance_ratio_of_regression(n, rho):
     y = rho * f + math.sqrt(1 - rho**2) * rng.normal(size=(sets, n))
     zero, one = np.zeros(sets), np.ones(sets)
     rest = Moments(np.full(sets, 10**12), zero, 1e12 * one, -9 * one, 9 * one)
-    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, Rule(0, 0), robust=False)
+    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, SlopePrior(0, 0), robust=False)
     wanted = (1 - rho**2) * (n - 2) / (n - 3)
     single = ppi_mean(
         y[7], f[7], Moments(*map(np.asarray, (10**12, 0.0, 1e12, -9.0, 9.0))), estimator="regression", min_labels=4
@@ -309,7 +309,7 @@ def test_regression_covers_exactly_under_normality(rho):
     y = rho * f + math.sqrt(1 - rho**2) * rng.normal(size=(sets, n))
     one = np.ones(sets)
     rest = Moments(np.full(sets, 10**12), 0 * one, 1e12 * one, -9 * one, 9 * one)
-    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, Rule(0, 0), robust=False)
+    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, SlopePrior(0, 0), robust=False)
     hits = np.abs(parts.point) <= stats.t.ppf(0.975, parts.satterthwaite) * np.sqrt(parts.variance)
     assert stats.binomtest(int(hits.sum()), sets, 0.95).pvalue > 1e-4
 
@@ -483,7 +483,7 @@ def test_groups_written_out(seed, design, bounds):
     assert result.n_groups == len(set(groups.tolist()))
 
 
-@pytest.mark.parametrize("prior", [Rule(0, 0), Rule(1, 0), Rule(4, 1)])
+@pytest.mark.parametrize("prior", [SlopePrior(0, 0), SlopePrior(1, 0), SlopePrior(4, 1)])
 def test_one_item_in_each_group_is_the_form_for_items(prior):
     # both minimise the same sum as N grows; with the judge's means equal on both sides they have the same errors
     rng = np.random.default_rng(7)
@@ -494,7 +494,7 @@ def test_one_item_in_each_group_is_the_form_for_items(prior):
     u = rng.normal(0, 1, N)
     u -= u.mean()
     each = Moments(np.ones(N), u, np.zeros(N), u, u)
-    both = Sample(y, f, each, np.arange(n), n + np.arange(N), np.ones(n), np.ones(n + N))
+    both = GroupedItems(y, f, each, np.arange(n), n + np.arange(N), np.ones(n), np.ones(n + N))
     rest = Moments.from_chunks([(u, np.zeros(N, dtype=int))], n_systems=1)
     one, two = clustered(both, prior), ridge(y, f, np.zeros(n, dtype=int), rest, prior)
     close([one.slope[0], one.df[0]], [two.slope[0], two.df[0]], 1e-3)

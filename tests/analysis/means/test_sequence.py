@@ -9,7 +9,7 @@ from scipy import integrate, optimize, stats
 
 from calib.analysis.means.moments import Moments
 from calib.analysis.means.sequence import (
-    Judge,
+    JudgePool,
     betting,
     confidence_sequence,
     fortune,
@@ -183,7 +183,7 @@ LOOKS = slice(9, None, 10)
 
 def peeked(y, f, truth, bounds, pool):
     """Runs that miss the truth at some look (every tenth label): the bets, and the fixed t interval."""
-    judge = Judge(pool.mean(), pool.var(), math.inf, (min(pool.min(), f.min()), max(pool.max(), f.max())))
+    judge = JudgePool(pool.mean(), pool.var(), math.inf, (min(pool.min(), f.min()), max(pool.max(), f.max())))
     moving, t = rectified(y, f, judge, None), np.arange(1, y.shape[1] + 1)
     stake, (low, high) = stakes(moving, bounds, 100, 0.05), reached(moving, judge, bounds)
     missed = fortune(moving.z, low, stake, truth) >= math.log(40)
@@ -261,7 +261,7 @@ def test_no_bet_wins_on_average():
     rng = np.random.default_rng(4)
     values, judged = np.array([1.0, 2.0, 5.0]), np.array([1.0, 5.0])
     joint = rng.dirichlet(np.ones(6)).reshape(3, 2)
-    judge = Judge(float(joint.sum(axis=0) @ judged), 3.0, math.inf, (1, 5))
+    judge = JudgePool(float(joint.sum(axis=0) @ judged), 3.0, math.inf, (1, 5))
     ways = np.array(np.meshgrid(*[np.arange(6)] * 3)).reshape(3, -1).T
     y, f, chance = values[ways // 2], judged[ways % 2], joint.ravel()[ways].prod(axis=1)
     moving, truth = rectified(y, f, judge, None), float(joint.sum(axis=1) @ values)
@@ -273,7 +273,7 @@ def test_no_bet_wins_on_average():
 
 def test_an_end_is_where_the_bets_win_forty_times_the_stake():
     y, f, pool = stream()
-    judge = Judge(pool.mean(), pool.var(ddof=1), math.inf, (min(pool.min(), f.min()), max(pool.max(), f.max())))
+    judge = JudgePool(pool.mean(), pool.var(ddof=1), math.inf, (min(pool.min(), f.min()), max(pool.max(), f.max())))
     moving = rectified(y, f, judge, None)
     found = confidence_sequence(y, f, pool, bounds=(1, 5), target="benchmark")
     stake, (low, high) = stakes(moving, (1, 5), 100, 0.05), reached(moving, judge, (1, 5))
@@ -297,7 +297,7 @@ def test_normal_scores_use_up_some_of_the_level_and_no_more():
     # exact for normal labels of unknown variance: every look from 10 to 1,000, no bounds
     rng, runs = np.random.default_rng(32), 1500
     y = 3 + rng.normal(size=(runs, 1000))
-    judge = Judge(0.0, 1.0, math.inf)
+    judge = JudgePool(0.0, 1.0, math.inf)
     _, low, high = sequence(rectified(y, np.zeros_like(y), judge, 0.0), judge, 100, 0.05)
     misses = int(((low > 3) | (high < 3)).any(axis=1).sum())
     assert stats.binomtest(misses, runs, 0.05, alternative="greater").pvalue > 0.01
@@ -310,10 +310,10 @@ def test_the_error_of_a_small_pool_is_paid_for():
     f = rng.normal(size=(runs, 600))
     y = f + 0.3 * rng.normal(size=(runs, 600))
     mean = rng.normal(size=(runs, 1)) / math.sqrt(300)
-    moving = rectified(y, f, Judge(mean, 1.0, 300), 1.0)
+    moving = rectified(y, f, JudgePool(mean, 1.0, 300), 1.0)
     missed = {}
     for n in (300, math.inf):
-        _, low, high = sequence(moving, Judge(mean, 1.0, n), 100, 0.05)
+        _, low, high = sequence(moving, JudgePool(mean, 1.0, n), 100, 0.05)
         missed[n] = int(((low > 0) | (high < 0))[:, 9:].any(axis=1).sum())
     assert stats.binomtest(missed[300], runs, 0.05, alternative="greater").pvalue > 0.01
     assert missed[math.inf] > 0.2 * runs
@@ -330,7 +330,7 @@ def test_bets_pay_for_the_error_of_a_small_pool():
     missed = dict.fromkeys((300, math.inf), 0)
     for one, other in zip(y, f, strict=True):
         for n in missed:
-            judge = Judge(other.mean(), other.var(ddof=1), n, (1, 5))
+            judge = JudgePool(other.mean(), other.var(ddof=1), n, (1, 5))
             _, low, high = betting(rectified(one, other, judge, None), judge, (1, 5), 100, 0.05)
             missed[n] += bool(((low > truth) | (high < truth))[LOOKS].any())
     assert stats.binomtest(missed[300], runs, 0.05, alternative="greater").pvalue > 0.01

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calib.analysis.means.moments import Moments
-from calib.analysis.means.ridge import Rule, Sample, bounded, clustered, ridge
+from calib.analysis.means.ridge import GroupedItems, SlopePrior, bounded, clustered, ridge
 
 pytestmark = pytest.mark.slow
 SETS, REST = 3000, 500
@@ -114,7 +114,7 @@ def many(name, n, *, seed, alternative=0.025):
     mean = loose.mean(axis=1)
     squares = ((loose - mean[:, None]) ** 2).sum(axis=1)
     rest = Moments(np.full(SETS, REST), mean, squares, loose.min(axis=1), loose.max(axis=1))
-    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(SETS), n), rest, Rule.on(bounds, same_scale=True))
+    parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(SETS), n), rest, SlopePrior.on(bounds, same_scale=True))
     _, law = bounded(parts.point, parts.judge, parts.seen, bounds)
     return law.low(alternative) <= truth, truth <= law.high(alternative)
 
@@ -156,8 +156,8 @@ def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
         f = noisy(rng, y, 1, 5, 0.6)
         gold = group < groups
         rest, weight = Moments.one_by_one(f[~gold]), np.ones(len(group))
-        sample = Sample(y[gold], f[gold], rest, group[gold], group[~gold], weight[: gold.sum()], weight)
-        parts = clustered(sample, Rule.on((1, 5), same_scale=True))
+        sample = GroupedItems(y[gold], f[gold], rest, group[gold], group[~gold], weight[: gold.sum()], weight)
+        parts = clustered(sample, SlopePrior.on((1, 5), same_scale=True))
         _, law = bounded(parts.point, parts.judge, parts.seen, (1, 5))
         hits += bool(law.low(0.025)[0] <= at @ shares <= law.high(0.025)[0])
     assert hits / sets > 0.93 - 3 * error(0.93, sets), hits / sets

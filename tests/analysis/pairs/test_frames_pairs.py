@@ -7,7 +7,6 @@ import pytest
 
 import calib
 from calib import cli
-from calib.analysis.pairs.frames_preferences import preferences_in
 from calib.core.check import ArgumentError
 from calib.table import TableError
 from calib.table.figure import finished
@@ -142,13 +141,6 @@ def test_groups_are_prompts_where_several_pairs_answer_one():
     alone = calib.position_bias(pd.concat([mine, turned]), groups=None).one()
     assert alone.n_groups == 0
     assert alone.p_value == pytest.approx(ORDERS.p_value)
-
-
-def test_preferences_are_in_one_form():
-    frame = preferences_in(one_file(), None, {})[0].frame
-    assert frame["score"].tolist() == ((FIRST + SECOND) / 2).tolist()
-    assert (set(frame["system_a"]), set(frame["system_b"])) == ({"x"}, {"y"})
-    assert frame["group"].tolist() == frame["item"].tolist() == IDS
 
 
 def test_win_rates_count_both_orders_of_a_file_once():

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.means.ridge import Rule
+from calib.analysis.means.ridge import SlopePrior
 from calib.analysis.planning import budget_plan as planning
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import judge_correlation, label_multiplier
@@ -233,7 +233,7 @@ def test_no_other_design_is_better(monkeypatch, both, draw, goal):
     with pytest.warns(CalibWarning, match="^pilot: "):
         found = budget_plan(**facts, **goal)
     rho_inf = 0.5 / judge_correlation(1, 1, both, draw, prompts=2, draws=1)
-    width = HalfWidth(1.0, 0.95, Rule(1, 0), math.nan)
+    width = HalfWidth(1.0, 0.95, SlopePrior(1, 0), math.nan)
     options = []
     for n, prompts, draws in itertools.product(range(10, 25), range(1, 4), range(1, 5)):
         rho = judge_correlation(rho_inf, 1, both, draw, prompts=prompts, draws=draws)
@@ -477,6 +477,9 @@ def test_warnings(changes, name):
         ({"half_width": 0.1, "budget": 3}, "`half_width` or `budget` must be given, and only one of them."),
         ({"budget": -1}, "`budget` must be above 0, but got -1."),
         ({"rho": 1.0}, "`rho` must be between -1 and 1, but got 1.0."),
+        ({"half_width": 0}, "`half_width` must be above 0, but got 0.0."),
+        ({"prices": {}}, "`prices` must have one of a 'label', but has none."),
+        ({"prices": {"label": 1, "judge": math.nan}}, "`prices` must be 0 or more, but got nan for 'judge'."),
         ({"prices": {"label": 1}}, "`prices` must have one of a 'judge', but has 'label'."),
         (
             {"prices": {"label": 1, "judge": 1, "tea": 2}},

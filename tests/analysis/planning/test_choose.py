@@ -180,7 +180,9 @@ def test_messages_about_choosing():
     assert message(choose, [1, NAN, 3], 2) == "`f` must have a value for each item, but got NaN at 1."
     assert message(choose, f, 9, design="active") == "`entropy` must be given for design 'active', but came without."
     assert message(choose, f, 9, design="groups") == "`groups` must be given for design 'groups', but came without."
-    assert message(choose, f, 9, groups=groups) == "`groups` must come with design 'groups', but came with 'simple'."
+    for design, more in (("simple", {}), ("strata", {}), ("active", {"entropy": entropy})):
+        wanted = f"`groups` must come with design 'groups', but came with {design!r}."
+        assert message(choose, f, 9, design=design, groups=groups, **more) == wanted
     assert (
         message(choose, f, 9, entropy=entropy)
         == "`entropy` must come with design 'strata' or 'active', but came with 'simple'."

@@ -82,14 +82,6 @@ def test_a_plan_does_not_depend_on_the_currency():
     assert len({plan.plan[:4] for plan in plans}) == 1
 
 
-@pytest.mark.filterwarnings("ignore:no_correlation")
-def test_what_is_next_is_no_waste():
-    rng = np.random.default_rng(0)
-    blind = pilot(rng.integers(1, 6, 60), np.random.default_rng(1).integers(1, 6, 40))
-    plan = calib.plan(blind, prices=PRICES, half_width=0.2, **FIVE).one()
-    assert not [step for step in plan.steps if step.what == plan.next and step.waste]
-
-
 def test_the_shell_answers_what_the_verb_answers(tmp_path, capsys):
     rng = np.random.default_rng(5)
     labels = rng.integers(1, 6, 60)

@@ -90,7 +90,7 @@ def test_an_empty_text_is_no_label():
     assert (found.n, found.n_labelled) == (80, 40)
 
 
-# --- the cut ----------------------------------------------------------------------------------------------------
+# --- the threshold ----------------------------------------------------------------------------------------------------
 
 
 def scores_of(rng, n=300, gain=1.0):
@@ -98,7 +98,7 @@ def scores_of(rng, n=300, gain=1.0):
     return np.round(5 * scipy_stats.norm.cdf(gain * (yes - 0.5) + rng.normal(size=n)), 1), yes.astype(float)
 
 
-def test_a_cut_that_is_chosen_is_judged_by_others():
+def test_a_threshold_that_is_chosen_is_judged_by_others():
     """Of a judge that knows nothing, a cut chosen and judged by the same labels looks better than chance."""
     rng, own, held = np.random.default_rng(3), [], []
     for _ in range(100):
@@ -112,13 +112,13 @@ def test_a_cut_that_is_chosen_is_judged_by_others():
     assert abs(np.mean(held) - 0.5) < 0.03
 
 
-def test_costs_move_the_cut():
+def test_costs_move_the_threshold():
     scores, labels = scores_of(np.random.default_rng(4))
     strict, even, lenient = (pass_fail(scores, labels, cost=c).judge_threshold for c in ((5, 1), (1, 1), (1, 5)))
     assert strict > even > lenient
 
 
-def test_a_cut_that_is_given_is_used():
+def test_a_threshold_of_the_caller_is_used():
     scores, labels = scores_of(np.random.default_rng(5))
     found = pass_fail(scores, labels, judge_threshold=2.5)
     assert found.judge_threshold == 2.5
@@ -200,7 +200,7 @@ def test_intervals_hold_where_items_of_a_document_go_together():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 300])
-def test_intervals_hold_for_the_cut_that_was_chosen(n):
+def test_intervals_hold_for_the_threshold_that_was_chosen(n):
     """Normal scores: at the cut that the labels chose, the rates of as many items as one likes are known."""
     rng, runs, held = np.random.default_rng(11), 300, dict.fromkeys(("tpr", "tnr", "accuracy", "corrected", "ppi"), 0)
     for _ in range(runs):
@@ -217,9 +217,6 @@ def test_intervals_hold_for_the_cut_that_was_chosen(n):
             held[name] += low <= value <= high
     assert held.pop("corrected") / runs >= 0.92  # of two cuts together it holds too often
     assert all(0.91 <= count / runs <= 0.99 for count in held.values()), held
-
-
-# --- several labels ---------------------------------------------------------------------------------------------
 
 
 # --- what has no answer -----------------------------------------------------------------------------------------
