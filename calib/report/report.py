@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from calib._version import __version__
-from calib.analysis.calibration.display import said_of_items
+from calib.analysis.calibration.frames_escalation import said_of_items
 from calib.analysis.means.display import main_means
 from calib.analysis.means.mean import MeanEstimate
 from calib.core.check import ArgumentError, as_typed

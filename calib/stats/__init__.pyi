@@ -43,6 +43,7 @@ from calib.analysis.bias.rater_effects import (
 from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,
+    Escalation as Escalation,
     accept_threshold as accept_threshold,
 )
 from calib.analysis.calibration.annotator_logit import (
@@ -55,16 +56,18 @@ from calib.analysis.calibration.calibration_map import (
     CalibrationMap as CalibrationMap,
     calibration_map as calibration_map,
 )
-from calib.analysis.calibration.conformal import full_conformal as full_conformal, split_conformal as split_conformal
+from calib.analysis.calibration.conformal import (
+    ScoreSets as ScoreSets,
+    full_conformal as full_conformal,
+    split_conformal as split_conformal,
+)
 from calib.analysis.calibration.corp import Corp as Corp, ReliabilityCurve as ReliabilityCurve, corp as corp
-from calib.analysis.calibration.escalation import Escalation as Escalation
 from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
 )
 from calib.analysis.calibration.ordered_logit import OrderedLogit as OrderedLogit, ordered_logit as ordered_logit
 from calib.analysis.calibration.proportional_odds import RidgeCandidate as RidgeCandidate
-from calib.analysis.calibration.score_sets import ScoreSets as ScoreSets
 from calib.analysis.distributions.distribution import (
     Forecast as Forecast,
     Temperature as Temperature,

@@ -1,4 +1,4 @@
-"""What one item's score means: the chance of each label that people would give it, sets, and when to ask them."""
+"""Calibration: the chance of each label that people would give an item, sets of labels, and when to ask people."""
 
 from calib.core.topic import ResultDisplay, Topic
 

@@ -1,19 +1,23 @@
-"""From which confidence on a judge may decide alone, with a guarantee on its errors: Learn-then-Test."""
+"""Acceptance thresholds: from which confidence on a judge may decide alone, with a guarantee on its errors."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
-from calib.core.result import Result, short
+from calib.core.result import Result, short, term
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -60,10 +64,9 @@ class AcceptThreshold(Result):
 
     Attributes
     ----------
-    threshold : float
-        Items with this confidence or more are accepted; infinite where nothing passed and nothing is accepted.
-    accepted : float
-        Share of the pool that has it.
+    threshold, accepted : float
+        Items with this confidence or more are accepted (infinite where nothing passed), and the share of the pool that
+        has it.
     bound : float
         Upper end for the risk among the accepted, at most `risk`; NaN where nothing is accepted.
     m, errors : int
@@ -93,14 +96,14 @@ class AcceptThreshold(Result):
     n_pool: int
     n_groups: int
     n_missing: int
-    risk: float
-    confidence_level: float
+    risk: float = term("risk", column=False)
+    confidence_level: float = term("level", column=False)
     aurc: float
-    method: str
+    method: str = term("method", column=False)
     warnings: tuple[str, ...] = ()
     curve: tuple[AcceptPoint, ...] = field(repr=False)
 
-    _cells = "threshold accepted bound m errors n n_pool n_groups n_missing aurc warnings"
+    _kind = "accept_threshold"
 
     def accepts(self, confidence: ArrayLike) -> NDArray[np.bool_]:
         """Whether items of these confidences are accepted."""
@@ -122,18 +125,114 @@ class AcceptThreshold(Result):
         return f"nearest to it came {share}, of which {errors} show a risk of {short(point.tested_bound)} at most"
 
     def _terms(self) -> dict[str, Any]:
-        terms = {"accept_threshold": True, "risk": self.risk, "level": self.confidence_level, "method": self.method}
-        return terms | {"thresholds": len(self.curve)}
+        return super(AcceptThreshold, self)._terms() | {"thresholds": len(self.curve)}
 
     def __str__(self) -> str:
         promised = f"risk at most {short(self.risk)} with {100 * self.confidence_level:g} % confidence"
         if not self.accepted:
             near = f"; {self.nearest_words}" if self.nearest else ""
             return f"nothing is accepted: no {promised}, from {self.n} labels{near}{self._bracketed_warnings}"
-        what = (
-            f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
+        share, of = f"{100 * self.accepted:.3g} % of {self.n_pool} items", f"{self.m} of {self.n} labels"
+        start = f"{share} accepted, from confidence {short(self.threshold)} on"
+        return f"{start}: {promised} ({self.errors} errors in {of}){self._bracketed_warnings}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Escalation(Result):
+    """Which items a judge may decide alone, and which are for people.
+
+    Attributes
+    ----------
+    accepted_share : float
+        Share of the items that the judge decides.
+    n, n_accepted, n_escalated : int
+        Items; those that the judge decides; those for people that have no label yet.
+    n_labels, n_groups : int
+        Labels that the guarantee rests on, and independent groups of them.
+    risk, confidence_level : float
+        At most this share of the accepted verdicts differs from people's, with this confidence.
+    threshold : float
+        Of the confidence; infinite if nothing is accepted.
+    verdict : str
+        What a verdict is, and when it is wrong.
+    confidence : str
+        Where the confidences come from: "votes", "calibrated", or the name of a column.
+    exact : bool
+        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
+        one for many labels only.
+    test : AcceptThreshold
+        The threshold with the test of it.
+    cost, cost_of_labels : float
+        Of the judge and people as found, and of people for all items; NaN without prices.
+    items : DataFrame
+        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
+    warnings : tuple of str
+    """
+
+    accepted_share: float
+    n: int
+    n_accepted: int
+    n_escalated: int
+    n_labels: int
+    n_groups: int
+    risk: float = term("risk")
+    confidence_level: float = term("level")
+    threshold: float
+    verdict: str = term("verdict")
+    confidence: str = term("confidence")
+    exact: bool
+    test: AcceptThreshold = field(repr=False)
+    cost: float = math.nan
+    cost_of_labels: float = math.nan
+    warnings: tuple[str, ...] = ()
+    items: pd.DataFrame = field(repr=False)
+
+    _kind = "escalation"
+    _names_itself = ("rater",)
+
+    @property
+    def accepted(self) -> pd.DataFrame:
+        """The items that the judge decides, the surest first."""
+        return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """The items for people that have no label yet, the least sure first, for `label`."""
+        rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
+        return rest.sort_values("confidence", kind="stable", na_position="first")
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The accept-risk curve: an `AcceptPoint` a row, the strictest first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.test.curve)
+
+    @property
+    def for_people(self) -> str:
+        """What becomes of the items that the judge does not decide, in words."""
+        rest = self.n - self.n_accepted - self.n_escalated
+        words = f"{self.n_escalated} {'is' if self.n_escalated == 1 else 'are'} for people"
+        return words + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
+
+    def _terms(self) -> dict[str, Any]:
+        return super(Escalation, self)._terms() | {"exact": self.exact or None, "method": self.test.method}
+
+    def __str__(self) -> str:
+        most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
+        promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
+        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_labels:.6g}"
+        ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
+        if not self.n_accepted:
+            near = f"; {self.test.nearest_words}" if self.test.nearest else ""
+            return (
+                f"nothing is accepted: {self.n_labels} labels do not show that {promised}{near}; of {self.n} items "
+                f"{self.for_people}{ends}"
+            )
+        return (
+            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
+            f"{promised}; {self.for_people}{ends}"
         )
-        return f"{what}: {promised} ({self.errors} errors in {self.m} of {self.n} labels){self._bracketed_warnings}"
 
 
 def accept_threshold(
@@ -200,52 +299,34 @@ def accept_threshold(
     everything = sure if pool is None else check.array(pool, "pool", ndim=1)
     if not np.isfinite(everything).any():
         raise ArgumentError("confidence" if pool is None else "pool", "must have a confidence at least", "has none")
-    used = np.isfinite(sure) & np.isfinite(wrong)
-    thresholds, accepted = grid_of(everything)
-    unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
-    labels = _Labels(sure, wrong, used, unit, thresholds)
-    expected = accepted * labels.units if groups is None else labels.worth(alpha)
-    weights = spent(expected, alpha, delta)
-    tested_at, passed = fallback(labels.p_value(alpha), weights)
-    bound, upper = labels.bound(delta), labels.bound(delta / len(thresholds))
-    share = np.divide(labels.errors, labels.m, out=np.full(len(thresholds), np.nan), where=labels.m > 0)
-    tested = np.where(tested_at > 0, labels.bound(tested_at), 1.0)
-    columns = thresholds, accepted, labels.m, labels.errors, share, bound, upper, tested_at, tested, passed
-    curve = tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
-    point = curve[np.flatnonzero(passed)[-1]] if passed.any() else None
-    warnings = []
-    if not weights.any():
-        warnings.append(
-            f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error "
-            f"among the accepted; there are {labels.units}, so that nothing can be accepted"
-        )
-    if len(thresholds) == 1:
-        warnings.append("constant_confidence: all items are equally sure: they are accepted together or not at all")
+    labels = _Labels(sure, wrong, groups, everything)
+    weights = spent(labels.accepted * labels.units if groups is None else labels.worth(alpha), alpha, delta)
+    curve = labels.curve(alpha, delta, weights)
+    nan = math.nan
+    nothing = AcceptPoint(math.inf, 0.0, 0, 0, nan, nan, nan, nan, nan, passed=False)
+    last = next((point for point in reversed(curve) if point.passed), nothing)
+    texts = {
+        f"few_labels: a risk of {short(alpha)} takes {zero_error_labels(alpha, level)} labels without an error among "
+        f"the accepted; there are {labels.units}, so that nothing can be accepted": not weights.any(),
+        "constant_confidence: all items are equally sure: they are accepted together or not at all": (len(curve) == 1),
+    }
     return AcceptThreshold(
-        threshold=point.threshold if point else float("inf"),
-        accepted=point.accepted if point else 0.0,
-        bound=point.tested_bound if point else float("nan"),
-        m=point.m if point else 0,
-        errors=point.errors if point else 0,
-        n=int(used.sum()),
+        threshold=last.threshold,
+        accepted=last.accepted,
+        bound=last.tested_bound,
+        m=last.m,
+        errors=last.errors,
+        n=int(labels.used.sum()),
         n_pool=len(everything),
         n_groups=labels.units,
         n_missing=int((~np.isfinite(everything)).sum()),
         risk=alpha,
         confidence_level=level,
-        aurc=_aurc(sure[used], wrong[used]),
+        aurc=_aurc(sure[labels.used], wrong[labels.used]),
         method=f"{labels.law}, starts:{np.count_nonzero(weights)}",
-        warnings=tuple(warnings),
+        warnings=tuple(text for text, holds in texts.items() if holds),
         curve=curve,
     )
-
-
-def grid_of(pool: Floats) -> tuple[Floats, Floats]:
-    """Thresholds, the strictest first, and the share of the pool at or above each; no label is looked at."""
-    finite = pool[np.isfinite(pool)]
-    at = np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower")
-    thresholds = np.unique(at)[::-1]
-    return thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
 
 
 def zero_error_labels(risk: float, confidence_level: float) -> int:
@@ -303,9 +384,13 @@ def fallback(p: Floats, weights: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 class _Labels:
     """The labels at or above each threshold, and the law of their errors: of single labels, or of sums over groups."""
 
-    def __init__(
-        self, sure: Floats, wrong: Floats, used: NDArray[np.bool_], unit: Codes | None, thresholds: Floats
-    ) -> None:
+    def __init__(self, sure: Floats, wrong: Floats, groups: Labels | None, pool: Floats) -> None:
+        # thresholds, the strictest first, and the share of the pool at or above each: no label is looked at
+        finite = pool[np.isfinite(pool)]
+        thresholds = np.unique(np.quantile(finite, np.arange(_QUANTILES) / _QUANTILES, method="lower"))[::-1]
+        self.thresholds, self.accepted = thresholds, (finite >= thresholds[:, None]).sum(axis=1) / len(pool)
+        used = self.used = np.isfinite(sure) & np.isfinite(wrong)
+        unit = None if groups is None else units_of(groups, np.ones(len(sure), dtype=bool))
         inside, n = sure >= thresholds[:, None], int(used.sum())
         labelled = inside[:, used]
         self.m, self.errors = labelled.sum(axis=1), (labelled & (wrong[used] > 0)).sum(axis=1)
@@ -322,6 +407,16 @@ class _Labels:
                 self._most = np.array(everywhere) if whole else self._sums[0].max(axis=1, initial=0.0)
         self.law = "clopper-pearson" if self._sums is None else "gaffke-groups"
 
+    def curve(self, alpha: float, delta: float, weights: Floats) -> tuple[AcceptPoint, ...]:
+        """All thresholds with their tests, the strictest first."""
+        m, n = self.m, len(self.m)
+        tested_at, passed = fallback(self.p_value(alpha), weights)
+        share = np.divide(self.errors, m, out=np.full(n, np.nan), where=m > 0)
+        tested_bound = np.where(tested_at > 0, self.bound(tested_at), 1.0)
+        bounds = self.bound(delta), self.bound(delta / n), tested_at, tested_bound
+        columns = self.thresholds, self.accepted, m, self.errors, share, *bounds, passed
+        return tuple(AcceptPoint(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
     def worth(self, risk: float) -> Floats:
         """How many single labels would prove as much, if there were no error."""
         if self._sums is None:
@@ -329,12 +424,12 @@ class _Labels:
         p = self._group_p(np.full(len(self.m), risk), errors=False)
         return np.asarray(np.log(np.maximum(p, 1e-300)) / np.log1p(-risk) + 0.0)
 
-    def p_value(self, risk: float | Floats) -> Floats:
+    def p_value(self, risk: float) -> Floats:
         """Of the risk being as high as this, at each threshold."""
         if self._sums is None:
             at = special.bdtr(self.errors, np.maximum(self.m, 1), risk)
             return np.asarray(np.where(self.m > 0, at, 1.0))
-        return self._group_p(np.broadcast_to(np.asarray(risk, dtype=float), len(self.m)))
+        return self._group_p(np.full(len(self.m), risk))
 
     def _group_p(self, risk: Floats, *, errors: bool = True) -> Floats:
         """Sums over groups of (error - risk) have a mean of 0 at most, where the risk is lower: Gaffke's tail."""

@@ -9,9 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.calibration.ordered_logit import Sample, log_odds_at, ordered_logit, penalties_checked, sample_of
+from calib.analysis.calibration.ordered_logit import (
+    Sample,
+    log_odds_at,
+    ordered_logit,
+    penalties_checked,
+    sample_of,
+    warned,
+)
 from calib.analysis.calibration.proportional_odds import (
-    Arrow,
     Persons,
     Tabled,
     chances,
@@ -216,19 +222,15 @@ def annotator_logit(
     a, b, shift, error = people.fit(table.counts, tau)
     forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
     skill = {one.forecast: one.skill for one in forecasters}
-    doubts = []
-    if not repeats:
-        doubts.append(
-            "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
-            "tau stands as 0. Ask some for more labels."
-        )
-    elif skill and not skill["judge and annotators"] > skill["annotators"]:
-        doubts.append(
-            f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
-            f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f})."
-        )
-    for text in doubts:
-        check.warn(text)
+    adds_nothing = bool(skill) and not skill["judge and annotators"] > skill["annotators"]
+    texts = {
+        "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
+        "tau stands as 0. Ask some for more labels.": not repeats,
+        f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
+        f"{skill.get('annotators', 0):.3f}) as with it ({skill.get('judge and annotators', 0):.3f}).": (
+            repeats and adds_nothing
+        ),
+    }
     slopes = np.zeros(len(spread))
     slopes[used] = b / spread[used]
     return AnnotatorLogit(
@@ -244,7 +246,7 @@ def annotator_logit(
         n=alone.n,
         n_groups=alone.n_groups,
         n_missing=alone.n_missing,
-        warnings=(*alone.warnings, *doubts),
+        warnings=(*alone.warnings, *warned(texts)),
     )
 
 
@@ -274,7 +276,7 @@ class _People(NamedTuple):
         """Thresholds, slopes, shifts (..., J) and their standard errors, of tables (..., R, K) with tau (...)."""
         problem, persons = self._problem(counts), Persons(self.who, tau)
         a, b, _ = fitted(*problem, None, persons)
-        information: Arrow = derivatives(a, b, *problem, persons)[1]
+        information = derivatives(a, b, *problem, persons)[1]
         error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
         p = self.z.shape[1]
         return a, b[..., :p], tau[..., None] * b[..., p:], tau[..., None] * error

@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from calib.analysis.calibration.annotator_logit import Forecaster, Shift, annotator_logit, averaged, persons_of
-from calib.analysis.calibration.ordered_logit import check_levels, inputs_of, penalties_checked, sample_of
+from calib.analysis.calibration.annotator_logit import (
+    AnnotatorLogit,
+    Forecaster,
+    Shift,
+    annotator_logit,
+    averaged,
+    persons_of,
+)
+from calib.analysis.calibration.ordered_logit import check_levels, inputs_of, penalties_checked, sample_of, warned
 from calib.analysis.calibration.proportional_odds import (
     Counted,
     Persons,
@@ -64,14 +71,10 @@ class CalibrationMap(Result):
         The penalty of the standardised slopes, and the number of pseudo-labels.
     n, n_labels, n_groups, n_folds, n_missing : int
         Labelled items; labels of them; independent groups; folds (0: none); labels whose inputs are missing, left out.
-    tau : float
-        Spread of the persons' shifts, in log-odds; 0 where none were asked for, or the labels show none.
-    shifts : tuple of Shift
-        How lenient each person is, in the order of the columns below; empty where no annotators were given.
+    tau, shifts, forecasters
+        As of `AnnotatorLogit`; 0 and empty where no annotators were given.
     fold_shifts, resampled_shifts : ndarray, shape (n_folds, J) and (n_resamples, J)
-        The same of the maps of folds and resamples.
-    forecasters : tuple of Forecaster
-        What the labels' shares, the judge, who rated alone, and both forecast of other documents.
+        The persons' shifts in the maps of folds and resamples.
     confidence_level : float
     record : mapping
         What the map is bound to, as the file of a `Calibration` has it; empty for arrays.
@@ -255,9 +258,8 @@ def calibration_map(
     .. math:: P(Y \le k \mid x) = \frac{1}{1 + e^{-(a_k - b' x)}}, \qquad a_1 < \ldots < a_{K-1}
 
     Fitted to the table of (score, label) counts with the penalty :math:`\lambda |b|^2 / 2` of the standardised slopes
-    and `pseudo` labels at the mean score, spread evenly, so that a level that nobody gave stays possible. Where labels
-    of a group were used, its rows are for the map that was fitted without their fold; all others have the mean of
-    the folds' maps.
+    and `pseudo` labels at the mean score, spread evenly, so that a level that nobody gave stays possible. Rows of a
+    group whose labels were used are for the map fitted without their fold; others have the mean of the folds' maps.
 
     Parameters
     ----------
@@ -275,13 +277,10 @@ def calibration_map(
         Labels are independent between groups: folds and resamples keep them whole. Default: each row is on its own.
         An item with several labels has a row for each, and one group at least.
     weights : array_like, shape (n,), optional
-        What each label counts.
     annotators : sequence, shape (n,), optional
         Who gave each label: each has a shift of her own, as in `annotator_logit`, whose spread is that of all labels.
-    n_folds : int, default 10
-        At most; fewer where there are fewer groups.
-    n_resamples : int, default 200
-        Resampled sets of groups, for the interval of the map.
+    n_folds, n_resamples : int, default 10 and 200
+        Folds of the groups, at most; resampled sets of groups, for the interval of the map.
     confidence_level : float, default 0.95
     rng : Generator or int, optional
         For the resamples; default: always the same.
@@ -306,8 +305,8 @@ def calibration_map(
     check.whole(n_resamples, "n_resamples", least=2)
     penalties_checked(calibration_map, ridge=ridge, pseudo=pseudo)
     labels = sample_of(x, y, levels, groups, weights)
-    labelled = np.isfinite(check.array(y, "y"))
-    labelled &= True if weights is None else check.array(weights, "weights") > 0
+    counted_in = True if weights is None else check.array(weights, "weights") > 0
+    n_missing = int((np.isfinite(check.array(y, "y")) & counted_in & ~labels.used).sum())
     unit, fold = units_and_folds(groups, labels.used, n_folds)
     inputs, p, alone = labels.x, labels.x.shape[1], None
     if annotators is not None:  # the place of each label's person is one more input
@@ -318,32 +317,13 @@ def calibration_map(
     check_levels(table.counts, labels.levels, pseudo)
     z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
-    if alone is not None:
-        own_only, penalty = len(alone.inputs_used) < p, alone.ridge
-    elif ridge is not None:
-        own_only, penalty = False, float(ridge)
-    else:
-        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
-        own_only = p > 1 if best is None else len(best.inputs) < p
-        penalty = reference_ridge(1) if best is None else best.ridge
-    sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, z)) if own_only else sample
-    penalties, persons, tau = np.full(p, penalty), None, np.array(0.0)
-    if alone is not None:
-        tau, penalties = np.array(alone.tau), np.append(penalties, np.ones(len(alone.shifts)))
-        persons = Persons(table.x[:, p].astype(np.intp), tau)
+    sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
-    fits = _fits(sample, fold[labels.used], penalties, persons, pseudo, n_resamples, random)
-    slopes, fold_slopes, resampled_slopes = (b[..., :p] / spread for _, b in fits)
-    shifts = [tau * b[..., p:] for _, b in fits]
+    fits = _fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
     n_groups = int(sample.unit.max()) + 1
     result = CalibrationMap(
         levels=labels.levels,
-        thresholds=fits[0][0] + slopes @ centre,
-        slopes=slopes,
-        fold_thresholds=fits[1][0] + (fold_slopes @ centre)[:, None],
-        fold_slopes=fold_slopes,
-        resampled_thresholds=fits[2][0] + (resampled_slopes @ centre)[:, None],
-        resampled_slopes=resampled_slopes,
+        **_on_own_units(fits, centre, spread, alone),
         x=table.x[:, :p],
         counts=table.counts,
         fold=fold if n_groups > 1 else np.full(len(fold), -1),
@@ -353,22 +333,14 @@ def calibration_map(
         n=round(float(sample.weight.sum())),
         n_labels=len(sample.weight),
         n_groups=n_groups,
-        n_folds=len(fold_slopes) if n_groups > 1 else 0,
-        n_missing=int((labelled & ~labels.used).sum()),
+        n_folds=len(fits[1][1]) if n_groups > 1 else 0,
+        n_missing=n_missing,
         confidence_level=confidence_level,
-        tau=float(tau),
-        shifts=() if alone is None else alone.shifts,
-        fold_shifts=np.empty((0, 0)) if alone is None else shifts[1],
-        resampled_shifts=np.empty((0, 0)) if alone is None else shifts[2],
-        forecasters=() if alone is None else alone.forecasters,
     )
-    doubts = _doubts_of(result)
-    for text in doubts:
-        check.warn(text)
-    return replace(result, warnings=(*doubts, *(() if alone is None else alone.warnings)))
+    return replace(result, warnings=(*_map_warnings(result), *(() if alone is None else alone.warnings)))
 
 
-def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
+def _map_warnings(result: CalibrationMap) -> tuple[str, ...]:
     """What a reader should know before the map."""
     present, n_groups, missing = result.levels[result.counts.sum(axis=0) > 0], result.n_groups, result.n_missing
     absent = ", ".join(map(short, np.setdiff1d(result.levels, present)))
@@ -391,22 +363,48 @@ def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
         ),
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
-    return tuple(text for text, holds in texts.items() if holds)
+    return warned(texts)
 
 
 # --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
 
 
+def _chosen_inputs(
+    sample: Tabled, alone: AnnotatorLogit | None, ridge: float | None, pseudo: float
+) -> tuple[Tabled, bool, float]:
+    """The inputs in use, whether that is the own score alone, and the penalty.
+
+    As of a fit with persons, as was asked for, or chosen.
+    """
+    p, own_only = sample.z.shape[1], False
+    if alone is not None:
+        own_only, penalty = len(alone.inputs_used) < p, alone.ridge
+    elif ridge is not None:
+        penalty = float(ridge)
+    else:
+        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
+        own_only = p > 1 if best is None else len(best.inputs) < p
+        penalty = reference_ridge(1) if best is None else best.ridge
+    if own_only:
+        sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, sample.z))
+    return sample, own_only, penalty
+
+
 def _fits(
     sample: Tabled,
     fold: Codes,
-    penalty: Floats,
-    persons: Persons | None,
+    ridge: float,
+    alone: AnnotatorLogit | None,
     pseudo: float,
     n_resamples: int,
     rng: np.random.Generator,
 ) -> list[tuple[Floats, Floats]]:
     """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
+    p, persons = sample.z.shape[1], None
+    penalty = np.full(p, ridge)
+    if alone is not None:
+        persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(alone.tau))
+        penalty = np.append(penalty, np.ones(len(alone.shifts)))
     z, table = sample.z, sample.table
     a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
     if sample.unit.max() == 0:
@@ -440,6 +438,21 @@ def _resampled(sample: Tabled, n: int, rng: np.random.Generator) -> Floats:
     each = sparse.csr_matrix((sample.weight, (sample.unit, cell)), shape=(n_units, counts.size))
     times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
     return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *counts.shape)
+
+
+def _on_own_units(
+    fits: list[tuple[Floats, Floats]], centre: Floats, spread: Floats, alone: AnnotatorLogit | None
+) -> dict[str, Any]:
+    """The fields of a map that its fits give: thresholds, slopes per unit of each input, shifts of persons."""
+    p, maps = len(centre), dict[str, Any]()
+    for name, (a, b) in zip(("", "fold_", "resampled_"), fits, strict=True):
+        slopes = b[..., :p] / spread
+        maps |= {f"{name}thresholds": a + (slopes @ centre)[..., None], f"{name}slopes": slopes}
+        if alone is not None:
+            maps[f"{name}shifts"] = np.array(alone.tau) * b[..., p:]
+    if alone is None:
+        return maps
+    return maps | {"tau": alone.tau, "shifts": alone.shifts, "forecasters": alone.forecasters}
 
 
 def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:

@@ -1,4 +1,4 @@
-"""The command line's calibration: calibrate, forecast-quality, sets, escalate."""
+"""Commands of calibration: calibrate, forecast-quality, score-sets, escalate."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def calibrate(
     **options: Any,
 ) -> None:
     """What people would say of each item: the chance of each label, from a few labels and the judge."""
+    from calib.analysis.calibration.frames import chance_columns
     from calib.analysis.calibration.frames_file import is_calibration
 
     if apply is None and allow_stale:
@@ -57,17 +58,11 @@ def calibrate(
             raise typer.BadParameter(text)
         if at:
             raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
-        _apply(calib.Calibration.read(apply), files.taken(file)[0], out, allow_stale=allow_stale)
+        calibrated = calib.Calibration.read(apply).apply(files.taken(file)[0], allow_stale=allow_stale)
+        show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
+        write(_without_empty(calibrated), out)
     else:
         _show_calibration(calib.calibrate(*files.taken(file, labels), **options), at, save, out)
-
-
-def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames import chance_columns
-
-    calibrated = calibration.apply(judged, allow_stale=allow_stale)
-    show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
-    write(_without_empty(calibrated), out)
 
 
 def _show_calibration(

@@ -1,28 +1,171 @@
-"""Sets of labels that hold what people would say of an item as often as was asked for: conformal prediction."""
+"""Conformal sets of labels: they hold what people would say of an item as often as was asked for."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import special, stats
 
-from calib.analysis.calibration.ordered_logit import Sample, penalties_checked, sample_of
+from calib.analysis.calibration.ordered_logit import Sample, penalties_checked, sample_of, warned
 from calib.analysis.calibration.proportional_odds import counted, distinct_rows, fitted, standardised, with_pseudo
-from calib.analysis.calibration.score_sets import Cell, ScoreSets, coverage_point, least_labels, quantile_place
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.result import short
+from calib.core.result import Result, short
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TIE = 1e-7  # scores this close are one: rounding of two fits makes no order
 _CHUNK = 400_000  # cells of tables that are refitted at once
 _MOST_CELLS = 20_000_000  # of all refits: some seconds; the split form takes over above
+_GATE = 0.5  # share of the sets that have one label, from which on they decide something
 POOLED = "all others"  # what the cell of those with too few labels is called
 
 
-# --- the two forms ----------------------------------------------------------------------------------------------------
+class Cell(NamedTuple):
+    """Items that have a quantile of their own.
+
+    Attributes
+    ----------
+    name : str
+        Value of the column; empty where there is one cell alone, "all others" of cells with too few labels.
+    n, k : int
+        Labels that count in it, and which of their scores, from the lowest, is the quantile; k > n: none is.
+    coverage_low : float
+        5 % point of the law of the realised coverage, Beta(k, n + 1 - k).
+    """
+
+    name: str
+    n: int
+    k: int
+    coverage_low: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScoreSets(Result):
+    """For each score of a judge the labels that people may give.
+
+    Attributes
+    ----------
+    levels : ndarray, shape (K,)
+        Values of people's scale, ascending.
+    level : float
+        How often the sets hold the label, on the average over samples of labels and new items.
+    method : str
+        "full" (each label is in the fit and in the quantile) or "split" (half in the fit, half in the quantile).
+    score, low, high, size, nearest : ndarray, shape (S,)
+        Distinct scores (in each cell) of the items; lowest and highest label of their sets; labels from one to the
+        other; and the label of the highest p-value, nearest to the middle of what people say, which is in every set.
+    cell, filled, n_items : ndarray, shape (S,)
+        Place in `cells`; whether the set was empty, and has the nearest label instead; items with this score.
+    p_values : ndarray, shape (S, K)
+        Of each label: the set holds those above 1 - level, and what lies between them.
+    row : ndarray of int, shape (M,)
+        Place of each item's set; -1 where its score is missing: its set is the whole scale.
+    cells : tuple of Cell
+    n, n_groups, n_missing : int
+        Labels that count (in the fit or the quantile); independent groups of them; rows without a label or score.
+    n_unread, n_filled : int
+        Items without a score; items whose set was filled.
+    mean_size, singles : float
+        Mean number of labels in the sets of the items, and share of the sets that have one label.
+    ridge, pseudo : float
+        The penalty of the slope and the number of pseudo-labels.
+    columns : mapping
+        What rides along in `items`: ids, groups, systems, labels.
+    warnings : tuple of str
+    """
+
+    levels: Floats
+    level: float
+    method: str
+    score: Floats
+    low: Floats
+    high: Floats
+    size: Codes
+    nearest: Floats
+    cell: Codes = field(repr=False)
+    filled: NDArray[np.bool_] = field(repr=False)
+    p_values: Floats = field(repr=False)
+    n_items: Codes = field(repr=False)
+    row: Codes = field(repr=False)
+    cells: tuple[Cell, ...]
+    n: int
+    n_groups: int
+    n_missing: int
+    n_unread: int
+    n_filled: int
+    mean_size: float
+    singles: float
+    ridge: float
+    pseudo: float
+    warnings: tuple[str, ...] = ()
+    columns: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def coverage_low(self) -> float:
+        """In one sample of labels out of twenty the sets hold the label less often than this (the worst cell's)."""
+        return min(cell.coverage_low for cell in self.cells)
+
+    @property
+    def decides(self) -> bool:
+        """Whether half of the sets have one label; others are too wide to let an item pass, or not."""
+        return self.singles >= _GATE
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row per item, in their order (needs pandas): its score and its set."""
+        import pandas as pd
+
+        read, at = self.row >= 0, self.row.clip(0)
+        ends = {"low": self.low, "high": self.high, "size": self.size}
+        whole = {"low": self.levels[0], "high": self.levels[-1], "size": len(self.levels)}
+        columns = {"score": np.where(read, self.score[at], np.nan)}
+        columns |= {name: np.where(read, part[at], whole[name]) for name, part in ends.items()}
+        columns["filled"] = read & self.filled[at]
+        if len(self.cells) > 1:
+            columns["cell"] = np.where(read, np.array([c.name for c in self.cells], dtype=object)[self.cell[at]], "")
+        return pd.DataFrame(self.columns | columns)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        names = ("score", "low", "high", "size", "nearest", "n_items", "filled")
+        rows = zip(*(getattr(self, name).tolist() for name in names), strict=True)
+        sets = [dict(zip(names, row, strict=True)) for row in rows]
+        if len(self.cells) == 1:
+            return sets
+        return [{"cell": self.cells[cell].name} | row for cell, row in zip(self.cell, sets, strict=True)]
+
+    def _terms(self) -> dict[str, Any]:
+        terms = {"sets": self.method, "score": "mid-cdf", "level": self.level, "ridge": self.ridge}
+        return terms | {"pseudo": self.pseudo, "n": self.n, "cells": len(self.cells) if len(self.cells) > 1 else None}
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.level:g} % sets: {short(self.mean_size)} labels of {len(self.levels)} on average, one label "
+            f"for {100 * self.singles:.3g} % of {len(self.row)} items{'' if self.decides else ': no gate'}, from "
+            f"{self.n} labels (one in twenty such samples covers less than {100 * self.coverage_low:.3g} %)"
+            f"{self._bracketed_warnings}"
+        )
+
+
+def quantile_place(n: int, level: float) -> int:
+    """Which of n scores, from the lowest, is the quantile: the least k of which k / (n + 1) is `level`."""
+    return math.ceil((n + 1) * level - 1e-9)
+
+
+def least_labels(level: float) -> int:
+    """Labels without which every set is the whole scale."""
+    return math.ceil(level / (1 - level) - 1e-9)
+
+
+def coverage_point(n: int, level: float) -> float:
+    """5 % point of the realised coverage of one sample of n labels: of Beta(k, n + 1 - k), 1 where k > n."""
+    k = quantile_place(n, level)
+    return 1.0 if k > n else float(stats.beta.ppf(0.05, k, n + 1 - k))
 
 
 def full_conformal(
@@ -67,11 +210,9 @@ def full_conformal(
     groups : sequence, shape (n,), optional
         The document of each item. Where labels share one, new items are as likely covered only if they come from
         these documents, which is said; labels of one item per document cover items of new documents.
-    by : sequence, shape (n,), optional
-        Cells, such as the system or the score itself: each has its own quantile, so that sets hold in each. Cells
-        with fewer labels than the level takes (9 for 0.9, 19 for 0.95) are taken together.
-    by_new : sequence, shape (M,), optional
-        Cells of `x_new`.
+    by, by_new : sequence, shape (n,) and (M,), optional
+        Cells of the items and of `x_new`, such as the system or the score itself: each has its own quantile, so that
+        sets hold in each. Cells with fewer labels than the level takes (9 for 0.9, 19 for 0.95) are taken together.
 
     References
     ----------
@@ -80,20 +221,19 @@ def full_conformal(
 
     Examples
     --------
-    >>> judge, people = [1, 2, 3, 4, 5] * 10, [1, 2, 2, 4, 5, 2, 1, 3, 3, 4] * 5
-    >>> found = full_conformal(judge, people, x_new=[1, 3, 5])
-    >>> found.low.tolist(), found.high.tolist()
+    >>> judge, labels = [1, 2, 3, 4, 5] * 10, [1, 2, 2, 4, 5, 2, 1, 3, 3, 4] * 5
+    >>> sets = full_conformal(judge, labels, x_new=[1, 3, 5])
+    >>> sets.low.tolist(), sets.high.tolist()
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0])
     """
-    task = _task(x, y, levels, groups, by, x_new, by_new, level, ridge, pseudo)
-    everything = np.ones(len(task.sample.place), dtype=bool)
-    cells = _cells(task, everything)
-    table = counted(task.sample.x, task.sample.place, len(task.sample.levels))
-    of_cell = table.of_parts(cells.of_label, len(cells.names), task.sample.place)
-    values, which = np.unique(cells.score, return_inverse=True)
-    base = _Fit.of(task.sample.x, task.sample.place, task)
-    n_above = _refitted(values, table.x, table.counts, of_cell, base, task)[which, :, cells.of_set]
-    return _answer(task, "full", cells, n_above, base.strangeness(cells.score), everything)
+    problem = _problem(x, y, levels, groups, by, x_new, by_new, level=level, ridge=ridge, pseudo=pseudo)
+    sample = problem.sample
+    table = counted(sample.x, sample.place, len(sample.levels))
+    of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
+    values, which = np.unique(problem.score, return_inverse=True)
+    base = _Fit.of(problem)
+    n_above = _refitted(values, table.x, table.counts, of_cell, base, problem)[which, :, problem.of_set]
+    return _result(problem, "full", n_above, base.strangeness(problem.score))
 
 
 def split_conformal(
@@ -115,7 +255,7 @@ def split_conformal(
     One half of the labels, drawn at random (by document, where `groups` are given), is fitted; the others' scores
     s give the quantile, the k-th lowest with :math:`k = \lceil (n + 1) \, level \rceil` of n. A label is in the set
     where its score is at most that. If k > n every set is the whole scale. With 25 labels these sets have .2 to 1
-    labels more than the full form's, with 200 labels up to .1.
+    labels more than the full form's, with 200 labels up to .1. `n`, and that of the cells, are labels of the quantile.
 
     Parameters
     ----------
@@ -124,35 +264,27 @@ def split_conformal(
     rng : Generator or int, default 0
         Which half is fitted.
 
-    Returns
-    -------
-    ScoreSets
-        Its `n` and the cells' are the labels of the quantile.
-
     References
     ----------
     Lei, G'Sell, Rinaldo, Tibshirani and Wasserman (2018), Distribution-free predictive inference for regression, JASA.
 
     Examples
     --------
-    >>> judge, people = [1, 2, 3, 4, 5] * 20, [1, 2, 2, 4, 5, 2, 1, 3, 3, 4] * 10
-    >>> found = split_conformal(judge, people, x_new=[1, 3, 5])
-    >>> found.low.tolist(), found.high.tolist(), found.n
+    >>> judge, labels = [1, 2, 3, 4, 5] * 20, [1, 2, 2, 4, 5, 2, 1, 3, 3, 4] * 10
+    >>> sets = split_conformal(judge, labels, x_new=[1, 3, 5])
+    >>> sets.low.tolist(), sets.high.tolist(), sets.n
     ([1.0, 2.0, 4.0], [2.0, 3.0, 5.0], 50)
     """
-    task = _task(x, y, levels, groups, by, x_new, by_new, level, ridge, pseudo)
-    n_units = int(task.sample.unit.max()) + 1
-    order = np.random.default_rng(rng).permutation(n_units)
-    fits = np.isin(task.sample.unit, order[: (n_units + 1) // 2])
-    cells = _cells(task, ~fits)
-    base = _Fit.of(task.sample.x[fits], task.sample.place[fits], task)
-    own_scores = base.strangeness(task.sample.x[~fits, 0])[np.arange((~fits).sum()), task.sample.place[~fits]]
-    tried = base.strangeness(cells.score)
+    options: dict[str, Any] = {"level": level, "ridge": ridge, "pseudo": pseudo, "split": np.random.default_rng(rng)}
+    problem = _problem(x, y, levels, groups, by, x_new, by_new, **options)
+    sample, counts, base = problem.sample, problem.counts, _Fit.of(problem)
+    own_scores = base.strangeness(sample.x[counts, 0])[np.arange(counts.sum()), sample.place[counts]]
+    tried = base.strangeness(problem.score)
     n_above = np.empty(tried.shape)
-    for cell in range(len(cells.names)):
-        own, here = np.sort(own_scores[cells.of_label == cell]), cells.of_set == cell
+    for cell in range(len(problem.names)):
+        own, here = np.sort(own_scores[problem.of_label == cell]), problem.of_set == cell
         n_above[here] = len(own) - np.searchsorted(own, tried[here] - _TIE)
-    return _answer(task, "split", cells, n_above, tried, ~fits)
+    return _result(problem, "split", n_above, tried)
 
 
 def sets_of(
@@ -173,13 +305,7 @@ def sets_of(
 
 
 def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | int | None = 0) -> NDArray[np.bool_]:
-    """One labelled item of each group, drawn at random.
-
-    Examples
-    --------
-    >>> one_of_each(["a", "a", "b", "b"], [True, False, True, False])
-    array([ True, False,  True, False])
-    """
+    """One labelled item of each group, drawn at random."""
     place = np.random.default_rng(rng).permutation(np.flatnonzero(np.asarray(labelled, dtype=bool)))
     _, first = np.unique(check.codes(groups, "groups")[place], return_index=True)
     chosen = np.zeros(len(groups), dtype=bool)
@@ -187,23 +313,25 @@ def one_of_each(groups: Labels, labelled: ArrayLike, rng: np.random.Generator | 
     return chosen
 
 
-# --- what comes in ----------------------------------------------------------------------------------------------------
-
-
-class _Task(NamedTuple):
-    """Labels in use, the cells of these, and what sets are wanted for."""
+class _Problem(NamedTuple):
+    """Labels in use, which of them are fitted and which count in quantiles, and the cells of those and of the sets."""
 
     sample: Sample
-    by: Codes  # of each label in use
-    x_new: Floats
-    by_new: Codes
-    names: tuple[str, ...]
+    fits: NDArray[np.bool_]
+    counts: NDArray[np.bool_]
+    names: tuple[str, ...]  # of the cells, which have labels enough
+    pooled: tuple[str, ...]  # cells that are taken together
+    of_label: Codes  # the cell of each label that counts
+    of_set: Codes
+    score: Floats  # of each set
+    n_items: Codes  # of each set
+    row: Codes  # the set of each item; -1 without a score
     level: float
     ridge: float
     pseudo: float
 
 
-def _task(
+def _problem(
     x: ArrayLike,
     y: ArrayLike,
     levels: ArrayLike | None,
@@ -211,69 +339,55 @@ def _task(
     by: Labels | None,
     x_new: ArrayLike | None,
     by_new: Labels | None,
+    *,
     level: float,
     ridge: float,
     pseudo: float,
-) -> _Task:
+    split: np.random.Generator | None = None,
+) -> _Problem:
+    """Checked; with `split` half of the labels are fitted and the others count, by document."""
     check.probability(level, "level")
     for name, value in {"ridge": ridge, "pseudo": pseudo}.items():
         penalties_checked(full_conformal, **{name: value})
         if not value:
             raise ArgumentError(name, "must be above 0, so that every refit has one answer", f"got {value!r}")
-    score, label = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
-    check.same_length(x=score, y=label, groups=groups, by=by)
-    new = score if x_new is None else check.array(x_new, "x_new", ndim=1)
+    scores, labels = check.array(x, "x", ndim=1), check.array(y, "y", ndim=1)
+    check.same_length(x=scores, y=labels, groups=groups, by=by)
+    new = scores if x_new is None else check.array(x_new, "x_new", ndim=1)
     cells = by if x_new is None else by_new
     if (by is None) != (cells is None):
         raise ArgumentError("by_new", "must be given where {0} and {1} are", mentions=("by", "x_new"))
     check.same_length(x_new=new, by_new=cells)
-    sample = sample_of(score, label, levels, groups, None)
-    used = np.isfinite(score) & np.isfinite(label)
-    if by is None or cells is None:
-        return _Task(sample, np.zeros(used.sum(), int), new, np.zeros(len(new), int), ("",), level, ridge, pseudo)
-    code = check.codes([*by, *cells], "by")
-    values = dict.fromkeys([*by, *cells])
-    names = tuple(short(float(one)) if isinstance(one, float | np.floating) else str(one) for one in values)
-    return _Task(sample, code[: len(score)][used], new, code[len(score) :], names, level, ridge, pseudo)
-
-
-class _Cells(NamedTuple):
-    """Cells with labels enough: their names, the cell of each label and of each set, score and items of each set."""
-
-    names: tuple[str, ...]
-    of_label: Codes
-    of_set: Codes
-    score: Floats
-    n_items: Codes
-    row: Codes  # the set of each item; -1 without a score
-    pooled: tuple[str, ...]
-
-
-def _cells(task: _Task, counts: NDArray[np.bool_]) -> _Cells:
-    """Cells of the labels that count in quantiles; those with too few are one."""
-    n = np.bincount(task.by[counts], minlength=len(task.names))
-    small = n < least_labels(task.level)
+    sample = sample_of(scores, labels, levels, groups, None)
+    fits = counts = np.ones(len(sample.place), dtype=bool)
+    if split is not None:
+        n_units = int(sample.unit.max()) + 1
+        fits = np.isin(sample.unit, split.permutation(n_units)[: (n_units + 1) // 2])
+        counts = ~fits
+    # cells by name; those with too few labels, and the smallest of the others until there are enough, are one
+    code, texts = np.zeros(len(scores) + len(new), dtype=np.intp), [""]
+    if by is not None and cells is not None:
+        code, values = check.codes([*by, *cells], "by"), dict.fromkeys([*by, *cells])
+        texts = [short(float(one)) if isinstance(one, float | np.floating) else str(one) for one in values]
+    own, of_new = code[: len(scores)][sample.used][counts], code[len(scores) :]
+    n, least = np.bincount(own, minlength=len(texts)), least_labels(level)
+    small = (n < least) & (len(texts) > 1)
     for cell in np.argsort(n, kind="stable") if small.any() else ():
-        if n[small].sum() < least_labels(task.level):
-            small[cell] = True  # the smallest of the others, until there are enough
+        small[cell] |= n[small].sum() < least
     kept = np.flatnonzero(~small)
-    place = np.full(len(task.names), len(kept))
+    place = np.full(len(texts), len(kept))
     place[kept] = np.arange(len(kept))
-    alone = len(task.names) == 1
-    names = task.names if alone else (*(task.names[cell] for cell in kept), *[POOLED] * bool(small.any()))
-    read, total = np.isfinite(task.x_new), len(names)
-    values, which = distinct_rows(task.x_new[read][:, None])
-    pair = which if total == 1 else which * total + place[task.by_new[read]]
-    there = np.bincount(pair, minlength=len(values) * total)
-    sets = np.flatnonzero(there)
-    row = np.full(len(task.x_new), -1)
+    names = (*(texts[cell] for cell in kept), *[POOLED] * bool(small.any()))
+    pooled = tuple(texts[cell] for cell in np.flatnonzero(small))
+    # a set for each distinct score in each cell
+    read, total = np.isfinite(new), len(names)
+    distinct, which = distinct_rows(new[read][:, None])
+    pair = which * total + place[of_new[read]]
+    there = np.bincount(pair, minlength=len(distinct) * total)
+    sets, row = np.flatnonzero(there), np.full(len(new), -1)
     row[read] = (np.cumsum(there > 0) - 1)[pair]
-    of_label = np.zeros(counts.sum(), int) if alone else place[task.by[counts]]
-    pooled = () if alone else tuple(task.names[cell] for cell in np.flatnonzero(small))
-    return _Cells(names, of_label, sets % total, values[sets // total, 0], there[sets], row, pooled)
-
-
-# --- fits and refits --------------------------------------------------------------------------------------------------
+    cells = names, pooled, place[own], sets % total, distinct[sets // total, 0], there[sets], row
+    return _Problem(sample, fits, counts, *cells, level, ridge, pseudo)
 
 
 class _Fit(NamedTuple):
@@ -285,10 +399,11 @@ class _Fit(NamedTuple):
     spread: Floats
 
     @classmethod
-    def of(cls, x: Floats, place: Codes, task: _Task) -> _Fit:
-        table = counted(x, place, len(task.sample.levels))
+    def of(cls, problem: _Problem) -> _Fit:
+        sample, fits = problem.sample, problem.fits
+        table = counted(sample.x[fits], sample.place[fits], len(sample.levels))
         z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
-        a, b, _ = fitted(*with_pseudo(z, table.counts, task.pseudo), np.array([task.ridge]))
+        a, b, _ = fitted(*with_pseudo(z, table.counts, problem.pseudo), np.array([problem.ridge]))
         return cls(a, b, centre, spread)
 
     def strangeness(self, score: Floats) -> Floats:
@@ -309,11 +424,11 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
     return np.asarray(np.abs(middle, out=middle))
 
 
-def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _Fit, task: _Task) -> Floats:
+def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _Fit, problem: _Problem) -> Floats:
     """How many labels of each cell are as strange as each label (S, K, C) tried at each score, in the refit with it."""
     k, r = counts.shape[-1], len(x)
     tried = np.concatenate([np.broadcast_to(counts, (k, r, k)), np.eye(k)[:, None, :]], axis=1)
-    weight, penalty = np.append(counts.sum(axis=1), 1.0), np.array([task.ridge])
+    weight, penalty = np.append(counts.sum(axis=1), 1.0), np.array([problem.ridge])
     own = of_cell.reshape(len(of_cell), -1).T
     n_above = np.empty((len(values), k, own.shape[1]))
     size = max(1, _CHUNK // (k * (r + 2) * k))
@@ -321,7 +436,7 @@ def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: 
         some = values[start : start + size]
         rows = np.concatenate([np.broadcast_to(x, (r, len(some))), some[None]])
         z = standardised(rows, weight)[0].T[:, None, :, None]
-        a, b, _ = fitted(*with_pseudo(z, tried, task.pseudo), penalty, (base.a, base.b))
+        a, b, _ = fitted(*with_pseudo(z, tried, problem.pseudo), penalty, (base.a, base.b))
         strange = _strangeness(a[..., None, :], (z @ b[..., None])[..., 0])
         new = strange[:, np.arange(k), -1, np.arange(k)]
         above = strange[:, :, :-1] >= new[..., None, None] - _TIE
@@ -329,68 +444,57 @@ def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: 
     return n_above
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
-
-
-def _answer(
-    task: _Task, method: str, cells: _Cells, n_above: Floats, strange: Floats, counts: NDArray[np.bool_]
-) -> ScoreSets:
-    levels, k = task.sample.levels, len(task.sample.levels)
-    n = np.bincount(cells.of_label, minlength=len(cells.names))
-    place = np.array([quantile_place(int(number), task.level) for number in n])
-    member = n_above > (n - place)[cells.of_set, None]
+def _result(problem: _Problem, method: str, n_above: Floats, strange: Floats) -> ScoreSets:
+    """The sets of labels with so many as strange ones above them."""
+    levels, k, level = problem.sample.levels, len(problem.sample.levels), problem.level
+    n = np.bincount(problem.of_label, minlength=len(problem.names))
+    place = np.array([quantile_place(int(number), level) for number in n])
+    member = n_above > (n - place)[problem.of_set, None]
     nearest = (n_above - _TIE * strange).argmax(axis=1)
     filled = ~member.any(axis=1)
     member[filled, nearest[filled]] = True
     low, high = member.argmax(axis=1), k - 1 - member[:, ::-1].argmax(axis=1)
-    size, n_unread = high - low + 1, int((cells.row < 0).sum())
-    n_filled, total = int(cells.n_items[filled].sum()), len(task.x_new)
-    n_groups = len(np.unique(task.sample.unit[counts]))
-    laws = (coverage_point(int(number), task.level) for number in n)
-    result = ScoreSets(
+    size, n_unread = high - low + 1, int((problem.row < 0).sum())
+    n_filled, total = int(problem.n_items[filled].sum()), len(problem.row)
+    n_groups = len(np.unique(problem.sample.unit[problem.counts]))
+    laws = (coverage_point(int(number), level) for number in n)
+    least, own = least_labels(level), int(n.sum())
+    pooled = ", ".join(map(repr, problem.pooled[:5])) + ", ..." * (len(problem.pooled) > 5)
+    texts = {
+        f"too_few_labels: sets at {100 * level:g} % take {least} labels and there are {own}, so that every set is "
+        f"the whole scale": own < least,
+        f"pooled_cells: {pooled} have one quantile together, as a cell takes {least} labels of its own": (
+            len(problem.pooled) > 0 and own >= least
+        ),
+        f"repeated_documents: {own} labels are of {n_groups} documents: sets hold as often as they say for items of "
+        f"such documents together, and less surely for one new document; one_per_group=True is exact for these": (
+            n_groups < own
+        ),
+        f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
+    }
+    return ScoreSets(
         levels=levels,
-        level=task.level,
+        level=level,
         method=method,
-        score=cells.score,
+        score=problem.score,
         low=levels[low],
         high=levels[high],
         size=size,
         nearest=levels[nearest],
-        cell=cells.of_set,
+        cell=problem.of_set,
         filled=filled,
-        p_values=(n_above + 1) / (n + 1)[cells.of_set, None],
-        n_items=cells.n_items,
-        row=cells.row,
-        cells=tuple(map(Cell, cells.names, n.tolist(), place.tolist(), laws)),
-        n=int(counts.sum()),
+        p_values=(n_above + 1) / (n + 1)[problem.of_set, None],
+        n_items=problem.n_items,
+        row=problem.row,
+        cells=tuple(map(Cell, problem.names, n.tolist(), place.tolist(), laws)),
+        n=own,
         n_groups=n_groups,
-        n_missing=task.sample.n_missing,
+        n_missing=problem.sample.n_missing,
         n_unread=n_unread,
         n_filled=n_filled,
-        mean_size=(size @ cells.n_items + n_unread * k) / total if total else np.nan,
-        singles=cells.n_items[size == 1].sum() / total if total else np.nan,
-        ridge=float(task.ridge),
-        pseudo=float(task.pseudo),
-        warnings=_doubts_of_sets(task, cells, n, n_groups, n_filled),
+        mean_size=(size @ problem.n_items + n_unread * k) / total if total else np.nan,
+        singles=problem.n_items[size == 1].sum() / total if total else np.nan,
+        ridge=float(problem.ridge),
+        pseudo=float(problem.pseudo),
+        warnings=warned(texts),
     )
-    for text in result.warnings:
-        check.warn(text)
-    return result
-
-
-def _doubts_of_sets(task: _Task, cells: _Cells, n: Codes, n_groups: int, n_filled: int) -> tuple[str, ...]:
-    """What a reader should know before the sets."""
-    least, level, labels = least_labels(task.level), f"{100 * task.level:g} %", int(n.sum())
-    names = ", ".join(map(repr, cells.pooled[:5])) + ", ..." * (len(cells.pooled) > 5)
-    pooled = len(cells.pooled) > 0 and labels >= least
-    texts = {
-        f"too_few_labels: sets at {level} take {least} labels and there are {labels}, so that every set is the whole "
-        f"scale": labels < least,
-        f"pooled_cells: {names} have one quantile together, as a cell takes {least} labels of its own": pooled,
-        f"repeated_documents: {labels} labels are of {n_groups} documents: sets hold as often as they say for items of "
-        f"such documents together, and less surely for one new document; one_per_group=True is exact for these": (
-            n_groups < labels
-        ),
-        f"filled_sets: the sets of {n_filled} items were empty and have the label nearest to the middle": n_filled > 0,
-    }
-    return tuple(text for text, holds in texts.items() if holds)

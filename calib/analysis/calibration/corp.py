@@ -1,4 +1,4 @@
-"""Isotonic regression: chances that go one way with what they are learned from, with no bins to choose."""
+"""Miscalibration and discrimination of forecasts by isotonic regression (CORP), with no bins to choose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from calib.analysis.distributions.distribution import places_of
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import Result, short
+from calib.core.result import Result, short, term
 
 _DIGITS = 12  # sums of the same shares in another order differ in the digits behind
 _TINY = 1e-9  # of a weight: nothing is left
@@ -108,12 +108,9 @@ class Corp(Result):
     ----------
     score : float
         Mean ranked probability score, from 0 to 1 (of two levels the Brier score).
-    mcb : float
-        Miscalibration: what isotonic recalibration takes off the score. 0 is best.
-    dsc : float
-        Discrimination: how far the recalibrated forecasts are ahead of the labels' shares. 0 says nothing.
-    unc : float
-        Uncertainty: the score of the labels' own shares, the same for every item.
+    mcb, dsc, unc : float
+        Miscalibration: what isotonic recalibration takes off the score, 0 is best. Discrimination: how far the
+        recalibrated forecasts are ahead of the labels' shares, 0 says nothing. Uncertainty: the score of these shares.
     form : str
         What was recalibrated: "by threshold", each chance of a label up to a level on itself; or "by score", the
         whole distribution on one number.
@@ -125,16 +122,15 @@ class Corp(Result):
     mcb: float
     dsc: float
     unc: float
-    form: str
-    n_levels: int
-    n: int
-    n_missing: int = 0
+    form: str = term("form")
+    n_levels: int = term("levels")
+    n: int = term("n")
+    n_missing: int = term("missing", unless=0, default=0)
 
-    _cells = "score mcb dsc unc form n_levels n n_missing"
+    _kind = "corp"
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"corp": True, "form": self.form.replace(" ", "-"), "levels": self.n_levels}
-        return terms | {"n": self.n, "missing": self.n_missing or None}
+        return super(Corp, self)._terms() | {"form": self.form.replace(" ", "-")}
 
     def __str__(self) -> str:
         name = "Brier score" if self.n_levels == 2 else "RPS"
@@ -197,7 +193,8 @@ def corp(
     check.same_length(y=place, x=number)
     if number is not None:
         used &= np.isfinite(number)
-    need_labels(used)
+    if not used.any():
+        raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
     parts = parts_of_score(below[used], place[used], weight[used], None if number is None else number[used])
     form = "by threshold" if x is None else "by score"
     return corp_of(*parts, form=form, n_levels=below.shape[1] + 1, n=int(used.sum()), n_missing=int((~used).sum()))
@@ -211,7 +208,10 @@ def corp_of(score: float, recalibrated: float, reference: float, **made: Any) ->
 def forecasts_in(
     p: ArrayLike, y: ArrayLike, levels: ArrayLike | None, weights: ArrayLike | None
 ) -> tuple[Floats, Codes, Any, Floats]:
-    """The chance of a label up to each level but the last, (n, K - 1); places of labels; rows in use; weights."""
+    """The chance of a label up to each level but the last, (n, K - 1); places of labels; rows in use; weights.
+
+    Levels are put in ascending order; a row without mass has no chances.
+    """
     share = check.array(p, "p")
     if share.ndim not in (1, 2):
         raise ArgumentError("p", "must have 1 or 2 dimensions", f"got shape {share.shape}")
@@ -223,28 +223,17 @@ def forecasts_in(
     values = np.arange(float(share.shape[-1])) if levels is None else check.array(levels, "levels", ndim=1)
     place = places_of(check.array(y, "y", ndim=1), values)
     check.same_length(p=share, y=place, weights=weights)
-    below = chances_below(share, values)
+    if share.shape[1] != len(values):
+        rule = f"must have a row for each item and a column for each of {len(values)} levels"
+        raise ArgumentError("p", rule, f"got shape {share.shape}")
+    if (share < 0).any():
+        raise ArgumentError("p", "must hold weights that are not negative", f"got {short(np.nanmin(share))}")
+    sums = np.cumsum(share[:, np.argsort(values)], axis=1)
+    below = sums[:, :-1] / np.where(sums[:, -1:] > 0, sums[:, -1:], np.nan)
     weight = np.ones(len(place)) if weights is None else check.array(weights, "weights", ndim=1)
     if (weight < 0).any():
         raise ArgumentError("weights", "must not be negative", f"got {short(weight.min())}")
     return below, place, (place >= 0) & np.isfinite(below[:, 0]) & (weight > 0), weight
-
-
-def chances_below(share: Floats, levels: Floats) -> Floats:
-    """Cumulative shares in ascending order of the levels, without the last; NaN where there is no mass."""
-    if share.ndim != 2 or share.shape[1] != len(levels):
-        got = f"got shape {share.shape}"
-        raise ArgumentError("p", f"must have a row for each item and a column for each of {len(levels)} levels", got)
-    if (share < 0).any():
-        raise ArgumentError("p", "must hold weights that are not negative", f"got {short(np.nanmin(share))}")
-    below = np.cumsum(share[:, np.argsort(levels)], axis=1)
-    mass = below[:, -1:]
-    return np.asarray(below[:, :-1] / np.where(mass > 0, mass, np.nan))
-
-
-def need_labels(used: Any) -> None:
-    if not used.any():
-        raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
 
 
 def parts_of_score(below: Floats, place: Codes, weight: Floats, x: Floats | None = None) -> tuple[float, float, float]:

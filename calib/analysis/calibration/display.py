@@ -1,4 +1,4 @@
-"""Calibration in words: sentences, heads, parts of a report."""
+"""The display of calibrations, forecasts, sets and escalations: sentences, tables for readers, pictures."""
 
 from __future__ import annotations
 
@@ -8,28 +8,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from calib.analysis.calibration import frames_items
 from calib.analysis.calibration.annotator_logit import averaged
-from calib.analysis.calibration.calibration_map import CalibrationMap
-from calib.analysis.calibration.score_sets import ScoreSets
 from calib.core.check import ArgumentError
 from calib.core.result import Interval, bracket, short
-from calib.stats import AcceptThreshold, Escalation, ForecastQuality, ReliabilityCurve
+from calib.stats import AcceptThreshold, CalibrationMap, Escalation, ForecastQuality, ReliabilityCurve, ScoreSets
 from calib.table import figure
 from calib.table.results import Results, words
-from calib.table.text import each_once, number_span, plain_text, title_of, told_apart, visible
+from calib.table.text import Block, each_once, number_span, plain_text, title_of, told_apart, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# tables, which a report and the commands look for here
-map_blocks, said_of_items = frames_items.map_blocks, frames_items.said_of_items
-what_readers_want = frames_items.what_readers_want
-
 _CURVES = 7  # curves in one picture
 _MARKED = 12  # forecasts that are marked one by one
 _MOST_SHADES = 11  # sizes of sets that a legend names one by one
+_IN_FULL = 25  # rows, from which on scores with the same set are one
 
 
 def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[CalibrationMap]) -> list[str]:
@@ -46,28 +41,21 @@ def map_sentences(labels: Sequence[dict[str, Any]], results: Sequence[Calibratio
         share = f"{100 * table.p[often, -len(top) :].sum():.0f} % of them {' or '.join(map(short, top))}"
         beside = " (on average over what else the map reads)" * (len(result.slopes) > 1 and not result.own_only)
         means = f"means: people would say {short(table.mean[often])} on average {interval}, {share}{''.join(others)}"
-        sentences.append(
-            f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
-            f"{_who_rated(result)}"
-        )
+        sentence = f"{about}a judge score of {short(table.x[often])}{beside} {means}; from {result.n} labelled items."
+        skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
+        if skill:
+            # the spread of persons as labels: what a strict and a lenient one say of the most frequent score
+            at = result.x[np.argmax(result.counts.sum(axis=1))]
+            eta = result.slopes @ at + result.tau * np.array([-1.0, 1.0])
+            strict, lenient = averaged(result.thresholds, eta, np.zeros(2)) @ result.levels
+            sentence += (
+                f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(at[0])} a strict "
+                f"person, one standard deviation from the average one, says {short(strict)} on average, a lenient one "
+                f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
+                f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
+            )
+        sentences.append(sentence)
     return sentences
-
-
-def _who_rated(result: CalibrationMap) -> str:
-    """Where the map knows persons: how they differ, and what is known of labels by who gave them alone."""
-    skill = {one.forecast: f"{one.skill:.3f}" for one in result.forecasters}
-    if not skill:
-        return ""
-    # the spread of the shifts as labels: what a strict and a lenient person say of the same score
-    often = result.x[np.argmax(result.counts.sum(axis=1))]
-    at = result.slopes @ often + result.tau * np.array([-1.0, 1.0])
-    strict, lenient = averaged(result.thresholds, at, np.zeros(2)) @ result.levels
-    return (
-        f" People differ (tau {short(result.tau)} on the log-odds): of a score of {short(often[0])} a strict person, "
-        f"one standard deviation from the average one, says {short(strict)} on average, a lenient one "
-        f"{short(lenient)}. Of other texts who rated, without the judge, forecasts labels with a skill of "
-        f"{skill['annotators']}, the judge with {skill['judge']}, both with {skill['judge and annotators']}."
-    )
 
 
 def map_fact(results: Results[CalibrationMap]) -> str:
@@ -80,6 +68,42 @@ def map_fact(results: Results[CalibrationMap]) -> str:
     return "; ".join(spans)
 
 
+def map_blocks(results: Results[CalibrationMap]) -> list[Block]:
+    """Where a map knows persons: what is forecast without the judge, and each person's shift."""
+    blocks = []
+    for judge, result in zip(told_apart(results.labels), results, strict=True):
+        if not result.shifts:
+            continue
+        name = f" ({visible(judge)})" if judge else ""
+        skills = [(one.forecast, one.skill, one.rps, one.log_score) for one in result.forecasters]
+        frame = pd.DataFrame(skills, columns=["known", "skill", "RPS", "log score"])
+        blocks.append(Block(f"What labels of other texts are forecast by{name}", frame))
+        shifts = [(visible(one.annotator), one.shift, one.std_error, one.n) for one in result.shifts]
+        frame = pd.DataFrame(shifts, columns=["annotator", "shift", "std. error", "labels"])
+        says = ["On the log-odds of a higher label: above 0 she gives higher labels than the average person."]
+        blocks.append(Block(f"How each person differs{name}", frame, says))
+    return blocks
+
+
+def what_readers_want(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame without the ends of a second interval, and scores with the same set as one row; `to_frame` has all.
+
+    In an escalation labels may count.
+    """
+    frame = frame.rename(columns={"n_groups": "n_counting"}) if "accepted_share" in frame else frame
+    frame = frame.drop(columns=["rps_low", "rps_high", "form"], errors="ignore")
+    if not {"nearest", "n_items"} <= set(frame) or len(frame) <= _IN_FULL:
+        return frame
+    # scores in order, a row for each run of those that have the same set, at the place of its first
+    same = frame.drop(columns=["score", "nearest", "n_items"]).astype(object).fillna("")
+    begins = (same != same.shift()).any(axis=1)
+    rows = frame.drop(columns="nearest").groupby(begins.cumsum())
+    ends = rows["score"].last().rename("score_to")
+    runs = rows.first().assign(n_items=rows["n_items"].sum())
+    runs.insert(runs.columns.get_loc("score") + 1, "score_to", ends)
+    return runs.set_axis(frame.index[begins])
+
+
 def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ForecastQuality]) -> list[str]:
     """For each what it brings beyond no judge, what recalibration would bring, and whether it speaks of chances."""
     return each_once(labels, results, _forecast_words)
@@ -87,8 +111,7 @@ def forecast_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Fo
 
 def _forecast_words(result: ForecastQuality) -> list[str]:
     what = "The judge's number as a forecast" if result.kind == "number" else "The forecast"
-    ends = bracket(result.interval, result.confidence_level)
-    sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {ends}."]
+    sentences = [f"{what} of what people say {beside_no_judge(result)}: skill {short(result.skill)}, {result.bracket}."]
     parts = result.crossfitted
     if parts.unc > 0 and not math.isnan(parts.mcb):
         better = "be no better" if parts.mcb <= 0 else f"have a skill of {short(parts.dsc / parts.unc)}"
@@ -111,8 +134,7 @@ def beside_no_judge(result: ForecastQuality) -> str:
     if math.isnan(result.skill):
         return "cannot be compared with no judge, as labels are all alike or of a single group"
     if math.isnan(low):
-        better = "better" if result.skill > 0 else "no better"
-        return f"is {better} than no judge on these labels, which all score alike"
+        return f"is {'no ' * (result.skill <= 0)}better than no judge on these labels, which all score alike"
     if low > 0:
         return "is better than no judge (the labels' shares)"
     return "is worse than no judge (the labels' shares)" if high < 0 else "is not told apart from no judge"
@@ -173,20 +195,18 @@ def sets_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[ScoreS
 
 def sets_fact(results: Results[ScoreSets]) -> str:
     """How wide the sets are."""
-    most = {len(result.levels) for result in results}
-    levels = {f"{100 * result.level:g} %" for result in results}
+    most, levels = {len(result.levels) for result in results}, {f"{100 * result.level:g} %" for result in results}
     of = f" of {most.pop()}" if len(most) == 1 else ""
     return f"{' and '.join(sorted(levels))} sets have {number_span([one.mean_size for one in results])} labels{of}"
 
 
 def sets_notes(results: Results[ScoreSets]) -> list[str]:
     """What has to be minded."""
-    filled = sum(result.n_filled for result in results)
     notes = [
         "The sets hold as often as they say on the average over samples of labels and new items, not for each item; "
         "labelled items are no test of them."
     ]
-    if filled:
+    if filled := sum(result.n_filled for result in results):
         notes.append(f"{filled} sets were empty, and have the label nearest to the middle of what people say.")
     if any(result.method == "split" for result in results):
         notes.append("In the split form one half of the labels is fitted, and the other half gives the quantile.")
@@ -202,7 +222,7 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
         sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
         costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
-        cost = "" if math.isnan(result.cost) else costs
+        cost = costs * (not math.isnan(result.cost))
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"
             sentences.append(
@@ -224,9 +244,8 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
 def accept_fact(results: Sequence[Any]) -> str:
     """The title of a picture: what share is accepted."""
     shares = [one.accepted_share if hasattr(one, "accepted_share") else one.accepted for one in results]
-    if not any(shares):
-        return "nothing can be accepted"
-    return f"{number_span([100 * share for share in shares])} % decided by judges alone"
+    decided = f"{number_span([100 * share for share in shares])} % decided by judges alone"
+    return decided if any(shares) else "nothing can be accepted"
 
 
 def escalation_notes(results: Sequence[Escalation]) -> list[str]:
@@ -311,7 +330,14 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     'chance of a label above 0, as forecast   (n = 80 labels)'
     """
     results = figure.checked(ForecastQuality, results)
-    curves, one = [_curve_of(result, above) for result in results], results[0]
+    one, curves = results[0], []
+    for result in results:
+        usual = result.curves[0 if len(result.levels) == 2 else -1]
+        same = [usual] if above is None else [curve for curve in result.curves if curve.above == above]
+        if not same:
+            there = ", ".join(map(short, result.levels[:-1]))
+            raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
+        curves.append(same[0])
     if len(results) > _CURVES:
         rule = f"must hold {_CURVES} results at most to be drawn as lines"
         raise ArgumentError("results", rule, f"has {len(results)}")
@@ -336,16 +362,6 @@ def corp(results: Results[Any] | ForecastQuality, *, above: float | None = None,
     figure.say_title(drawn, title_of(results.labels, []), fact)
     figure.plain_frame(drawn)
     return drawn
-
-
-def _curve_of(result: ForecastQuality, above: float | None) -> ReliabilityCurve:
-    if above is None:
-        return result.curves[0 if len(result.levels) == 2 else -1]
-    for curve in result.curves:
-        if curve.above == above:
-            return curve
-    there = ", ".join(map(short, result.levels[:-1]))
-    raise ArgumentError("above", f"must be a level of the labels but the last ({there})", f"got {above!r}")
 
 
 def pit(results: Results[Any] | ForecastQuality, *, ax: Axes | None = None) -> Axes:
@@ -466,10 +482,8 @@ def accept_risk(results: Results[Any] | Escalation | AcceptThreshold, *, ax: Axe
     drawn.plot(share, risk, "-o", color=colour, markersize=4, mfc="white", linewidth=1.4)
     drawn.axhline(test.risk, color="black", linewidth=1.0, linestyle="--")
     name = f"errors among labels, upper band of all thresholds ({100 * test.confidence_level:.4g} %)"
-    handles = [
-        figure.handle(name, color=colour, marker="o", mfc="white"),
-        figure.handle(f"risk allowed: {short(test.risk)}", color="black", linestyle="--"),
-    ]
+    allowed = figure.handle(f"risk allowed: {short(test.risk)}", color="black", linestyle="--")
+    handles = [figure.handle(name, color=colour, marker="o", mfc="white"), allowed]
     if test.accepted:
         drawn.plot([test.accepted], [test.errors / test.m], "o", color=colour, markersize=8, zorder=5)
         name = f"accepted: {100 * test.accepted:.3g} %, from confidence {test.threshold:.3g} on"

@@ -1,4 +1,4 @@
-"""How good forecasts of people's labels are: scores, skill, calibration, beside what the labels' shares alone reach."""
+"""The quality of forecasts of labels: scores, skill beside the labels' own shares, and calibration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from calib.analysis.calibration.corp import (
     corp_of,
     forecasts_in,
     learned_elsewhere,
-    need_labels,
     ordered,
     parts_of_score,
     reliability_curve,
@@ -23,7 +22,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile
 from calib.core.numeric import jackknife_variance, ratio, unit_sums, units_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 _FOLDS = 20  # at most; of fewer groups each is left out in turn
 _BINS = 10  # of a PIT histogram, and of the calibration error
@@ -31,17 +30,17 @@ _NO_SPREAD = 1e-20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ForecastQuality(Result):
+class ForecastQuality(Estimate):
     """How good forecasts of labels are. Scores are means over labels; the less, the better.
+
+    The estimate is the skill, 1 - RPS / RPS of the shares of the other groups' labels: what the forecasts bring beyond
+    no judge at all. 1 is perfect, 0 brings nothing, below 0 is worse than nothing.
 
     Attributes
     ----------
     rps, rps_interval : float, Interval
         Ranked probability score, from 0 to 1: divided by the number of levels less 1. Of a number the distance of its
         place on the scale from that of the label, divided alike.
-    skill, interval : float, Interval
-        1 - RPS / RPS of the shares of the other groups' labels: what the forecasts bring beyond no judge at all.
-        1 is perfect, 0 brings nothing, below 0 is worse than nothing.
     skill_in_sample : float
         The same beside the shares of these very labels (`corp.unc`), which know each label already.
     log_score, log_shares : float
@@ -69,19 +68,15 @@ class ForecastQuality(Result):
     kind : str
         "distribution" or "number".
     levels : ndarray, shape (K,)
-    confidence_level, floor : float
-        `floor` was added to each chance for the log score, and to nothing else.
+    floor : float
+        Was added to each chance for the log score, and to nothing else.
     n, n_groups, n_missing, n_impossible : int
         Labels; independent groups of them; rows without a label or a forecast; labels to which the forecast gave no
         chance, before the floor.
-    warnings : tuple of str
-        What a reader should know first, each as "name: text".
     """
 
     rps: float
     rps_interval: Interval
-    skill: float
-    interval: Interval
     skill_in_sample: float
     log_score: float
     log_shares: float
@@ -96,32 +91,28 @@ class ForecastQuality(Result):
     curves: tuple[ReliabilityCurve, ...] = field(repr=False)
     kind: str
     levels: Floats = field(repr=False)
-    confidence_level: float
     floor: float
     n: int
     n_groups: int
     n_missing: int
     n_impossible: int
-    warnings: tuple[str, ...] = ()
+
+    @property
+    def skill(self) -> float:
+        """The estimate."""
+        return self.estimate
 
     @property
     def sure(self) -> bool:
         """Whether all chances are 0 or 1, as of verdicts: such forecasts are calibrated where they never err."""
         return self.kind == "distribution" and all(set(curve.forecast) <= {0, 1} for curve in self.curves[:-1])
 
-    @property
-    def estimate(self) -> float:
-        """The skill."""
-        return self.skill
-
     def _rows(self) -> list[dict[str, Any]]:
-        row = self._row("skill", "interval", "skill_in_sample", "rps")
-        row |= {"rps_low": self.rps_interval.low, "rps_high": self.rps_interval.high}
-        row |= self._row("log_score", "log_shares", "crps", "crps_shares")
-        row |= {"mcb": self.corp.mcb, "dsc": self.corp.dsc, "unc": self.corp.unc, "form": self.corp.form}
-        row |= {"mcb_crossfitted": self.crossfitted.mcb, "dsc_crossfitted": self.crossfitted.dsc}
-        row |= self._row("ece", "kind", "n", "n_groups", "n_missing", "n_impossible")
-        return [row | self._row("confidence_level", "warnings")]
+        parts = {"mcb": self.corp.mcb, "dsc": self.corp.dsc, "unc": self.corp.unc, "form": self.corp.form}
+        parts |= {"mcb_crossfitted": self.crossfitted.mcb, "dsc_crossfitted": self.crossfitted.dsc}
+        row = {"skill": self.skill} | self._row("interval", "skill_in_sample", "rps", "rps_interval", "log_score")
+        row |= self._row("log_shares", "crps", "crps_shares") | parts | self._row("ece", "kind", "n", "n_groups")
+        return [row | self._row("n_missing", "n_impossible", "confidence_level", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"forecast_quality": True, "kind": self.kind, "form": self.corp.form.replace(" ", "-")}
@@ -132,7 +123,7 @@ class ForecastQuality(Result):
     def __str__(self) -> str:
         log = f"log score {short(self.log_score)} (shares {short(self.log_shares)})"
         return (
-            f"RPS skill {short(self.skill)}, {bracket(self.interval, self.confidence_level)}, from {self.n} labels: "
+            f"RPS skill {short(self.skill)}, {self.bracket}, from {self.n} labels: "
             f"RPS {short(self.rps)} (shares {short(self.corp.unc)}), {log}{self._bracketed_warnings}"
         )
 
@@ -146,10 +137,6 @@ class _Data(NamedTuple):
     unit: Codes
     levels: Floats
     number: Floats | None
-
-    @property
-    def label(self) -> Floats:
-        return self.levels[self.place]
 
     @property
     def came(self) -> Floats:
@@ -216,9 +203,7 @@ def forecast_quality(
     result = ForecastQuality(
         **_scores(data, floor),
         **_parts(data, n_missing, confidence_level),
-        ece=_calibration_error(data) if data.number is None else np.nan,
-        curves=_curves(data),
-        pit=_pit(data),
+        **_calibration(data),
         kind="distribution" if data.number is None else "number",
         levels=data.levels,
         confidence_level=confidence_level,
@@ -227,7 +212,19 @@ def forecast_quality(
         n_groups=int(data.unit.max()) + 1,
         n_missing=n_missing,
     )
-    return replace(result, warnings=_forecast_warnings(result))
+    lost, n = result.n_impossible, result.n
+    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
+    number = result.kind == "number"
+    texts = {
+        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
+        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
+        f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
+        "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
+        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
+        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
+        "short": result.n_groups < 10,
+    }
+    return replace(result, warnings=tuple(text for text, holds in texts.items() if holds))
 
 
 def _labelled(
@@ -249,7 +246,8 @@ def _labelled(
             at = np.searchsorted(values, np.where(np.isnan(number), low, number))
             share = np.where(np.isnan(number)[:, None], np.nan, np.eye(len(values))[at])
     below, place, used, weight = forecasts_in(share, y, values, weights)
-    need_labels(used)
+    if not used.any():
+        raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
     number = None if number is None or len(values) == 2 else number[used]
     unit = units_of(groups, used)
     return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
@@ -268,7 +266,11 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
     with np.errstate(divide="ignore"):
         log_score = data.mean(-np.log((own + floor) / (1 + floor * len(data.levels)))) + 0.0
     widths, below = np.diff(data.levels), np.cumsum(share)[:-1]
-    crps = ((data.below - data.came) ** 2) @ widths if data.number is None else np.abs(data.number - data.label)
+    crps = (
+        ((data.below - data.came) ** 2) @ widths
+        if data.number is None
+        else np.abs(data.number - data.levels[data.place])
+    )
     return {
         "log_score": log_score,
         "n_impossible": int((own <= 0).sum()),
@@ -281,13 +283,28 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
 def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
     """The ranked probability score and its parts, as fitted and cross-fitted, with jackknife intervals over groups.
 
+    Losses of each label: of its forecast, of that recalibrated on other groups, of the shares of other groups.
     The shares and the recalibration are where their own losses are least, so that their errors do not count to
     first order, and the losses may be taken as they are. The shares' error of second order is all that there is where
     forecasts are nearly shares themselves, the same for every item: without it such had skill in one sample of three.
     """
     made: dict[str, Any] = {"form": "by threshold" if data.number is None else "by score", "n": len(data.place)}
     made |= {"n_levels": len(data.levels), "n_missing": n_missing}
-    losses = _losses(data)
+    came, below, weight = data.came, data.below, data.weight
+    if data.number is None:
+        own = np.mean((below - came) ** 2, axis=1)
+    else:
+        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
+        own = np.abs(place - data.place) / (len(data.levels) - 1)
+    elsewhere = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
+    at = None if data.number is None else ordered(-data.number, weight)
+    for k in range(below.shape[1] if data.unit.max() else 0):
+        by = ordered(below[:, k], weight) if at is None else at
+        elsewhere[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
+    counts = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
+    others = counts.sum(axis=0) - counts
+    of_others = ratio(others[:, :-1], others[:, -1:])[data.unit]
+    losses = np.column_stack([own, *(np.mean((p - came) ** 2, axis=1) for p in (elsewhere, of_others))])
     score, recalibrated, reference = map(data.mean, losses.T)
     _, fitted, shares = parts_of_score(data.below, data.place, data.weight, data.number)
     sums = unit_sums(data.weight[:, None] * np.column_stack([losses, np.ones(len(losses))]), data.unit)
@@ -303,30 +320,11 @@ def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
     intervals = zip(("rps_interval", "interval", "mcb_interval", "dsc_interval"), ends, strict=True)
     return {name: Interval(*pair) for name, pair in intervals} | {
         "rps": score,
-        "skill": 1 - score / reference if reference > 0 else np.nan,
+        "estimate": 1 - score / reference if reference > 0 else np.nan,
         "skill_in_sample": 1 - score / shares if shares > 0 else np.nan,
         "corp": corp_of(score, fitted, shares, **made),
         "crossfitted": corp_of(score, recalibrated, reference, **made),
     }
-
-
-def _losses(data: _Data) -> Floats:
-    """For each label the score of its forecast, of that recalibrated on other groups, of other groups' shares."""
-    came, below, weight = data.came, data.below, data.weight
-    if data.number is None:
-        score = np.mean((below - came) ** 2, axis=1)
-    else:
-        place = np.interp(data.number, data.levels, np.arange(len(data.levels)))
-        score = np.abs(place - data.place) / (len(data.levels) - 1)
-    recalibrated = np.full(below.shape, np.nan)  # each chance after isotonic regression on the labels of other groups
-    at = None if data.number is None else ordered(-data.number, weight)
-    for k in range(below.shape[1] if data.unit.max() else 0):
-        by = ordered(below[:, k], weight) if at is None else at
-        recalibrated[:, k] = learned_elsewhere(by, came[:, k], weight, data.unit % _FOLDS)
-    sums = unit_sums(weight[:, None] * np.column_stack([came, np.ones(len(came))]), data.unit)
-    others = sums.sum(axis=0) - sums
-    shares = ratio(others[:, :-1], others[:, -1:])[data.unit]
-    return np.column_stack([score, *(np.mean((p - came) ** 2, axis=1) for p in (recalibrated, shares))])
 
 
 def _estimates(sums: Floats) -> Floats:
@@ -335,53 +333,28 @@ def _estimates(sums: Floats) -> Floats:
     return np.column_stack([score, 1 - ratio(score, reference), score - recalibrated, reference - recalibrated])
 
 
-# --- calibration ------------------------------------------------------------------------------------------------------
-
-
-def _calibration_error(data: _Data) -> float:
-    """Of 10 bins of one width, the last with both its ends; the mean over the levels."""
+def _calibration(data: _Data) -> dict[str, Any]:
+    """Expected calibration error, reliability curves, and where labels lie in their forecasts."""
+    # of 10 bins of one width, the last with both its ends; the mean over the levels
     k = data.below.shape[1]
     bins = np.minimum((np.round(1 - data.below, 12) * _BINS).astype(np.intp), _BINS - 1)
     gap = data.weight[:, None] * (data.came - data.below)
     sums = np.bincount((bins * k + np.arange(k)).ravel(), gap.ravel(), minlength=_BINS * k)
-    return float(np.abs(sums).sum() / data.weight.sum() / k)
-
-
-def _curves(data: _Data) -> tuple[ReliabilityCurve, ...]:
-    """Distributions by each of their chances and their mean, numbers by themselves."""
+    error = float(np.abs(sums).sum() / data.weight.sum() / k)
+    # curves of distributions by each of their chances and their mean, of numbers by themselves
     forecasts = [*(1 - data.below).T, data.levels[-1] - data.below @ np.diff(data.levels)]
     if data.number is not None:
         forecasts = [data.number] * len(data.levels)
-    targets = [*(1 - data.came).T, data.label]
+    targets = [*(1 - data.came).T, data.levels[data.place]]
     above = (*map(float, data.levels[:-1]), np.nan)
-    return tuple(
-        reliability_curve(name, forecast, target, data.weight)
-        for name, forecast, target in zip(above, forecasts, targets, strict=True)
-    )
-
-
-def _pit(data: _Data) -> Floats:
-    """Where labels lie in their forecast, each spread evenly over the part of it that is its label's."""
+    # each label is spread evenly over the part of its forecast that is its own
     rows, edges = np.arange(len(data.place)), np.linspace(0, 1, _BINS + 1)
     whole = np.column_stack([np.zeros(len(rows)), data.below, np.ones(len(rows))])
     low, high = whole[rows, data.place][:, None], whole[rows, data.place + 1][:, None]
     reached = np.where(high > low, (edges - low) / np.where(high > low, high - low, 1.0), edges >= high)
     reached[:, 0] = 0.0
-    return np.asarray(np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum())
-
-
-def _forecast_warnings(result: ForecastQuality) -> tuple[str, ...]:
-    """What a reader should know before the scores."""
-    lost, n = result.n_impossible, result.n
-    log = f"the log score counts them at the floor, {result.floor:g}" if result.floor else "the log score is infinite"
-    number = result.kind == "number"
-    texts = {
-        f"impossible_labels: {lost} of {n} labels had no chance in their forecast; {log}": lost > 0 and not number,
-        "no_chances: the scores are numbers, each taken as sure of itself; calibrate them to have chances. "
-        f"{lost} of {n} labels differ from their score; {log}": number and lost > 0,
-        "worse_than_shares: the forecasts are worse than the shares of the other labels, the same for every item "
-        f"(skill {short(result.skill)})": result.skill < 0 and not result.interval.high >= 0,
-        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be "
-        "short": result.n_groups < 10,
+    return {
+        "ece": error if data.number is None else np.nan,
+        "curves": tuple(reliability_curve(*one, data.weight) for one in zip(above, forecasts, targets, strict=True)),
+        "pit": np.diff(data.weight @ reached.clip(0, 1)) / data.weight.sum(),
     }
-    return tuple(text for text, holds in texts.items() if holds)

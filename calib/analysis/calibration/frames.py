@@ -16,10 +16,10 @@ from calib.analysis.calibration.frames_calibration import (
     KINDS,
     Calibration,
     in_order,
-    inputs_of,
-    judges_alone,
+    judges_and_labels,
     judges_of,
     kept_forecasts,
+    map_inputs,
 )
 from calib.analysis.calibration.frames_file import record_of
 from calib.analysis.distributions.frames import weights_by_level
@@ -101,9 +101,7 @@ def calibrate(
         columns = others
     else:
         judge = None
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled = scores_in(files.people, "labels")
-    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, table, labelled = judges_and_labels(scores, labels, columns)
     judges, column = judges_of(table, inputs), files.named(groups)
     prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
     ids = set(table.frame["prompt"].astype(str))
@@ -117,9 +115,9 @@ def calibrate(
     options = {"ridge": ridge, "confidence_level": confidence_level}
     answers = []
     for judged in labelled_pairs(judges, labelled, (column,)):
-        rows, units = own[SliceKey.of(judged.label)], _labelled_groups(judged, column)
-        x, read = inputs_of(rows, table, inputs)
-        fit = _fitted(judged, in_order(x, rows, judged), units, annotators=annotators, **options)
+        rows = own[SliceKey.of(judged.label)]
+        x, read = map_inputs(rows, table, inputs)
+        fit, units = _fitted(judged, in_order(x, rows, judged), column, annotators=annotators, **options)
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         about = replace(judged, label=judged.label | counts)
         bound = {"groups": units, "group_column": column, "annotations": files.people}
@@ -129,21 +127,16 @@ def calibrate(
     return Calibration(names, maps, table.frame)
 
 
-def _labelled_groups(judged: Labelled, column: str | None) -> Any:
-    """The group of each labelled item, at its row; None where there are no groups."""
-    rows = judged.labels["row"].unique()
-    groups = None if column is None else groups_of(judged.frame.iloc[rows], column)
-    if groups is None:
-        return None
-    whole = np.full(len(judged.frame), None, dtype=object)
-    whole[rows] = groups
-    return whole
-
-
-def _fitted(judged: Labelled, x: Floats, groups: Any, *, annotators: bool, **options: Any) -> stats.CalibrationMap:
-    """The map of one judge, from each label of its items."""
-    labels, units = judged.labels, judged.frame["item"].to_numpy() if groups is None else groups
-    row, persons = labels["row"].to_numpy(), None
+def _fitted(
+    judged: Labelled, x: Floats, column: str | None, *, annotators: bool, **options: Any
+) -> tuple[stats.CalibrationMap, Any]:
+    """The map of one judge, from each label of its items, and the group of each labelled item, at its row, if any."""
+    labels, n, groups = judged.labels, len(judged.frame), None
+    row, persons, units = labels["row"].to_numpy(), None, judged.frame["item"].to_numpy(dtype=object)
+    rows = labels["row"].unique()
+    if column is not None and (labelled_groups := groups_of(judged.frame.iloc[rows], column)) is not None:
+        units = groups = np.full(n, None, dtype=object)
+        groups[rows] = labelled_groups
     if annotators:
         if labels["annotator"].nunique() < 2:
             rule = "must hold the labels of each of several annotators where {0} is True"
@@ -155,13 +148,13 @@ def _fitted(judged: Labelled, x: Floats, groups: Any, *, annotators: bool, **opt
             x[row],
             labels["y"],
             levels=judged.levels,
-            groups=np.asarray(units, dtype=object)[row],
+            groups=units[row],
             weights=labels["weight"],
             annotators=persons,
             **options,
         )
     n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
-    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
+    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings), groups
 
 
 @verb
@@ -330,9 +323,9 @@ def score_sets(
 ) -> Results[stats.ScoreSets]:
     """For every item the labels that people may give, so that this many of the sets hold what they would say.
 
-    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are;
-    of a judge with so many distinct scores that the refits would take long the split form, which is said. The promise
-    is about items without a label: the set of a labelled one is what another item of the same score would have.
+    Full conformal sets (`calib.stats.full_conformal`), valid whatever the judge is and however few the labels are; of
+    a judge with very many distinct scores the split form, with a warning. The promise is about items without a label:
+    the set of a labelled one is what another item of the same score would have.
 
     Parameters
     ----------
@@ -343,7 +336,7 @@ def score_sets(
         How often a set shall hold the label.
     by : str, optional
         A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
-        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
+        values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, with a warning.
     {groups}
     one_per_group : bool, default False
         Take one label per document, drawn at random: sets then hold for items of new documents.
@@ -370,9 +363,7 @@ def score_sets(
          4    3     4
     """
     check.probability(level, "level")
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled = scores_in(files.people, "labels")
-    judges = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, judges, labelled = judges_and_labels(scores, labels, columns)
     by, group = by if by == "score" else files.named(by), files.named(groups)
     items = pd.Index(judges.frame["item"].astype(object).unique())
 
@@ -391,16 +382,8 @@ def score_sets(
                     rule = "needs a column of documents (groups=, in a shell --groups)"
                     raise TableArgumentError("one_per_group", rule, "there is none")
                 y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
-            notes = list(judged.warnings)
-            texts = [frame[name].dropna() for name in ("scale", "scale_y") if name in frame]
-            if not any(parse_scale(str(text)) for column in texts for text in column.unique()):
-                # labels beyond those that came are in no set, unless a scale says that they can be
-                ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
-                notes.append(
-                    f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they "
-                    "may miss what lies beyond: give people's scores the column `scale`"
-                )
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(x.isna().sum())}
+            notes = (*judged.warnings, *_unsaid_scale(judged))
             yield Slice(judged.label, (judged, frame, {"x": x, "y": y, "groups": units, "by": cell}), counts, notes)
 
     def sets(rows: tuple[Labelled, pd.DataFrame, dict[str, Any]]) -> stats.ScoreSets:
@@ -425,3 +408,15 @@ def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> N
             f"these with several (design {design!r}). Draw with choose(scores, n) or design='groups'; for labels "
             f"of strata type by='stratum'."
         )
+
+
+def _unsaid_scale(judged: Labelled) -> list[str]:
+    """Labels beyond those that came are in no set, unless a scale says that they can be."""
+    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
+    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
+        return []
+    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+    return [
+        f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss what "
+        "lies beyond: give people's scores the column `scale`"
+    ]

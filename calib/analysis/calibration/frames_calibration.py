@@ -16,7 +16,8 @@ from calib.analysis.calibration.frames_file import Input, inputs_in, label_of, r
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short
-from calib.inputs.resolve import resolve_inputs
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.stats import CalibrationMap
 from calib.table import TableError, check_scores, parse_scale
 from calib.table.labelled import Labelled, mean_of_raters
@@ -106,7 +107,7 @@ class Calibration(Results[CalibrationMap]):
                 if fit is None:
                     without_map.append(str(rows["criterion"].iloc[0]))
                     continue
-                x, inputs = inputs_of(rows, table, kind, inputs_in(fit.record))
+                x, inputs = map_inputs(rows, table, kind, inputs_in(fit.record))
                 _refuse_stale(fit, rows, inputs, allow_stale)
                 parts.append(_applied(fit, rows, x, annotator))
         if not parts:
@@ -173,8 +174,13 @@ class Calibration(Results[CalibrationMap]):
 # --- the scores that a map reads --------------------------------------------------------------------------------------
 
 
-def judges_alone(judges: ValidatedTable, labelled: ValidatedTable) -> ValidatedTable:
-    """Without people, who are no judges of themselves; of scores that were calibrated before it warns."""
+def judges_and_labels(scores: Data, labels: Data, columns: Columns) -> tuple[Inputs, ValidatedTable, ValidatedTable]:
+    """What a verb reads: its inputs, judges' scores (people are no judges of themselves), people's labels.
+
+    Of scores that were calibrated before it warns.
+    """
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled, judges = scores_in(files.people, "labels"), scores_in(files.scores, "scores")
     people = {(label["criterion"], label["rater"]) for label, _ in labelled.slices()}
     own = [pair not in people for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
     if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
@@ -182,7 +188,7 @@ def judges_alone(judges: ValidatedTable, labelled: ValidatedTable) -> ValidatedT
             "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
             "folds of then are not those of now; give the judge's own scores"
         )
-    return judges.only(own)
+    return files, judges.only(own), labelled
 
 
 def judges_of(table: ValidatedTable, kind: str) -> ValidatedTable:
@@ -196,7 +202,7 @@ def in_order(x: Floats, rows: pd.DataFrame, judged: Labelled) -> Floats:
     return np.asarray(x[place])
 
 
-def inputs_of(
+def map_inputs(
     own: pd.DataFrame, table: ValidatedTable, kind: str, wanted: tuple[Input, ...] = ()
 ) -> tuple[Floats, tuple[Input, ...]]:
     """A slice of `judges_of` and what else is read for its items, (n, p): all there is, or what a map wants to have."""
@@ -321,7 +327,20 @@ def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any)
     _warn_beyond(fit, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
         check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
-    fold = _folds_at(fit, rows)
+    # the fold of each item's document; -1 where no label of it was used
+    held = fit.record["summary"]["map"]
+    folds, name = held["folds"], held["groups"]
+    units = rows["item"]
+    if name is not None and name in rows and rows[name].notna().all():
+        units = rows[name]
+    elif name is not None:  # documents are not known here: what was labelled is
+        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
+        check.warn(
+            f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
+            "were labelled themselves are cross-fitted"
+        )
+    code, names = pd.factorize(units.astype(object))
+    fold = np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code]
     # only distinct inputs and folds are worked out
     values, place = np.unique(x[:, 0] if x.shape[1] == 1 else x, axis=0, return_inverse=True)
     n_folds = int(fold.max(initial=0)) + 2
@@ -361,23 +380,6 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     frame = pd.DataFrame(columns | shares)
     frame.loc[~whole] = np.nan
     return frame
-
-
-def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
-    """The fold of each item's document; -1 where no label of it was used."""
-    held = fit.record["summary"]["map"]
-    folds, name = held["folds"], held["groups"]
-    units = rows["item"]
-    if name is not None and name in rows and rows[name].notna().all():
-        units = rows[name]
-    elif name is not None:  # documents are not known here: what was labelled is
-        folds = {pair["item"]: folds[pair["group"]] for pair in fit.record["pairs"] if pair["group"] in folds}
-        check.warn(
-            f"no_groups: the calibration has its folds by {name!r}, which these scores do not have; only items that "
-            "were labelled themselves are cross-fitted"
-        )
-    code, names = pd.factorize(units.astype(object))
-    return np.asarray(np.array([folds.get(sha(one), -1) for one in names], dtype=np.intp)[code])
 
 
 def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.calibration.escalation import VerdictRule
 from calib.analysis.calibration.frames import chance_columns, replies_in
-from calib.analysis.calibration.frames_calibration import KINDS, in_order, inputs_of, judges_alone, judges_of
+from calib.analysis.calibration.frames_calibration import (
+    CALIBRATED,
+    KINDS,
+    Calibration,
+    in_order,
+    judges_and_labels,
+    judges_of,
+    map_inputs,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
-from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, parse_scale
 from calib.table.driver import verb
 from calib.table.labelled import Labelled, groups_of, labelled_pairs
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
-from calib.table.validate import SliceKey, renamed_errors, scores_in
+from calib.table.validate import SliceKey, renamed_errors
 
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
     "calibrated_confidence: the confidences were learned from the same labels, so that the promise is one for many "
     "labels; in simulations it held from 50 on; confidence='votes' or a column of your own make it exact"
 )
+_KEYS = ("criterion", "prompt", "method", "temperature")  # by which rows of items are joined
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
 
@@ -99,9 +107,8 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
     """
     check.choice(inputs, "inputs", KINDS)
     _check_options(risk, confidence_level, label_threshold, within, prices)
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled, replies = scores_in(files.people, "labels"), replies_in(files.scores)
-    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    files, table, labelled = judges_and_labels(scores, labels, columns)
+    replies = replies_in(files.scores)
     judges, group, source = judges_of(table, inputs), files.named(groups), files.named(confidence)
     if source in (None, "votes", "calibrated"):
         beside_scores = [*chance_columns(judges.frame)]
@@ -118,16 +125,53 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
             raise TableArgumentError("label_threshold", must, got)
         # the distance asked for, or one step of a scale of more than three values
         step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not files.pairwise else 0.0
-        rule = VerdictRule(judged.levels, label_threshold, step if within is None else within)
+        rule = _Rule(judged.levels, label_threshold, step if within is None else within)
         votes = replies.get(key)
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
-        x, _ = inputs_of(own[key], table, inputs)
+        x, _ = map_inputs(own[key], table, inputs)
         verdicts = _verdicts(judged, rule, source, votes, in_order(x, own[key], judged), group)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         answers.append((judged.label | counts, _escalation(judged, own[key], rule, verdicts, group, **options)))
     return Results.of(answers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rule:
+    """When a verdict is wrong: on the other side of a threshold of labels, or farther than `within` from the label."""
+
+    levels: Floats
+    threshold: float | None
+    within: float
+
+    def __str__(self) -> str:
+        if self.threshold is not None:
+            return f"whether people say {short(self.threshold)} or more"
+        return f"which label, give or take {short(self.within)}" if self.within else "which label"
+
+    def likeliest(self, p: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """The likeliest verdict of each item and its chance, from the chance of each value, shape (n, V).
+
+        With a threshold the verdict is 1 or 0; else the level that most of the chance is near.
+        """
+        if self.threshold is not None:
+            yes = p[:, values >= self.threshold].sum(axis=1)
+            return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
+        near = np.abs(values[:, None] - self.levels) <= self.within + 1e-9
+        chance = p @ near
+        off = np.abs((p @ values)[:, None] - self.levels)
+        best = np.where(chance >= chance.max(axis=1, keepdims=True) - 1e-9, off, np.inf).argmin(axis=1)
+        sure = chance[np.arange(len(p)), best]
+        return np.where(np.isnan(sure), np.nan, self.levels[best]), sure
+
+    def errors(self, verdict: Floats, y: Floats) -> Floats:
+        """1 where a verdict differs from people's label, NaN where one of them is missing."""
+        if self.threshold is None:
+            wrong = np.abs(y - verdict) > self.within + 1e-9
+        else:
+            wrong = (y >= self.threshold) != (verdict > 0)
+        return np.where(np.isfinite(y) & np.isfinite(verdict), wrong, np.nan).astype(float)
 
 
 def _check_options(
@@ -157,7 +201,7 @@ def _check_options(
 def _escalation(
     judged: Labelled,
     rows: pd.DataFrame,
-    rule: VerdictRule,
+    rule: _Rule,
     verdicts: tuple[str, Floats, Floats, tuple[str, ...]],
     groups: str | None,
     *,
@@ -203,7 +247,7 @@ def _escalation(
 
 
 def _verdicts(
-    judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
+    judged: Labelled, rule: _Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
 ) -> tuple[str, Floats, Floats, tuple[str, ...]]:
     """By votes where there are some that differ, else calibrated, or as was asked for.
 
@@ -215,19 +259,32 @@ def _verdicts(
     elif votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
         source, (verdict, sure) = "votes", rule.likeliest(*shares)
     elif confidence == "votes":
-        must, got = (
-            "needs several replies, or raters, on people's scale, for 'votes'",
-            "has one, or is on another scale",
-        )
-        raise TableArgumentError("confidence", must, f"{words(judged.label)} {got}")
+        must = "needs several replies, or raters, on people's scale, for 'votes'"
+        got = f"{words(judged.label)} has one, or is on another scale"
+        raise TableArgumentError("confidence", must, got)
     else:
-        p, doubts = _label_chances(judged, x, None if groups is None else groups_of(judged.frame, groups))
-        source, (verdict, sure), notes = "calibrated", rule.likeliest(p, judged.levels), (_LEARNED, *doubts)
+        source, notes, units = "calibrated", (_LEARNED,), None if groups is None else groups_of(judged.frame, groups)
+        shares_of = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
+        if len(shares_of) == len(judged.levels):  # the scores are calibrated
+            p = np.asarray(judged.frame[shares_of], dtype=float)
+        else:
+            with renamed_errors(judged.label, y="labels", x="scores"):
+                fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
+            fold, notes = None, (_LEARNED, *fit.warnings)
+            # of one input the map has so few numbers that it may know the labels, and equal scores stay equal; from
+            # several inputs by a map that has not seen the document's labels, with one each for labelled items and
+            # others, or their confidences would not be alike
+            if x.shape[1] > 1 and fit.n_folds:
+                names = judged.frame["item"] if units is None else units
+                code = [zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names]
+                fold = np.where(fit.fold < 0, code, fit.fold)
+            p = fit.predict(x, fold=fold)
+        verdict, sure = rule.likeliest(p, judged.levels)
     # what should tie must not differ by dust
     return source, verdict, np.round(sure, 10), notes
 
 
-def _column_verdicts(judged: Labelled, rule: VerdictRule, name: str) -> tuple[Floats, Floats]:
+def _column_verdicts(judged: Labelled, rule: _Rule, name: str) -> tuple[Floats, Floats]:
     """The judge's own verdict, with a confidence of the user's.
 
     Without a threshold it is the nearest level, of two the upper one: people say no number between two levels, so a
@@ -275,27 +332,25 @@ def _vote_shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats]
     return np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0), values
 
 
-def _label_chances(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tuple[str, ...]]:
-    """The chance of each label; from several inputs by a map that has not seen the document's labels."""
-    shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
-    if len(shares) == len(judged.levels):  # the scores are calibrated
-        return np.asarray(judged.frame[shares], dtype=float), ()
-    with renamed_errors(judged.label, y="labels", x="scores"):
-        fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
-    # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
-    if x.shape[1] == 1 or not fit.n_folds:
-        return fit.predict(x), fit.warnings
-    names = judged.frame["item"] if units is None else units
-    other = np.array([zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names])
-    # one map each for labelled items and others, or their confidences would not be alike
-    return fit.predict(x, fold=np.where(fit.fold < 0, other, fit.fold)), fit.warnings
-
-
-def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]]:
+def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, list[str]]:
     """The groups that were drawn, None where items were; and what has to be said of how the labels came about."""
     frame = judged.frame
     labelled = frame["y"].notna() & frame["x"].notna()
-    design, notes = _design(frame, labelled, judged.label)
+    design, notes = None, []
+    if set(DESIGN) <= set(frame) and not frame[list(DESIGN)].isna().all(axis=None) and not labelled.all():
+        drawn = frame[frame["inclusion"].notna()]
+        chance, design = drawn["inclusion"].astype(float), str(drawn["design"].iloc[0])
+        if len(set(drawn["design"].astype(str))) > 1 or chance.max() - chance.min() > 1e-6 * chance.max():
+            raise TableError(
+                f"{words(judged.label)}: the labels must be of items that all had the same chance to be drawn, or "
+                f"errors among the accepted would be counted wrongly, but the design {design!r} gave them different "
+                f"ones: draw them with choose(scores, n) or choose(scores, n, design='groups')."
+            )
+        chosen = chosen_in(frame)
+        if unmatched := int((labelled & ~chosen).sum()):
+            notes.append(f"labels_not_drawn: {unmatched} labels are of items that `choose` did not draw")
+        if blank := int((chosen & ~labelled).sum()):
+            notes.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     unit = None if groups is None else groups_of(frame, groups)
     if unit is None or not labelled.any():
         return None, notes
@@ -307,27 +362,46 @@ def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str,
     expected = (1 - (1 - size / len(code)) ** n).sum()
     if design == "groups" or (design is None and there < _SPREAD * expected):
         text = f"whole_groups: {of_groups}, which count instead of the labels"
-        return np.asarray(unit, dtype=object), (*notes, text)
+        return np.asarray(unit, dtype=object), [*notes, text]
     promise = "taken as a random draw of these items: the promise is for them, new groups may differ"
-    return None, (*notes, f"repeated_groups: {of_groups} and {promise}")
+    return None, [*notes, f"repeated_groups: {of_groups} and {promise}"]
 
 
-def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """How `choose` drew the labelled items; chances that differ are refused."""
-    if not set(DESIGN) <= set(frame) or frame[list(DESIGN)].isna().all(axis=None) or labelled.all():
-        return None, ()
-    drawn = frame[frame["inclusion"].notna()]
-    chance = drawn["inclusion"].astype(float)
-    design = str(drawn["design"].iloc[0])
-    if len(set(drawn["design"].astype(str))) > 1 or chance.max() - chance.min() > 1e-6 * chance.max():
-        raise TableError(
-            f"{words(label)}: the labels must be of items that all had the same chance to be drawn, or errors among "
-            f"the accepted would be counted wrongly, but the design {design!r} gave them different ones: draw them "
-            f"with choose(scores, n) or choose(scores, n, design='groups')."
-        )
-    notes, chosen = [], chosen_in(frame)
-    if unmatched := int((labelled & ~chosen).sum()):
-        notes.append(f"labels_not_drawn: {unmatched} labels are of items that `choose` did not draw")
-    if blank := int((chosen & ~labelled).sum()):
-        notes.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
-    return design, tuple(notes)
+def said_of_items(thing: Any) -> pd.DataFrame | None:
+    """What calibrated scores, sets and escalations say of each item, the least sure first; None for other things."""
+    if isinstance(thing, Calibration) and thing.scores is not None:
+        thing = thing.apply(thing.scores)
+    if not isinstance(thing, Results):
+        calibrated = isinstance(thing, pd.DataFrame) and {"item", "criterion", "rater", "calibration"} <= set(thing)
+        if not calibrated:
+            return None
+        chances = {name: f"chance of {name[2:]}" for name in thing if name.startswith("p_")}
+        frame = thing[["item", *chances, "score", "sd", "conf_low", "conf_high"]]
+        frame = frame.assign(**{name: list(map(_text_of, thing[name])) for name in _KEYS})
+        frame = frame.assign(judge=thing["rater"].astype(str).str.removesuffix(CALIBRATED))
+        frame = frame.assign(**{"judge's score": thing["judge"]} if "judge" in thing else {})
+        return frame.rename(columns={**chances, "score": "mean"}).assign(sort=-thing["sd"])
+    frames = []
+    for label, result in zip(thing.labels, thing, strict=True):
+        if not isinstance(result, stats.Escalation | stats.ScoreSets):
+            continue
+        items = result.items
+        keys = {name: _text_of(label.get(name, "")) for name in _KEYS}  # by which rows of several are joined
+        named = pd.DataFrame({"item": items["item"], "judge": str(label.get("rater", "")), **keys})
+        if isinstance(result, stats.Escalation):  # items for people first
+            judge = np.where(items["decided_by"] != "", "the judge", "people")
+            whom = np.where(items["label"].notna() & (judge == "people"), "people (labelled)", judge)
+            place = pd.Series(whom).map({"people": 0.0, "people (labelled)": 1.0, "the judge": 2.0}).to_numpy()
+            sort = place + items["confidence"].rank(pct=True).fillna(0.0).to_numpy() / 2
+            columns = {"for": whom, "judge's score": items["score"], "confidence": items["confidence"], "sort": sort}
+        else:  # the widest sets first
+            ends = zip(items["low"], items["high"], strict=True)
+            sets = [short(low) if low == high else f"{short(low)} to {short(high)}" for low, high in ends]
+            columns = {"judge's score": items["score"], "set": sets, "sort": -items["size"].to_numpy(dtype=float)}
+        frames.append(named.assign(**columns))
+    return pd.concat(frames, ignore_index=True) if frames else None
+
+
+def _text_of(value: Any) -> str:
+    """A value of a key; no temperature is an empty text."""
+    return "" if str(value) == "nan" else str(value)

@@ -112,12 +112,27 @@ def record_of(
         "forecasters": fit.forecasters,
         "warnings": fit.warnings,
     }
+    draws = frame.get("n", pd.Series([1])).astype(float).max()
+    settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
+    if judge is not None:
+        settings = {name: getattr(judge, name) for name in _SETTINGS}
     hashes = [one.sha256 for one in prompts if one.id == who.prompt]
     content = {
         "schema": ONE,
         "created": str(datetime.now(UTC).date()),
         "calib": __version__,
-        "judge": _judge_of(who, judge, frame),
+        "judge": {
+            "model": judge.model if judge is not None else who.rater,
+            "answered_as": [],
+            "fingerprints": [],
+            "endpoint": None,
+            "method": who.method if who.method in _METHODS else "sample",
+            "temperature": who.temperature,
+            "draws": max(1, int(draws)) if draws >= 1 else 1,
+            "settings_sha256": hashlib.sha256(_canonical(settings)).hexdigest(),
+            "known_by": "settings" if judge is not None else "the table: rater, method, temperature",
+            "read_by": who.method,
+        },
         "prompt": {
             "criterion": who.criterion,
             "id": who.prompt,
@@ -150,25 +165,6 @@ def _canonical(value: Any) -> bytes:
 def scale_text(levels: Any) -> str:
     """A scale as the tables write it."""
     return "|".join(f"{level:.17g}" if float(f"{level:g}") != level else f"{level:g}" for level in levels)
-
-
-def _judge_of(who: SliceKey, judge: Any, frame: pd.DataFrame) -> dict[str, Any]:
-    draws = frame.get("n", pd.Series([1])).astype(float).max()
-    settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
-    if judge is not None:
-        settings = {name: getattr(judge, name) for name in _SETTINGS}
-    return {
-        "model": judge.model if judge is not None else who.rater,
-        "answered_as": [],
-        "fingerprints": [],
-        "endpoint": None,
-        "method": who.method if who.method in _METHODS else "sample",
-        "temperature": who.temperature,
-        "draws": max(1, int(draws)) if draws >= 1 else 1,
-        "settings_sha256": hashlib.sha256(_canonical(settings)).hexdigest(),
-        "known_by": "settings" if judge is not None else "the table: rater, method, temperature",
-        "read_by": who.method,
-    }
 
 
 def _labels_of(fit: CalibrationMap, judged: Labelled, annotations: Any, criterion: str) -> dict[str, Any]:
@@ -243,42 +239,42 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
 
 
 def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
-    """The labels and the maps of a file, which hang together."""
-    try:
-        return [_map_in(record) for record in _records_in(path)]
-    except TableError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        raise TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.") from None
-
-
-def _map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
-    """The label and the map of a record that was read, whose parts must have the sizes that belong to each other."""
-    held = record["summary"]["map"]
-    label = {name: math.nan if value is None else value for name, value in held["label"]}
-    k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
-    arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
-    r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
-    # of no resamples or persons a file has a plain []
-    free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
-    free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
-    arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}
-    shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
-    shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
-    sized = all(arrays[name].shape == shape for name, shape in shapes.items())
-    finite = all(np.isfinite(arrays[name]).all() for name in (*shapes, "resampled_thresholds", "resampled_slopes"))
-    if not (sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()):
-        raise ValueError("the parts of the map do not hang together")
-    numbers: dict[str, Any] = {name: held[name] for name in _NUMBERS}
-    return label, CalibrationMap(
-        **arrays,
-        **numbers,
-        shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
-        forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
-        fold=np.empty(0, dtype=np.intp),
-        record=record,
-        warnings=tuple(held["warnings"]),
-    )
+    """The labels and the maps of a file, whose parts must have the sizes that belong to each other."""
+    maps = []
+    for record in _records_in(path):
+        unreadable = TableError(f"{path}: has a map that cannot be read: make it again with `calibrate`.")
+        try:
+            held = record["summary"]["map"]
+            label = {name: math.nan if value is None else value for name, value in held["label"]}
+            k, p, folds = len(held["levels"]), len(inputs_in(record)), len(held["fold_slopes"])
+            arrays: dict[str, Any] = {name: np.asarray(held[name], dtype=float) for name in _ARRAYS}
+            r, rows = len(arrays["resampled_slopes"]), len(arrays["x"])
+            # of no resamples or persons a file has a plain []
+            free = {"resampled_thresholds": (r, k - 1), "resampled_slopes": (r, p)}
+            free |= {name: (len(held[name]), len(held["shifts"])) for name in ("fold_shifts", "resampled_shifts")}
+            arrays |= {name: arrays[name].reshape(shape) for name, shape in free.items()}
+            shapes = {"levels": (k,), "thresholds": (k - 1,), "slopes": (p,), "x": (rows, p), "counts": (rows, k)}
+            shapes |= {"fold_thresholds": (folds, k - 1), "fold_slopes": (folds, p)}
+            sized = all(arrays[name].shape == shape for name, shape in shapes.items())
+            finite = all(
+                np.isfinite(arrays[one]).all() for one in (*shapes, "resampled_thresholds", "resampled_slopes")
+            )
+            whole = sized and finite and folds and rows and k > 1 and (np.diff(arrays["levels"]) > 0).all()
+            fit = CalibrationMap(
+                **arrays,
+                **{name: held[name] for name in _NUMBERS},
+                shifts=tuple(stats.Shift(*one) for one in held["shifts"]),
+                forecasters=tuple(stats.Forecaster(*one) for one in held["forecasters"]),
+                fold=np.empty(0, dtype=np.intp),
+                record=record,
+                warnings=tuple(held["warnings"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            raise unreadable from None
+        if not whole:
+            raise unreadable
+        maps.append((label, fit))
+    return maps
 
 
 def write_records(records: Sequence[Mapping[str, Any]], path: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -253,21 +253,6 @@ def ordered_logit(
     a, b, _ = fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
-    doubts = []
-    if not z.any():
-        doubts.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
-    elif (table.counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * problem[1].sum():
-        doubts.append(
-            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
-            "may know nothing."
-        )
-    if not penalty and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
-        doubts.append(
-            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
-            "these are where the likelihood gained nothing more. Type ridge=1."
-        )
-    for text in doubts:
-        check.warn(text)
     return OrderedLogit(
         levels=sample.levels,
         thresholds=a + slopes @ centre,
@@ -280,9 +265,33 @@ def ordered_logit(
         n=len(sample.place),
         n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing,
-        warnings=tuple(doubts),
+        warnings=_fit_warnings(a, b, problem),
         sample=sample,
     )
+
+
+def _fit_warnings(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
+    """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
+    z, counts, penalty = problem
+    constant = not z.any()
+    endless = not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END
+    return warned(
+        {
+            "constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.": constant,
+            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
+            "may know nothing.": not constant and (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum(),
+            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
+            "these are where the likelihood gained nothing more. Type ridge=1.": endless,
+        }
+    )
+
+
+def warned(texts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The texts that hold, of each of which it warns."""
+    texts_that_hold = tuple(text for text, holds in texts.items() if holds)
+    for text in texts_that_hold:
+        check.warn(text)
+    return texts_that_hold
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------

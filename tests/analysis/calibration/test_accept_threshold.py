@@ -5,27 +5,23 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats as laws
 
-import calib
 from calib.analysis.calibration.accept_threshold import clopper_pearson_end, fallback, spent, zero_error_labels
 from calib.stats import ArgumentError, accept_threshold
 
 
-def jury():
+@pytest.fixture(scope="module")
+def jury(loaded):
     """Agreement of nine judges about 3,200 answers, the error of their majority, and the question of each."""
-    pytest.importorskip("pandas")
-    try:
-        items, ratings = calib.datasets.load_triviaqa_judges()
-    except calib.datasets.DatasetError as error:
-        pytest.skip(str(error))
-    said = ratings.pivot(index="item", columns="rater", values="score")
-    votes = said.drop(columns="human").sum(axis=1)
-    question = items.set_index("item")["group"].reindex(said.index)
-    return np.maximum(votes, 9 - votes).to_numpy(), ((votes >= 5) != (said["human"] == 1)).to_numpy(), question
+    items, ratings = loaded("load_triviaqa_judges")
+    wide = ratings.pivot(index="item", columns="rater", values="score")
+    votes = wide.drop(columns="human").sum(axis=1)
+    question = items.set_index("item")["group"].reindex(wide.index)
+    return np.maximum(votes, 9 - votes).to_numpy(), ((votes >= 5) != (wide["human"] == 1)).to_numpy(), question
 
 
-def test_triviaqa_has_the_reference_values():
+def test_triviaqa_has_the_reference_values(jury):
     """Reference: calibration.md G7, the 400 answers to the first 50 questions by id."""
-    sure, wrong, question = jury()
+    sure, wrong, question = jury
     first = question.isin(sorted(set(question))[:50]).to_numpy()
     result = accept_threshold(sure[first], wrong[first], pool=sure)
     at = {point.threshold: point for point in result.curve}
@@ -48,11 +44,9 @@ def test_bounds_and_the_least_number_of_labels_have_the_reference_values():
 def test_three_starts_share_what_may_go_wrong():
     # bounds at .1 / 3: 0 of 40 .0815; 2 of 100 .0668 and 5 of 100 .1085; 8 of 160 .0930
     np.testing.assert_allclose(spent(np.array([20.0, 40, 100, 160]), 0.1, 0.1), np.array([0, 0.1, 0.1, 0.1]) / 3)
-    # 30 are too few for a third, and enough for all
-    np.testing.assert_allclose(spent(np.array([10.0, 30]), 0.1, 0.1), [0, 0.1])
-    # no start but the first
-    np.testing.assert_allclose(spent(np.array([10.0, 36]), 0.1, 0.1), [0, 0.1])
-    np.testing.assert_array_equal(spent(np.array([10.0, 20]), 0.1, 0.1), [0, 0])
+    # 30 are too few for a third, and enough for all; 36 for no start but the first; 20 for none
+    for n, weight in ((30, 0.1), (36, 0.1), (20, 0.0)):
+        np.testing.assert_allclose(spent(np.array([10.0, n]), 0.1, 0.1), [0, weight])
 
 
 def test_what_passed_hands_its_level_to_the_next_start():
@@ -75,9 +69,9 @@ def test_a_judge_that_errs_at_every_confidence_is_never_accepted_for_a_threshold
 
 @pytest.mark.parametrize(("n", "share"), [(100, 0.643), (200, 0.738), (400, 0.857)])
 @pytest.mark.slow
-def test_triviaqa_accepts_what_the_reference_does_and_errs_no_more_than_promised(n, share):
+def test_triviaqa_accepts_what_the_reference_does_and_errs_no_more_than_promised(jury, n, share):
     """Reference: calibration.md 3.3, the recommended columns; 1,000 drawings, risk over all 3,200 items."""
-    sure, wrong, _ = jury()
+    sure, wrong, _ = jury
     rng, accepted, violations = np.random.default_rng(3), [], 0
     for _ in range(1000):
         errors = np.full(len(sure), np.nan)
@@ -159,16 +153,12 @@ def test_below_the_least_number_of_labels_nothing_is_accepted(n):
     assert ("few_labels" in str(result)) == (n == 21)
 
 
-def test_what_has_no_confidence_is_never_accepted_and_counts_in_the_pool():
+def test_what_has_no_confidence_or_no_label_counts_in_the_pool_alone():
     sure = np.array([0.9] * 60 + [np.nan] * 40)
     result = accept_threshold(sure, np.zeros(100))
     assert (result.accepted, result.n, result.n_missing, result.n_pool) == (0.6, 60, 40, 100)
     assert result.accepts(sure).sum() == 60
-
-
-def test_labels_that_are_missing_are_of_the_pool_alone():
-    errors = np.array([0.0] * 40 + [np.nan] * 160)
-    result = accept_threshold(np.ones(200), errors)
+    result = accept_threshold(np.ones(200), [0.0] * 40 + [np.nan] * 160)
     assert (result.n, result.m, result.n_pool, result.accepted) == (40, 40, 200, 1.0)
     assert accept_threshold(np.ones(5), [np.nan] * 5).accepted == 0.0
 
@@ -227,16 +217,15 @@ def test_more_errors_never_accept_more(data, place):
 @pytest.mark.slow
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_passed_is_what_has_a_bound_below_the_risk_at_its_own_level(grouped):
-    rng = np.random.default_rng(2)
-    told = {True: 0, False: 0}
+    rng, both = np.random.default_rng(2), set()
     for _ in range(40):
         sure, rate = rng.choice(8, 200) / 8, rng.uniform(0.02, 0.4)
         groups = np.arange(200) // 2 if grouped else None
-        found = accept_threshold(sure, rng.random(200) < rate * (1 - sure), groups=groups)
-        for point in found.curve:
+        result = accept_threshold(sure, rng.random(200) < rate * (1 - sure), groups=groups)
+        for point in result.curve:
             assert point.passed == (point.tested_bound <= 0.1 + 1e-6)
             assert point.tested_bound == 1 or point.tested_at > 0
-        tested = [point.tested_bound for point in found.curve if point.tested_at]
-        told[found.nearest is None] += 1
-        assert found.nearest is None if found.accepted else found.nearest.tested_bound == min(tested) > 0.1
-    assert all(told.values()), "both accepted and not"
+        tested = [point.tested_bound for point in result.curve if point.tested_at]
+        both.add(result.nearest is None)
+        assert result.nearest is None if result.accepted else result.nearest.tested_bound == min(tested) > 0.1
+    assert both == {True, False}, "both accepted and not"

@@ -104,7 +104,7 @@ def test_sets_without_a_known_scale_say_where_they_end():
     rows = {"item": [f"i{k}" for k in range(30)], "criterion": "c", "score": np.arange(30.0) % 10}
     judge = pd.DataFrame(rows | {"rater": "judge", "method": "sample"})
     people = pd.DataFrame(rows | {"rater": "people", "method": "human"})[1:20]
-    told = calib.score_sets(judge, people).one().warnings
-    assert any(text.startswith("unsaid_scale") and "0 to 9" in text for text in told)
-    known = calib.score_sets(judge, people.assign(scale="0..10")).one().warnings
-    assert not any(text.startswith("unsaid_scale") for text in known)
+    unsaid = calib.score_sets(judge, people).one().warnings
+    assert any(text.startswith("unsaid_scale") and "0 to 9" in text for text in unsaid)
+    scaled = calib.score_sets(judge, people.assign(scale="0..10")).one().warnings
+    assert not any(text.startswith("unsaid_scale") for text in scaled)

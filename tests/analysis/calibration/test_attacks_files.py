@@ -10,7 +10,6 @@ pytest.importorskip("pandas")
 import pandas as pd
 
 import calib
-from calib.core.check import CalibWarning
 from calib.table import TableError
 
 HOSTILE = [
@@ -61,15 +60,6 @@ def test_hostile_ids_come_back_from_a_table_of_calibrated_scores(tmp_path):
     assert set(calibrated["item"]) == set(ids)
     calib.table.write(calibrated, tmp_path / "calibrated.csv")
     assert "from 80 human labels" in str(calib.interval(tmp_path / "calibrated.csv", path))
-
-
-def test_a_criterion_without_labels_is_named_and_left_out(tmp_path):
-    one = pd.read_csv(own_file(tmp_path / "own.csv"))
-    both = pd.concat([one.assign(criterion="a"), one.assign(criterion="b", human=np.nan)])
-    with pytest.warns(CalibWarning, match="unlabelled: no label is of 'b'"):
-        calibration = calib.calibrate(both)
-    with pytest.warns(CalibWarning, match="not_calibrated: no map is of 'b'"):
-        assert len(calibration.apply(both)) == 120
 
 
 def test_calibrated_scores_are_not_calibrated_again(tmp_path):

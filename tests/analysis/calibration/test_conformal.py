@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-import calib
-from calib.analysis.calibration.conformal import sets_of
-from calib.analysis.calibration.score_sets import coverage_point, least_labels, quantile_place
+from calib.analysis.calibration.conformal import coverage_point, least_labels, quantile_place, sets_of
 from calib.core.check import ArgumentError
 from calib.stats import full_conformal, ordered_logit, split_conformal
 
@@ -14,21 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 FIVE = [1, 2, 3, 4, 5]
 
 
-def summeval(criterion):
-    """GPT-4o's digit, the median of the experts, and the document of each summary."""
-    pytest.importorskip("pandas")
-    try:
-        items, ratings = calib.datasets.load_summeval_judges()
-    except calib.datasets.DatasetError as error:
-        pytest.skip(str(error))
-    rows = ratings[ratings["criterion"] == criterion]
-    people = rows[rows["method"] == "human"].pivot(index="item", columns="rater", values="score").median(axis=1)
-    digit = rows[rows["rater"] == "gpt-4o"].set_index("item")["score"].reindex(people.index)
-    document = items.drop_duplicates("item").set_index("item")["group"].reindex(people.index)
-    return digit.to_numpy(), people.to_numpy(), document.to_numpy()
-
-
-def coverage_on_summeval(criterion, n, n_draws=200, level=0.9, form=full_conformal, seed=0):
+def coverage_on_summeval(summeval, criterion, n, n_draws=200, level=0.9, form=full_conformal, seed=0):
     """Coverage and mean size of each draw: n labels of 50 documents drawn at random, tested on the other 50."""
     x, y, document = summeval(criterion)
     rng, documents = np.random.default_rng(seed), np.unique(document)
@@ -66,35 +50,27 @@ G6 = {
     ("coherence", 0.8): (129, 1, 0.87847, 2.98472),
     ("consistency", 0.9): (145, 2, 0.96597, 3.75833),
     ("consistency", 0.8): (129, 1, 0.84722, 2.63750),
+    ("coherence", "signed"): (-1, 2, 0.95764, 3.58125),
+    ("consistency", "signed"): (-1, 2, 0.96181, 2.87222),
 }
 
 
 @pytest.mark.parametrize(("case", "reference"), G6.items())
-def test_quantile_of_absolute_errors_has_the_reference_values(case, reference):
+def test_quantiles_of_errors_have_the_reference_values(summeval, case, reference):
     """Reference: calibration.md G6; the 160 summaries of the 10 first documents by id, tested on the 1,440 others."""
     x, y, document = summeval(case[0])
     first = np.isin(document, np.unique(document)[:10])
-    k = quantile_place(int(first.sum()), case[1])
-    q = np.sort(np.abs(y - x)[first])[k - 1]
-    low, high = (x[~first] - q).clip(1, 5), (x[~first] + q).clip(1, 5)
-    inside = ((low <= y[~first]) & (y[~first] <= high)).mean()
-    assert (k, q) == reference[:2]
-    assert (round(inside, 5), round(float((high - low + 1).mean()), 5)) == reference[2:]
-
-
-@pytest.mark.parametrize(
-    ("criterion", "reference"), [("coherence", (-1, 2, 0.95764, 3.58125)), ("consistency", (-1, 2, 0.96181, 2.87222))]
-)
-def test_quantiles_of_signed_errors_have_the_reference_values(criterion, reference):
-    """Reference: calibration.md G6, equal tails."""
-    x, y, document = summeval(criterion)
-    first = np.isin(document, np.unique(document)[:10])
-    error, n = np.sort((y - x)[first]), int(first.sum())
-    up = quantile_place(n, 0.95)
-    below, above = error[n - up], error[up - 1]
+    error, n = (y - x)[first], int(first.sum())
+    if case[1] == "signed":  # equal tails of 90 %
+        up = quantile_place(n, 0.95)
+        found = below, above = tuple(np.sort(error)[[n - up, up - 1]])
+    else:
+        k = quantile_place(n, case[1])
+        above = np.sort(np.abs(error))[k - 1]
+        below, found = -above, (k, above)
     low, high = (x[~first] + below).clip(1, 5), (x[~first] + above).clip(1, 5)
     inside = ((low <= y[~first]) & (y[~first] <= high)).mean()
-    assert (below, above) == reference[:2]
+    assert found == reference[:2]
     assert (round(inside, 5), round(float((high - low + 1).mean()), 5)) == reference[2:]
 
 
@@ -108,10 +84,10 @@ SIZES = {  # calibration.md 2.2, row "full, mid-CDF", at n = 25, 50, 100, 200
 
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", SIZES)
-def test_summeval_is_covered_by_sets_of_the_reference_size(criterion):
+def test_summeval_is_covered_by_sets_of_the_reference_size(summeval, criterion):
     """Those were measured in 40 draws, these in 200: two standard errors of their difference are allowed for."""
     for n, size in zip((25, 50, 100, 200), SIZES[criterion], strict=True):
-        found = coverage_on_summeval(criterion, n)
+        found = coverage_on_summeval(summeval, criterion, n)
         error = found.std(axis=0) / np.sqrt(len(found))
         assert found[:, 0].mean() >= 0.9 - 3 * error[0]
         assert found[:, 1].mean() <= size + 0.05 + 2 * error[1] * np.sqrt(1 + 200 / 40)

@@ -20,36 +20,25 @@ def isotonic_distribution(at, place, n_levels, weight):
     return np.stack([monotone(mean, at.weight, increasing=False) for mean in upto], axis=1)
 
 
-def loaded(name, *given):
-    pytest.importorskip("pandas")
-    try:
-        return getattr(calib.datasets, name)(*given)
-    except calib.datasets.DatasetError as error:
-        pytest.skip(str(error))
-
-
 def one_hot(x, k=5):
     return (np.asarray(x)[:, None] == np.arange(1, k + 1)).astype(float)
 
 
 @pytest.mark.parametrize("criterion", SUMMEVAL)
-def test_a_digit_has_the_reference_parts(criterion):
-    _, ratings = loaded("load_summeval_judges")
-    rows = ratings[ratings["criterion"] == criterion]
-    people = rows[rows["method"] == "human"].pivot(index="item", columns="rater", values="score").median(axis=1)
-    digit = rows[rows["rater"] == "gpt-4o"].set_index("item")["score"].reindex(people.index)
+def test_a_digit_has_the_reference_parts(summeval, criterion):
+    digit, people, _ = summeval(criterion)
     found = corp(one_hot(digit), people, [1, 2, 3, 4, 5], x=digit)
     parts = found.score, found.mcb, found.dsc, found.unc, found.score - found.mcb
     np.testing.assert_allclose(parts, SUMMEVAL[criterion], atol=5.1e-7)
-    at = ordered(digit.to_numpy(), np.ones(len(digit)))
-    place = people.to_numpy().astype(int) - 1
+    at = ordered(digit, np.ones(len(digit)))
+    place = people.astype(int) - 1
     idr = isotonic_distribution(at, place, 5, np.ones(len(digit)))[np.searchsorted(at.x, digit)]
     again = corp(np.diff(idr, axis=1, prepend=0, append=1), people, [1, 2, 3, 4, 5])
     assert again.score == pytest.approx(found.score - found.mcb, abs=1e-12)
     assert again.mcb == pytest.approx(0, abs=1e-12)  # of what was recalibrated nothing is left, in either form
 
 
-def test_probabilities_have_the_reference_parts():
+def test_probabilities_have_the_reference_parts(loaded):
     """G3: LLM-Rubric, Q0, four probabilities; by threshold, and by their expectation."""
     _, ratings = loaded("load_llm_rubric")
     rows = ratings[ratings["criterion"] == "Q0"]
@@ -65,7 +54,7 @@ def test_probabilities_have_the_reference_parts():
     assert by_score.mcb != pytest.approx(found.mcb, abs=1e-4)  # the two forms are not one
 
 
-def test_a_jury_has_the_reference_parts_and_those_of_model_diagnostics():
+def test_a_jury_has_the_reference_parts_and_those_of_model_diagnostics(loaded):
     """G4: TriviaQA, the share of nine judges."""
     scoring = pytest.importorskip("model_diagnostics.scoring")
     _, ratings = loaded("load_triviaqa_judges")

@@ -11,14 +11,6 @@ from calib.stats import forecast_quality, ranked_probability_score
 LEVELS = [1, 2, 3, 4, 5]
 
 
-def loaded(name, *given):
-    pytest.importorskip("pandas")
-    try:
-        return getattr(calib.datasets, name)(*given)
-    except calib.datasets.DatasetError as error:
-        pytest.skip(str(error))
-
-
 def drawn(p, rng):
     """Labels with these chances, as places."""
     return (rng.random((len(p), 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
@@ -31,12 +23,9 @@ def drawn(p, rng):
     ("criterion", "score", "mcb", "dsc", "unc"),
     [("coherence", 0.198750, 0.065448, 0.027695, 0.160997), ("relevance", 0.313438, 0.210439, 0.015458, 0.118457)],
 )
-def test_a_digit_has_the_reference_values(criterion, score, mcb, dsc, unc):
+def test_a_digit_has_the_reference_values(summeval, criterion, score, mcb, dsc, unc):
     """G2 of calibration.md, where they were computed by other code."""
-    _, ratings = loaded("load_summeval_judges")
-    rows = ratings[ratings["criterion"] == criterion]
-    people = rows[rows["method"] == "human"].pivot_table(index="item", columns="rater", values="score").median(axis=1)
-    digit = rows[rows["rater"] == "gpt-4o"].set_index("item")["score"].reindex(people.index)
+    digit, people, _ = summeval(criterion)
     found = forecast_quality(digit, people, LEVELS)
     parts = found.rps, found.corp.mcb, found.corp.dsc, found.corp.unc
     np.testing.assert_allclose(parts, [score, mcb, dsc, unc], atol=5.1e-7)
@@ -47,7 +36,7 @@ def test_a_digit_has_the_reference_values(criterion, score, mcb, dsc, unc):
     assert found.conclusion.startswith("The judge's number as a forecast of what people say is worse than no judge")
 
 
-def test_probabilities_have_the_reference_values():
+def test_probabilities_have_the_reference_values(loaded):
     """G3: LLM-Rubric, Q0, on tables."""
     _, ratings = loaded("load_llm_rubric")
     rows = ratings[(ratings["criterion"] == "Q0") & (ratings["score"] > 0)]
@@ -60,7 +49,7 @@ def test_probabilities_have_the_reference_values():
     assert found.dsc_interval.low < 0 < found.dsc_interval.high
 
 
-def test_a_jury_has_the_calibration_error_of_netcal():
+def test_a_jury_has_the_calibration_error_of_netcal(loaded):
     """G4: netcal's ECE with 10 bins."""
     _, ratings = loaded("load_triviaqa_judges")
     wide = ratings.pivot_table(index="item", columns="rater", values="score")
@@ -247,12 +236,12 @@ def test_intervals_cover_what_many_documents_have(kind, n_groups):
     rng = np.random.default_rng(n_groups)
     p, y, group = sample(50_000, kind, rng)
     whole = forecast_quality(p, y, range(5), groups=group)
-    hits = np.zeros(2)
+    hits, truth = np.zeros(2), np.array([whole.rps, whole.skill])
     for _ in range(600):
         p, y, group = sample(n_groups, kind, rng)
         found = forecast_quality(p, y, range(5), groups=group)
-        hits += [low <= true <= high for (low, high), true in zip(
-            (found.rps_interval, found.interval), (whole.rps, whole.skill), strict=True)]  # fmt: skip
+        low, high = np.transpose([found.rps_interval, found.interval])
+        hits += (low <= truth) & (truth <= high)
     assert ((hits / 600 > 0.915) & (hits / 600 < 0.98)).all(), hits / 600
 
 
@@ -266,6 +255,9 @@ def test_one_group_has_no_cross_fitting_and_no_interval():
     assert math.isnan(found.interval.low)
     assert found.rps == pytest.approx(np.mean([0.04, 0.04, 0.36]))
     assert "cannot be compared" in found.conclusion
+    holes = forecast_quality([[0.2, 0.8], [np.nan, np.nan], [0.5, 0.5], [0.0, 0.0], [0.1, 0.9]], [0, 1, np.nan, 1, 1])
+    assert (holes.n, holes.n_missing) == (2, 3)
+    assert (found.conf_low, found.conf_high) == pytest.approx(found.interval, nan_ok=True)
 
 
 @pytest.mark.parametrize("y", [[1], [1, 1, 1], [1, 2]])
@@ -290,12 +282,6 @@ def test_few_and_constant_labels_give_numbers_or_none(y):
 def test_what_is_no_forecast_is_refused(given, options, words):
     with pytest.raises(calib.ArgumentError, match=words):
         forecast_quality(*given, **options)
-
-
-def test_rows_without_label_or_forecast_are_counted():
-    p = np.array([[0.2, 0.8], [np.nan, np.nan], [0.5, 0.5], [0.0, 0.0], [0.1, 0.9]])
-    found = forecast_quality(p, [0, 1, np.nan, 1, 1])
-    assert (found.n, found.n_missing) == (2, 3)
 
 
 def test_labels_that_all_score_alike_have_no_interval():

@@ -61,10 +61,8 @@ def test_all_judges_as_inputs_have_their_mean_first():
     out = found.apply(scores)
     assert len(out) == 400 and set(out["rater"]) == {"mean of 3 raters (calibrated)"}
     alone = calib.calibrate(scores, people)
-    agree = [
-        calib.agreement(one, people, level="item")[0].estimate
-        for one in (out, alone["claude"].apply(scores[scores["rater"] == "claude"]))
-    ]
+    claude = alone["claude"].apply(scores[scores["rater"] == "claude"])
+    agree = [calib.agreement(one, people, level="item")[0].estimate for one in (out, claude)]
     assert agree[0] > agree[1]
     with pytest.raises(TableError, match="lack those of 'tone' by 'mistral'"):
         found.apply(scores[scores["rater"] != "mistral"])
@@ -107,15 +105,24 @@ def test_several_annotators_of_an_item_count_as_one():
     twice = check_scores(pd.concat([people, people.assign(rater="bea")], ignore_index=True))
     one, two = calib.calibrate(scores, people), calib.calibrate(scores, twice)
     np.testing.assert_allclose(one.slopes, two.slopes, rtol=1e-6)
-    assert (two.n, two.n_labels) == (120, 240)
+    assert (two.n, two.n_labels, two.labels[0]["against"]) == (120, 240, "2 annotators")
+    assert calib.interval(scores, twice).labels[0]["against"] == "mean of 2 annotators"
+    mixed = check_scores(pd.concat([scores, people], ignore_index=True))  # people are no judges of themselves
+    assert [label["rater"] for label in calib.calibrate(mixed, people).labels] == ["gpt"]
 
 
-def test_a_label_off_the_scale_is_refused():
+def test_what_is_wrong_is_named():
     scores, people = judged()
     with pytest.raises(TableError, match="must lie on the scale"):
         calib.calibrate(scores, people.assign(score=people["score"].where(people.index != 3, 9)))
     with pytest.raises(TableError, match="2 to 25 values"):
         calib.calibrate(scores.assign(scale=""), people.assign(scale="", score=np.linspace(0, 1, 120) ** 2))
+    with pytest.raises(ArgumentError, match="`inputs` must be one of 'score', 'criteria', 'raters'"):
+        calib.calibrate(scores, people, inputs="judges")
+    with pytest.raises(ArgumentError, match="`ridge`"):
+        calib.calibrate(scores, people, ridge=-1.0)
+    with pytest.raises(TableError, match="the scores have no rows"):
+        calib.calibrate(scores, people).apply(scores[scores["rater"] == "another"])
 
 
 def test_persons_one_by_one():
@@ -146,46 +153,15 @@ def test_groups_may_be_another_column_or_none():
         calib.calibrate(scores, people, groups="nonsense")
 
 
-def test_people_are_no_judges_of_themselves():
-    scores, people = judged()
-    mixed = check_scores(pd.concat([scores, people], ignore_index=True))
-    assert [label["rater"] for label in calib.calibrate(mixed, people).labels] == ["gpt"]
-
-
-def test_wrong_words_are_named():
-    scores, people = judged()
-    with pytest.raises(ArgumentError, match="`inputs` must be one of 'score', 'criteria', 'raters'"):
-        calib.calibrate(scores, people, inputs="judges")
-    with pytest.raises(ArgumentError, match="`ridge`"):
-        calib.calibrate(scores, people, ridge=-1.0)
-
-
-def test_the_result_says_what_a_score_means():
-    found = calib.calibrate(*judged())
-    assert "a judge score of" in found.conclusion and "of them 4 or 5" in found.conclusion
-    frame = found.to_frame()
-    assert {"judge", "estimate", "conf_low", "conf_high", "p_1", "p_5", "criterion"} <= set(frame)
-    assert repr(found).startswith("<1 results>") and "<table" in found._repr_html_()
-    axes = found.plot()
-    assert axes.get_ylabel() == "people's label"
-
-
-def test_no_scores_are_said_to_be_none():
-    judge, people = judged()
-    calibration = calib.calibrate(judge, people)
-    with pytest.raises(TableError, match="the scores have no rows"):
-        calibration.apply(judge[judge["rater"] == "another"])
-
-
-def test_labels_one_by_one_are_not_called_a_mean():
-    judge, people = judged()
-    several = pd.concat([people, people.assign(rater="bo")], ignore_index=True)
-    assert [label["against"] for label in calib.calibrate(judge, several).labels] == ["2 annotators"]
-    assert calib.interval(judge, several).labels[0]["against"] == "mean of 2 annotators"
-
-
 def test_the_title_of_several_maps_says_which_is_which():
     judge, people = judged(criteria=("tone", "style"))
     first, second = map_fact(calib.calibrate(judge, people)).split("; ")
     assert first.startswith("tone: judge ")
     assert second.startswith("style: judge ")
+
+
+def test_a_calibration_is_shown_as_a_table_and_drawn():
+    found = calib.calibrate(*judged())
+    assert {"judge", "estimate", "conf_low", "conf_high", "p_1", "p_5", "criterion"} <= set(found.to_frame())
+    assert repr(found).startswith("<1 results>") and "<table" in found._repr_html_()
+    assert found.plot().get_ylabel() == "people's label"

@@ -1,7 +1,6 @@
 """A calibration applied, kept in a file, and refused where it is of another judge."""
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,8 @@ from calib.analysis.calibration.frames_file import id_of
 from calib.core.check import ArgumentError, CalibWarning
 from calib.table import TableError, check_scores, read, write
 
+# these tables have few documents on purpose in places
+pytestmark = pytest.mark.filterwarnings("ignore:few_groups|unseen_levels|n_labels:calib.core.check.CalibWarning")
 SCHEMA = Path(__file__).with_name("calibration_v1.schema.json")
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "\u202eevil", "nul\x00", "é|..", 'a,b\n"c']
 
@@ -36,6 +37,12 @@ def tables(n_docs=30, per_doc=4, seed=0, **who):
 @pytest.fixture(scope="module")
 def both():
     return tables()
+
+
+@pytest.fixture(scope="module")
+def two_criteria(both):
+    """The same scores and labels on another criterion, too."""
+    return [check_scores(pd.concat([one, one.assign(criterion="style")], ignore_index=True)) for one in both]
 
 
 @pytest.fixture(scope="module")
@@ -107,12 +114,6 @@ def test_calibrated_scores_survive_a_file(both, calibration, tmp_path, ending):
     assert again["calibration"].astype(str).tolist() == out["calibration"].tolist()
 
 
-def test_other_verbs_take_calibrated_scores(both, calibration):
-    out = calibration.apply(both[0])
-    assert calib.interval(out, both[1]).estimate == pytest.approx(both[1]["score"].mean(), abs=0.3)
-    assert len(calib.agreement(out, both[1])) >= 1
-
-
 def test_ratings_are_summarised_on_the_way(both, calibration):
     ratings = both[0].drop(columns=["mass", "n", "n_unread"]).assign(draw=0, weight=1.0)
     again = calib.calibrate(ratings, both[1])
@@ -129,18 +130,15 @@ def test_a_missing_score_has_no_calibrated_one(both, calibration):
         assert calib.calibrate(scores, both[1]).labels[0]["n_unread"] == 1
 
 
-def test_a_part_of_the_maps_is_a_calibration(both, calibration):
-    scores, people = both
-    more = check_scores(pd.concat([scores, scores.assign(criterion="style")], ignore_index=True))
-    labels = check_scores(pd.concat([people, people.assign(criterion="style")], ignore_index=True))
-    two = calib.calibrate(more, labels)
+def test_a_part_of_the_maps_is_a_calibration(both, two_criteria):
+    two = calib.calibrate(*two_criteria)
     part = two["style"]
     assert isinstance(part, calib.Calibration) and len(part) == 1 and isinstance(two[:1], calib.Calibration)
     with pytest.warns(CalibWarning, match="not_calibrated: no map is of 'tone'"):
-        out = part.apply(more)
+        out = part.apply(two_criteria[0])
     assert set(out["criterion"]) == {"style"}
     with pytest.raises(TableError, match=r"of a criterion that was calibrated .'style'., but are of 'tone'"):
-        part.apply(scores)
+        part.apply(both[0])
 
 
 def test_without_groups_in_the_scores_labelled_items_are_still_cross_fitted(both, calibration):
@@ -180,9 +178,6 @@ def test_another_judge_is_refused_by_what_differs(both, calibration, name):
     with pytest.warns(CalibWarning, match=f"stale: .*{words}"):
         out = calibration.apply(other, allow_stale=True)
     assert out["score"].notna().all()
-
-
-def test_all_that_differs_is_named(both, calibration):
     with pytest.raises(TableError, match=r"rater was .*; prompt was .*; temperature was 1 and is not known"):
         calibration.apply(both[0].assign(rater="x", prompt="y", temperature=np.nan))
 
@@ -233,6 +228,10 @@ def test_a_file_gives_the_same_scores_to_the_last_digit(both, calibration, tmp_p
     again = calib.Calibration.read(calibration.save(tmp_path / "c.json"))
     pd.testing.assert_frame_equal(again.apply(both[0]), calibration.apply(both[0]), check_exact=True)
     assert str(again) == str(calibration) and again.labels == calibration.labels
+    text = (tmp_path / "c.json").read_text()
+    assert not any(f'"{name}"' in text for name in (*both[0]["item"], *both[0]["group"].unique())), "hashes alone"
+    with pytest.raises(ArgumentError, match=r"`path` must be a file to write, but .* is a folder"):
+        calibration.save(tmp_path)
 
 
 def test_a_file_of_one_map_keeps_the_schema(calibration, tmp_path):
@@ -247,61 +246,45 @@ def test_a_file_of_one_map_keeps_the_schema(calibration, tmp_path):
     assert len(record["summary"]["judge_deciles"]) == 9
 
 
-@pytest.mark.parametrize("change", ["method", "temperature", "no system", "one annotator", "no group"])
+OTHER_TABLES = {
+    "method": lambda scores, people: (scores.assign(method="given"), people),
+    "temperature": lambda scores, people: (scores.assign(temperature=np.nan), people),
+    "no system": lambda *tables: [table.drop(columns="system") for table in tables],
+    "one annotator": lambda scores, people: (scores, people[people["rater"] == "person 1"]),
+    "no group": lambda *tables: [table.drop(columns="group") for table in tables],
+}
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
 def test_other_tables_keep_the_schema_too(both, tmp_path, change):
     jsonschema = pytest.importorskip("jsonschema")
-    scores, people = both
-    if change == "method":
-        scores = scores.assign(method="given")
-    elif change == "temperature":
-        scores = scores.assign(temperature=np.nan)
-    elif change == "no system":
-        scores, people = (table.drop(columns="system") for table in both)
-    elif change == "no group":
-        scores, people = (table.drop(columns="group") for table in both)
-    else:
-        people = people[people["rater"] == "person 1"]
-    record = json.loads(calib.calibrate(scores, people).save(tmp_path / "c.json").read_text())
+    record = json.loads(calib.calibrate(*OTHER_TABLES[change](*both)).save(tmp_path / "c.json").read_text())
     jsonschema.validate(record, json.loads(SCHEMA.read_text()))
 
 
-def test_several_maps_stand_in_one_file(both, tmp_path):
-    scores, people = both
-    more = check_scores(pd.concat([scores, scores.assign(criterion="style")], ignore_index=True))
-    labels = check_scores(pd.concat([people, people.assign(criterion="style")], ignore_index=True))
-    path = calib.calibrate(more, labels).save(tmp_path / "c.json")
+def test_several_maps_stand_in_one_file(two_criteria, tmp_path):
+    path = calib.calibrate(*two_criteria).save(tmp_path / "c.json")
     assert json.loads(path.read_text())["schema"] == "calib/calibrations/v1"
     again = calib.Calibration.read(path)
     assert [label["criterion"] for label in again.labels] == ["tone", "style"]
-    assert len(again.apply(more)) == len(more)
+    assert len(again.apply(two_criteria[0])) == len(two_criteria[0])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_data(both, tmp_path, name):
-    scores, people = both
-    renamed = [
+    scores, people = (
         table.astype(dict.fromkeys(["item", "group", "system", "criterion"], object)).assign(
             item=table["item"].astype(str) + name, group=table["group"].astype(str) + name, system=name, criterion=name
         )
         for table in both
-    ]
-    scores, people = renamed[0].assign(rater=name), renamed[1]
+    )
+    scores = scores.assign(rater=name)
     made = calib.calibrate(scores, people)
     path = made.save(tmp_path / "c.json")
     pd.testing.assert_frame_equal(calib.Calibration.read(path).apply(scores), made.apply(scores), check_exact=True)
     assert "<script>" not in made._repr_html_()
     assert scores["item"].iloc[0] not in json.loads(path.read_text())["pairs"][0].values()
-
-
-def test_a_folder_is_no_file(calibration, tmp_path):
-    with pytest.raises(ArgumentError, match=r"`path` must be a file to write, but .* is a folder"):
-        calibration.save(tmp_path)
-
-
-def test_no_item_stands_in_the_file(both, calibration, tmp_path):
-    text = calibration.save(tmp_path / "c.json").read_text()
-    assert not any(f'"{name}"' in text for name in (*both[0]["item"], *both[0]["group"].unique()))
 
 
 def test_the_id_is_of_the_content_and_not_of_the_day(calibration, both, tmp_path):
@@ -312,37 +295,21 @@ def test_the_id_is_of_the_content_and_not_of_the_day(calibration, both, tmp_path
     assert calib.calibrate(*both).record["id"] == calibration.record["id"]
 
 
-def edited(record):
-    record["summary"]["map"]["slopes"][0] += 0.1
-
-
-def newer(record):
-    record["schema"] = "calib/calibration/v2"
-
-
-def of_another_kind(record):
-    record["schema"] = "something"
-
-
-def without_map(record):
-    del record["summary"]["map"]
-
-
 BROKEN = {
-    edited: "is damaged or was edited: its id is sha256:",
-    newer: "'calib/calibration/v2'; a later calib wrote it",
-    of_another_kind: "must have the schema 'calib/calibration/v1'",
-    without_map: "is damaged or was edited",
+    "edited": (lambda it: it["summary"]["map"].update(slopes=[9.0]), "is damaged or was edited: its id is sha256:"),
+    "newer": (lambda it: it.update(schema="calib/calibration/v2"), "'calib/calibration/v2'; a later calib wrote it"),
+    "another kind": (lambda it: it.update(schema="something"), "must have the schema 'calib/calibration/v1'"),
+    "without a map": (lambda it: it["summary"].pop("map"), "is damaged or was edited"),
 }
 
 
 @pytest.mark.parametrize("change", BROKEN)
 def test_a_file_that_was_changed_is_refused(calibration, tmp_path, change):
-    path = calibration.save(tmp_path / "c.json")
+    path, (edit, message) = calibration.save(tmp_path / "c.json"), BROKEN[change]
     record = json.loads(path.read_text())
-    change(record)
+    edit(record)
     path.write_text(json.dumps(record))
-    with pytest.raises(TableError, match=BROKEN[change]) as error:
+    with pytest.raises(TableError, match=message) as error:
         calib.Calibration.read(path)
     assert str(path) in str(error.value)
 
@@ -376,29 +343,21 @@ def test_no_number_of_json_is_refused(calibration, tmp_path):
         calib.Calibration.read(path)
 
 
-def test_a_single_number_is_asked_with_at_or_in_a_list(calibration):
-    with pytest.raises(ArgumentError, match=r"got a number: write \[3\]"):
-        calibration["tone"].predict(3)
-
-
 @pytest.mark.parametrize("scores", [(), (np.nan,), (None, 1), ([2, 3],)])
 def test_at_needs_numbers(calibration, scores):
     with pytest.raises(ArgumentError, match="`at` must be one or several finite numbers"):
         calibration["tone"].at(*scores)
-
-
-def test_at_says_that_no_such_score_was_seen(calibration):
     with pytest.warns(CalibWarning, match="beyond_range: .* 1 of 2 scores lie beyond"):
         calibration["tone"].at(3, 99)
+    with pytest.raises(ArgumentError, match=r"got a number: write \[3\]"):
+        calibration["tone"].predict(3)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("verb", [calib.calibrate, calib.score_sets, calib.escalate, calib.forecast_quality])
-def test_scores_on_a_criterion_without_labels_are_not_lost_in_silence(both, verb):
-    scores, people = both
-    more = check_scores(pd.concat([scores, scores.assign(criterion="style")], ignore_index=True))
+def test_scores_on_a_criterion_without_labels_are_not_lost_in_silence(both, two_criteria, verb):
     with pytest.warns(CalibWarning, match="unlabelled: no label is of 'style'; the scores on it are left out"):
-        verb(more, people)
+        verb(two_criteria[0], both[1])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[1, 2]", "\xff", '{"schema": ["calib"]}', "[" * 100_000])
@@ -428,21 +387,11 @@ def test_the_file_is_bound_to_prompt_and_judge(tmp_path):
 
 
 def test_how_labels_were_drawn_and_when_is_kept(both):
-    scores, people = both
-    drawn = calib.choose(scores, 60, rng=1)
+    drawn = calib.choose(both[0], 60, rng=1)
     chosen = set(drawn.loc[drawn["chosen"].astype(bool), "item"])
-    labels = people.assign(item=people["item"].astype(str))
     extra = tables(n_docs=60)[1]
     labels = check_scores(extra[extra["item"].isin(chosen)].reset_index(drop=True))
     dated = labels.assign(time=np.where(labels.index % 2, "2026-10-02T10:00:00Z", "2026-11-10T09:00:00Z"))
     record = calib.calibrate(drawn, dated).record
     assert record["labels"]["drawn"] == "simple" and record["pairs"][0]["inclusion"] == pytest.approx(0.5)
     assert (record["labels"]["first"], record["labels"]["last"]) == ("2026-10-02", "2026-11-10")
-
-
-@pytest.fixture(autouse=True)
-def _few_groups_are_known():
-    """These tables have few documents on purpose in places."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="few_groups|unseen_levels|n_labels", category=CalibWarning)
-        yield

@@ -14,11 +14,11 @@ def study(n=600, seed=0, spread=0.6, levels=5):
     """Scores of a judge, and labels of all items; a document has four items."""
     rng = np.random.default_rng(seed)
     latent = rng.normal(size=n)
-    said = latent + rng.normal(size=n) * spread
+    judged = latent + rng.normal(size=n) * spread
     ends = np.linspace(-1.2, 1.2, levels - 1)
     facts = {"item": [f"i{i:04}" for i in range(n)], "group": [f"d{i // 4}" for i in range(n)], "criterion": "c"}
     scale = "|".join(str(level) for level in range(1, levels + 1))
-    judge = pd.DataFrame(facts | {"rater": "judge", "score": np.digitize(said, ends) + 1.0, "scale": scale})
+    judge = pd.DataFrame(facts | {"rater": "judge", "score": np.digitize(judged, ends) + 1.0, "scale": scale})
     people = pd.DataFrame(facts | {"rater": "ann", "method": "human", "score": np.digitize(latent, ends) + 1.0})
     return judge.assign(method="given"), people.assign(scale=scale)
 
@@ -43,20 +43,27 @@ def some(people, n, seed=1):
 
 def test_what_is_accepted_and_what_goes_to_people_are_all_items():
     judge, people = study()
-    gold = some(people, 200)
-    found = calib.escalate(judge, gold, label_threshold=4, risk=0.15).one()
+    labels = some(people, 200)
+    found = calib.escalate(judge, labels, label_threshold=4, risk=0.15).one()
     assert 0 < found.n_accepted < found.n == 600
     assert len(found.accepted) == found.n_accepted
     assert found.accepted["confidence"].is_monotonic_decreasing
     assert found.people["confidence"].is_monotonic_increasing
     rest = found.items[found.items["decided_by"] == ""]
     assert set(found.accepted["item"]) | set(rest["item"]) == set(judge["item"])
-    assert set(found.people["item"]) == set(rest["item"]) - set(gold["item"])
+    assert set(found.people["item"]) == set(rest["item"]) - set(labels["item"])
     assert found.n_escalated == len(found.people)
+    labelled = found.n - found.n_accepted - found.n_escalated
+    assert labelled and f"{found.n_escalated} are for people, {labelled} more have a label already" in str(found)
+    assert found.items.groupby("score")["decided_by"].nunique().max() == 1, "items of one score are never split"
+    assert found.items.groupby("score")["confidence"].nunique().max() == 1
     assert set(found.items["verdict"]) == {0.0, 1.0}
-    told = found.items.set_index("item")["label"].dropna()
+    of_people = found.items.set_index("item")["label"].dropna()
     pd.testing.assert_series_equal(
-        told.sort_index(), gold.set_index("item")["score"].sort_index(), check_names=False, check_index_type=False
+        of_people.sort_index(),
+        labels.set_index("item")["score"].sort_index(),
+        check_names=False,
+        check_index_type=False,
     )
 
 
@@ -96,38 +103,27 @@ def test_draws_of_one_judge_are_votes():
 
 def test_a_lenient_judge_on_another_scale_is_calibrated():
     judge, people = study()
-    gold = some(people, 200)
-    plain = calib.escalate(judge, gold, label_threshold=4, risk=0.15).one()
-    other = calib.escalate(
-        judge.assign(score=judge["score"] * 10 + 50, scale="0..100"), gold, label_threshold=4, risk=0.15
-    ).one()
+    labels = some(people, 200)
+    lenient = judge.assign(score=judge["score"] * 10 + 50, scale="0..100")
+    plain, other = (calib.escalate(one, labels, label_threshold=4, risk=0.15).one() for one in (judge, lenient))
     assert other.n_accepted == plain.n_accepted
     np.testing.assert_array_equal(other.items["verdict"], plain.items["verdict"])
 
 
-def test_items_of_one_score_are_never_split():
-    judge, people = study()
-    found = calib.escalate(judge, some(people, 120), label_threshold=4, risk=0.2).one()
-    assert found.items.groupby("score")["decided_by"].nunique().max() == 1
-    assert found.items.groupby("score")["confidence"].nunique().max() == 1
-
-
 def test_within_says_how_far_off_a_verdict_may_be():
     judge, people = study(spread=0.4)
-    gold = some(people, 300)
-    shares = [calib.escalate(judge, gold, within=within, risk=0.2).one().accepted_share for within in (0, 1, 2)]
+    labels = some(people, 300)
+    shares = [calib.escalate(judge, labels, within=within, risk=0.2).one().accepted_share for within in (0, 1, 2)]
     assert shares[0] < shares[1] <= shares[2]
-    assert calib.escalate(judge, gold, risk=0.2).one().accepted_share == shares[1]  # one step by default
+    assert calib.escalate(judge, labels, risk=0.2).one().accepted_share == shares[1]  # one step by default
     two, labels = study(levels=3)
     assert calib.escalate(two, labels).one().verdict == "which label"
 
 
 def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
     judge, people = study(spread=0.4)
-    for options, words in (
-        ({}, "which label, give or take 1"),
-        ({"label_threshold": 4}, "whether people say 4 or more"),
-    ):
+    rules = [({}, "which label, give or take 1"), ({"label_threshold": 4}, "whether people say 4 or more")]
+    for options, words in rules:
         for n in (25, 300):  # nothing is accepted, and much
             found = calib.escalate(judge, some(people, n), risk=0.2, **options)
             assert f"verdicts ({words}) differ from people's" in str(found.one())
@@ -150,14 +146,12 @@ def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
     chance = np.where(judges["score"] == 1, 0.86, 0.14)
     sure = np.random.default_rng(3).random(600)
     asked = {"confidence": "sure", "risk": 0.3}
-    plain = calib.escalate(judges.assign(sure=sure), some(people, 200), **asked).one()
-    found = calib.escalate(judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), **asked).one()
-    assert found.n_accepted == plain.n_accepted > 0
-    np.testing.assert_array_equal(found.items["verdict"], judges["score"])
-    passed = calib.escalate(
-        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), label_threshold=1, **asked
-    ).one()
-    np.testing.assert_array_equal(passed.items["verdict"], judges["score"])
+    chances, labels = judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200)
+    plain = calib.escalate(judges.assign(sure=sure), labels, **asked).one()
+    for options in ({}, {"label_threshold": 1}):
+        found = calib.escalate(chances, labels, **options, **asked).one()
+        np.testing.assert_array_equal(found.items["verdict"], judges["score"])
+        assert options or found.n_accepted == plain.n_accepted > 0
     judge, labels = study()
     scores = (judge["score"] + np.tile([-0.5, 0.49], 300)).clip(1, 5)
     found = calib.escalate(judge.assign(score=scores, scale="1..5", sure=1.0), labels.head(9), confidence="sure").one()
@@ -182,18 +176,18 @@ def test_labels_of_whole_documents_count_as_documents():
 def test_choose_items_draws_labels_for_it(design):
     judge, people = study()
     drawn = calib.choose(judge, 120, design=design, rng=3)
-    gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
-    found = calib.escalate(drawn, gold, label_threshold=4, risk=0.2).one()
+    labels = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
+    found = calib.escalate(drawn, labels, label_threshold=4, risk=0.2).one()
     assert ("whole_groups" in str(found)) == (design == "groups")
-    assert "labels_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], label_threshold=4, risk=0.2).one())
+    assert "labels_incomplete" in str(calib.escalate(drawn, labels.iloc[1:], label_threshold=4, risk=0.2).one())
 
 
 def test_labels_drawn_with_unlike_chances_are_refused_with_what_to_do():
     judge, people = study()
     drawn = calib.choose(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
-    gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
+    labels = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
     with pytest.raises(TableError, match=r"same chance to be drawn.*choose\(scores, n\)"):
-        calib.escalate(drawn, gold, label_threshold=4)
+        calib.escalate(drawn, labels, label_threshold=4)
 
 
 @pytest.mark.long
@@ -207,12 +201,12 @@ def test_two_judges_in_turn_keep_the_promise_together():
     small, large = (judges[judges["rater"] == name] for name in ("r0", "r1"))
     asked = {"confidence": "sure", "risk": 0.17, "confidence_level": 0.95}
     for run in range(runs):
-        gold = some(people, 250, seed=run)
-        first = calib.escalate(small, gold, **asked).one()
+        labels = some(people, 250, seed=run)
+        first = calib.escalate(small, labels, **asked).one()
         left = first.items.loc[first.items["decided_by"] == "", "item"]
         accepted = [first.accepted]
         if len(left):
-            second = calib.escalate(large[large["item"].isin(left)], gold[gold["item"].isin(left)], **asked).one()
+            second = calib.escalate(large[large["item"].isin(left)], labels[labels["item"].isin(left)], **asked).one()
             accepted.append(second.accepted)
         accepted = pd.concat(accepted)
         broken += len(accepted) > 0 and (accepted["verdict"] != truth.loc[accepted["item"]].to_numpy()).mean() > 0.17
@@ -253,33 +247,22 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
         ({"prices": {"judge": 1}}, "`prices` must have the price of a 'label'"),
         ({"prices": {"label": -1}}, "`prices` must be 0 or more"),
         ({"prices": {"label": 1, "r1": 0.1}}, "`prices` must be of a 'label' and a 'judge'"),
+        ("no labels", "`labels` must have labels, but all of c, judge, ann are missing"),
     ],
 )
 def test_bad_input_is_refused(change, message):
     judge, people = study(80)
+    people = people.assign(score=np.nan) if change == "no labels" else people
     with pytest.raises((ArgumentError, TableError), match=message):
-        calib.escalate(judge, people, **change)
-
-
-def test_labels_that_are_all_missing_are_refused():
-    judge, people = study(80)
-    with pytest.raises(ArgumentError, match="`labels` must have labels, but all of c, judge, ann are missing"):
-        calib.escalate(judge, people.assign(score=np.nan))
-
-
-def test_nothing_is_accepted_of_a_judge_that_guesses():
-    judge, people = study(spread=50.0)
-    found = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.1)
-    assert found.one().n_accepted == 0
-    assert len(found.one().accepted) == 0
-    assert "The judge may decide none of the 600 items" in found.conclusion
+        calib.escalate(judge, people, **({} if change == "no labels" else change))
 
 
 def test_of_nothing_accepted_the_nearest_threshold_is_told():
     judge, people = study(spread=2.0)
     result = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.1, prices={"label": 2})
     found = result.one()
-    assert found.n_accepted == 0
+    assert found.n_accepted == len(found.accepted) == 0
+    assert "The judge may decide none of the 600 items" in result.conclusion
     tested = [point for point in found.test.curve if point.tested_at > 0]
     near = found.test.nearest
     assert tested
@@ -292,13 +275,15 @@ def test_of_nothing_accepted_the_nearest_threshold_is_told():
     assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
 
-def test_it_is_said_in_a_sentence():
+def test_it_is_said_in_a_sentence_with_its_cost():
     judges, people = juries()
     found = calib.escalate(judges, some(people, 150), inputs="raters", prices={"label": 2, "judge": 0.01})
     one = found.one()
     share = f"{100 * one.accepted_share:.3g}"
     assert f"may decide {share} % of the 600 items alone: with 90 % confidence at most 10 %" in found.conclusion
     assert f"That costs {one.cost:.6g}, people for all 1200." in found.conclusion
+    assert one.cost == pytest.approx(600 * 0.01 + 2 * (one.n_escalated + 150))
+    assert one.cost_of_labels == 1200
 
 
 def test_hostile_names_are_data():
@@ -316,19 +301,3 @@ def test_a_judge_without_any_confidence_is_refused_by_its_name():
     judges["sure"] = np.where(judges["rater"] == "r0", 0.9, np.nan)
     with pytest.raises(ArgumentError, match=r"r1.*`scores` must have a confidence at least, but has none"):
         calib.escalate(judges, some(people, 150), confidence="sure")
-
-
-def test_the_cost_is_that_of_the_judges_scores_and_of_peoples_labels():
-    judges, people = juries(raters=2)
-    prices = {"label": 2, "judge": 0.01}
-    found = calib.escalate(judges[judges["rater"] == "r1"], some(people, 300), risk=0.3, prices=prices).one()
-    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_escalated + 300))
-    assert found.cost_of_labels == 1200
-
-
-def test_the_line_says_what_became_of_every_item():
-    judge, people = study(spread=1.0)
-    found = calib.escalate(judge, some(people, 120), risk=0.15, label_threshold=3).one()
-    labelled = found.n - found.n_accepted - found.n_escalated
-    assert labelled > 0
-    assert f"{found.n_escalated} are for people, {labelled} more have a label already" in str(found)

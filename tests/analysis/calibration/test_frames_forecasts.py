@@ -20,16 +20,16 @@ def planted():
 
 def test_ratings_are_judged_by_their_chances_and_scores_as_numbers(planted):
     items, ratings, people = planted
-    told = calib.forecast_quality(ratings, people).one()
+    chances = calib.forecast_quality(ratings, people).one()
     plain = calib.forecast_quality(calib.summarize(ratings, items), people).one()
-    assert (told.kind, plain.kind) == ("distribution", "number")
+    assert (chances.kind, plain.kind) == ("distribution", "number")
     rows = people[people["criterion"] == "coherence"]
     wide = ratings.pivot_table(index="item", columns="score", values="weight", aggfunc="sum", fill_value=0.0)
     p = wide.reindex(index=rows["item"], columns=[1.0, 2, 3, 4, 5], fill_value=0.0).to_numpy()
     by_hand = forecast_quality(p, rows["score"], LEVELS, groups=rows["group"], weights=np.full(len(rows), 1 / 3))
-    assert told.rps == pytest.approx(by_hand.rps)
-    assert told.interval == pytest.approx(by_hand.interval)
-    assert told.n == len(rows)
+    assert chances.rps == pytest.approx(by_hand.rps)
+    assert chances.interval == pytest.approx(by_hand.interval)
+    assert chances.n == len(rows)
     x = calib.summarize(ratings, items).set_index("item")["score"].reindex(rows["item"])
     assert plain.rps == pytest.approx(np.abs(x.to_numpy() - rows["score"].to_numpy()).mean() / 4)
 
@@ -48,7 +48,7 @@ def test_a_calibration_is_judged_by_its_cross_fitted_forecasts(planted):
     assert own.n == few[few["criterion"] == "coherence"]["item"].nunique()
     one = few[few["rater"] == "simulated-1"]
     single = calib.calibrate(scores, one)
-    with_labels, without = (calib.forecast_quality(single, gold).one() for gold in (one, None))
+    with_labels, without = (calib.forecast_quality(single, labels).one() for labels in (one, None))
     assert with_labels.rps == pytest.approx(without.rps)
     with pytest.raises(calib.table.TableError, match="none is; of other items judge"):
         calib.forecast_quality(calibration, people[~people["item"].isin(few["item"])])
