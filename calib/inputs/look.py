@@ -183,7 +183,7 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
     if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
         text = trouble.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    columns = tuple(column for one in with_ids for column in one.inferred({}))
+    columns = tuple(column for one in with_ids for column in one.columns())
     intake = InferredTables(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])

@@ -15,7 +15,7 @@ import pandas as pd
 
 from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
-from calib.inputs.grid import Grid, cut, decoded, first_sheet
+from calib.inputs.source import Grid, cut, decoded, first_sheet
 from calib.labelling.page import ANSWERS, CANNOT_SAY
 from calib.table import ScaleRange, TableError, parse_scale
 from calib.table.files import from_json, json_object

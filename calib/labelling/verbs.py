@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import stoppable
 from calib.core.text import printable
-from calib.inputs.tables import checked_words
+from calib.inputs.tables import checked_options
 from calib.labelling.page import Asked, Criterion, Sheet, Task, page_id
 from calib.labelling.pool import annotators_of, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
 from calib.labelling.question import criteria_of
@@ -179,7 +179,7 @@ def label_page(
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     guide = _guideline(guideline)
-    columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
+    columns = checked_options({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
     pool = pool_of(texts, columns, inputs, pair, picked)
