@@ -1,6 +1,6 @@
-"""What can be computed from tables that were taken in, and what cannot and why: counted, not computed.
+"""What each analysis needs of a user's tables, and so which can be computed and which cannot, and why.
 
-Each analysis is a row of `_ANALYSES`, which says what it cannot do without and in what words it is offered.
+Each analysis is a row of `_ANALYSES`: its rules and the words in which it is offered. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Needs:
 def _labels(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         n = len(pair.labelled)
-        return f"{_number(n, 'item')} with a label, {least} are the least" if n < least else ""
+        return f"{number(n, 'item')} with a label, {least} are the least" if n < least else ""
 
     return rule
 
@@ -184,7 +184,7 @@ def _labels_of_each_system(pair: Beside) -> str:
         return ""
     counts = pair.labelled.groupby(pair.frame["system"].astype(str), sort=False)["y"].size()
     counts = counts.reindex(pair.values("system"), fill_value=0)
-    few = [f"{name} has {_number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
+    few = [f"{name} has {number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
     more = f" and {len(few) - 2} more" if len(few) > 2 else ""
     return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
 
@@ -207,7 +207,7 @@ def _n_varied(pair: Beside) -> int:
 def _systems_that_vary(pair: Beside) -> str:
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
-        return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
+        return f"{number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
     return "all systems have one mean" if is_one(means["y"]) or is_one(means["x"]) else ""
 
 
@@ -299,7 +299,7 @@ def _difference(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) ->
         against = " and ".join(names) if len(names) == 2 else f"{len(names)} systems, {one} against the others"
         if not good[0].has("group"):
             return f"{against}, nothing paired, as no column says what both answered (--group)"
-        return f"{against}, paired by {_number(good[0].frame['group'].nunique(), 'group')}"
+        return f"{against}, paired by {number(good[0].frame['group'].nunique(), 'group')}"
 
     return replace(_of_judges(replace(need, words=words), intake, pairs), systems=names)
 
@@ -327,7 +327,7 @@ def _reliability(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Ca
         if raters < 2:
             bad[str(criterion)] = "one annotator: no ceiling"
         elif (n := int((each > 1).sum())) < _LEAST_ITEMS:
-            bad[str(criterion)] = f"{_number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
+            bad[str(criterion)] = f"{number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
         else:
             good[str(criterion)] = raters
     if not good:
@@ -433,5 +433,5 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _number(n: int, of: str) -> str:
+def number(n: int, of: str) -> str:
     return f"{n or 'no'} {of}{'s' * (n != 1)}"

@@ -8,8 +8,7 @@ import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.score_sets import least_labels
 from calib.inputs.availability import beside, possibilities
-from calib.inputs.calls import commands_of, lines_of
-from calib.inputs.look import copied_labels, suspicions
+from calib.inputs.look import commands_of, copied_labels, lines_of, suspicions
 from calib.inputs.names import InferredTables
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import calib
 from calib import cli
-from calib.inputs.calls import shell_word
+from calib.inputs.look import shell_word
 from calib.report.parts import parts_of
 
 HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
