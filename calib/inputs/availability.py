@@ -139,6 +139,7 @@ class Needs:
     count: Callable[[Needs, InferredTables, Sequence[Beside]], Can] = _of_judges
 
     def refusal(self, pair: Beside) -> str:
+        """The first rule that the pair breaks, in words."""
         return next(filter(None, (rule(pair) for rule in self.rules)), "")
 
     def refused(self, why: str) -> Can:
@@ -157,7 +158,7 @@ def _labels(least: int) -> Rule:
 
 
 def _labels_vary(pair: Beside) -> str:
-    return _constant("label", pair.labelled["y"])
+    return f"every label is {pair.labelled['y'].iloc[0]:g}" if is_one(pair.labelled["y"]) else ""
 
 
 def _labels_vary_or_have_ends(pair: Beside) -> str:
@@ -167,16 +168,17 @@ def _labels_vary_or_have_ends(pair: Beside) -> str:
 
 
 def _both_vary(pair: Beside) -> str:
-    few = _labels(_LEAST_ITEMS)(pair)
-    return few or _labels_vary(pair) or _constant(f"score of {pair.rater}", pair.labelled["x"])
+    few, x = _labels(_LEAST_ITEMS)(pair), pair.labelled["x"]
+    return few or _labels_vary(pair) or (f"every score of {pair.rater} is {x.iloc[0]:g}" if is_one(x) else "")
 
 
-def _named_systems(pair: Beside) -> str:
-    return "" if pair.has("system") else "no column says which system wrote what (--system)"
+def _named_systems(least: int) -> Rule:
+    def rule(pair: Beside) -> str:
+        if not pair.has("system"):
+            return "no column says which system wrote what (--system)"
+        return "there is one system" if len(pair.values("system")) < least else ""
 
-
-def _two_systems(pair: Beside) -> str:
-    return "there is one system" if len(pair.values("system")) < 2 else ""
+    return rule
 
 
 def _labels_of_each_system(pair: Beside) -> str:
@@ -265,6 +267,9 @@ def _counted(text: str, count: Callable[[Beside], int] = lambda pair: len(pair.l
     return lambda pairs: text.format(_span([count(pair) for pair in pairs]))
 
 
+_LABELLED = _counted("{} items with a label")
+
+
 def _labelled_of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
@@ -282,9 +287,6 @@ def _labelled_pairs(pairs: Sequence[Beside]) -> str:
 def _named_features(pairs: Sequence[Beside]) -> str:
     of = ["length"] * pairs[0].has_outputs + ["system"] * any(map(_several_systems, pairs))
     return f"{' and '.join(of)}, {_LABELLED(pairs)}"
-
-
-_LABELLED = _counted("{} items with a label")
 
 
 # --- analyses that count in their own way -------------------------------------------------------------------------
@@ -380,7 +382,7 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
 
 
 _OF_MEANS = (_labels(LEAST_GOLD), _labels_vary_or_have_ends)
-_OF_SYSTEMS = (_named_systems, _two_systems, _labels_of_each_system)
+_OF_SYSTEMS = (_named_systems(2), _labels_of_each_system)
 _ANALYSES = (
     Needs("win rate, with interval", "interval", (*_OF_MEANS, _labels_of_each_system), _labelled_pairs, "pairs"),
     Needs("human mean, with interval", "interval", _OF_MEANS, _labelled_of_all, "scores"),
@@ -392,7 +394,7 @@ _ANALYSES = (
     # the two sides of a pair mirror each other: what is in a group says nothing more
     Needs("agreement within groups", "agreement", (_groups_that_vary,),
           _counted("{} groups with labels that differ", _n_varied), "scores", some=True, options={"level": "group"}),
-    Needs("agreement over systems", "agreement", (_named_systems, _systems_that_vary),
+    Needs("agreement over systems", "agreement", (_named_systems(1), _systems_that_vary),
           _counted("{} systems with labels", lambda pair: pair.labelled["system"].nunique()), some=True,
           options={"level": "system"}),
     Needs("judges compared", "rank_judges", some=True, count=_ranking),
@@ -417,10 +419,6 @@ _ANALYSES = (
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),
     Needs("items to label", "choose_items", count=_choice),
 )  # fmt: skip
-
-
-def _constant(of: str, values: pd.Series) -> str:
-    return f"every {of} is {values.iloc[0]:g}" if is_one(values) else ""
 
 
 def is_one(values: pd.Series) -> bool:

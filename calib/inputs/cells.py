@@ -87,13 +87,7 @@ def folded(word: str) -> str:
 
 
 def loosely(word: str) -> str:
-    """A common word, however its parts are joined: ``Strongly_Disagree``, ``model-a``.
-
-    Examples
-    --------
-    >>> loosely("Strongly_Disagree"), loosely("-")
-    ('strongly disagree', '-')
-    """
+    """A common word, however its parts are joined: ``Strongly_Disagree``, ``model-a``."""
     spaced = re.sub(r"(?<=\w)[_-]+(?=\w)", " ", word.replace("_", " "))
     return " ".join(spaced.split()).casefold()
 
@@ -103,13 +97,6 @@ def known_order(words: Collection[str]) -> dict[str, float]:
 
     Words of pairs such as no and yes are 0 and 1, of a longer order 0, 1, 2 and so on. What would have one value in
     one order and another in the next has none.
-
-    Examples
-    --------
-    >>> known_order({"yes", "pass"})
-    {'yes': 1.0, 'pass': 1.0}
-    >>> known_order({"fair", "good"})
-    {'poor': 0.0, 'fair': 1.0, 'good': 2.0}
     """
     if not words or not _ORDERED.issuperset(words):
         return {}
@@ -155,26 +142,14 @@ class _Cells:
 
 
 def blank(cells: pd.Series) -> pd.Series:
-    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case.
-
-    Examples
-    --------
-    >>> blank(pd.Series(["4", " ", "n/a", None])).tolist()
-    [False, True, True, True]
-    """
+    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case."""
     if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
         return cells.isna()
     return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
 
 
 def nature(cells: pd.Series) -> Nature:
-    """What a column's cells are: "numbers" (also as texts, and booleans), "words" that are known, "winners", "texts".
-
-    Examples
-    --------
-    >>> [nature(pd.Series(cells)) for cells in (["4 ", "3.5", "-"], ["Yes", "no"], ["A", "tie"], ["a1", "a2"])]
-    ['numbers', 'words', 'winners', 'texts']
-    """
+    """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts"."""
     values = [cell for cell in _plain(cells) if not _is_blank(cell)]
     if not values:
         return "blank"
@@ -245,13 +220,6 @@ def preferred(
 
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
     or the names of the two, which `first` and `second` say for all rows or for each.
-
-    Examples
-    --------
-    >>> preferred(pd.Series(["A", "model_b", "Tie", None]), column="winner").numbers.tolist()
-    [1.0, 0.0, 0.5, nan]
-    >>> preferred(pd.Series(["gpt", "llama"]), "gpt", "llama", column="winner").numbers.tolist()
-    [1.0, 0.0]
     """
     plain, empty = _plain(cells), blank(cells).to_numpy()
     firsts, seconds = (
@@ -434,13 +402,7 @@ def _number(cell: Any) -> float | None:
 
 
 def decimal_commas(texts: list[str]) -> list[float] | None:
-    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands.
-
-    Examples
-    --------
-    >>> decimal_commas(["3,5", "4", "0,125"]), decimal_commas(["1,234", "5"]), decimal_commas(["3,5", "x"])
-    ([3.5, 4.0, 0.125], None, None)
-    """
+    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands."""
     parts = [_COMMA.fullmatch(text) for text in texts]
     if not all(parts):
         return None

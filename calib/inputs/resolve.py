@@ -347,17 +347,17 @@ def scores_from(
     """
     as_typed(scores_from, locals())
     source = source_of(frame, "frame")
-    frame, columns = source.frame, {"item": item, "score": score, "group": group, "system": system}
+    frame, named = source.frame, {"item": item, "score": score, "group": group, "system": system}
     if is_table(frame) and has_replies(frame):
         rule = "must be scores, one row per label or grade"
         raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
-    columns = {column: name for column, name in columns.items() if name}
+    columns = {column: name for column, name in named.items() if name}
     free = [name for name in ("group", "system") if name not in columns and name not in columns.values()]
     columns |= {name: name for name in free if name in frame and frame[name].notna().all()}
     for argument, name in columns.items():
         if name not in frame:
             there = ", ".join(map(repr, frame.columns))
-            near = difflib.get_close_matches(str(name), frame.columns, n=1)
+            near = difflib.get_close_matches(name, frame.columns, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "; calib.look says what its columns may be"
             raise TableArgumentError(
                 argument, "must be a column of the frame", f"got {name!r}; there are {there}{hint}"

@@ -89,13 +89,7 @@ class Seen:
 
 
 def is_table(frame: Any) -> bool:
-    """Whether a frame is one of calib's tables of scores or ratings.
-
-    Examples
-    --------
-    >>> is_table(pd.DataFrame(columns=["item", "criterion", "rater", "score"]))
-    True
-    """
+    """Whether a frame is one of calib's tables of scores or ratings."""
     return isinstance(frame, pd.DataFrame) and set(frame.columns) >= _TABLE
 
 
@@ -113,17 +107,17 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     for name in frame:
         if kind := _nature(frame[name]):
             kinds[name], named[name] = kind, ROLE_OF.get(key(name))
-    own = [*listed(options, "judge"), *listed(options, "label")]
-    scores, winners = {*own, *_worded(frame, kinds, options)}, set[str]()
+    listed_scores = [*listed(options, "judge"), *listed(options, "label")]
+    scores, winners = {*listed_scores, *_worded(frame, kinds, options)}, set[str]()
     if "first" in named.values() and "second" in named.values():
         winners = _winners(frame, kinds, named)
     one = _with_group(_with_roles(Seen(source, side), kinds, named, scores, winners, options), named)
     one = replace(one, ids=tuple(_candidates(one, kinds, scores)))
     graded, no_scores = [], {*one.roles.values(), *one.ids[:1]}
     for column, kind in kinds.items():
-        if column not in own and column in no_scores:
+        if column not in listed_scores and column in no_scores:
             continue
-        if column in (*own, *winners) or _may_be_scores(frame[column], kind, worded=column in scores):
+        if column in (*listed_scores, *winners) or _may_be_scores(frame[column], kind, worded=column in scores):
             graded.append(_score_column(frame[column], kind, side, options))
     return replace(one, graded=tuple(graded))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from unicodedata import normalize
@@ -13,11 +13,12 @@ import pandas as pd
 from calib.inputs.cells import FIRST, SECOND, TIE, Values, blank, folded, known_order, loosely, preferred, valued
 from calib.inputs.names import Columns, Role, Rows, Side, Wide, is_model, key, loose
 from calib.inputs.roles import Seen, Value
-from calib.table import TableArgumentError, TableError
+from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores
 from calib.table.schema import scale_words
 
 PREFERENCE = "preference"
 ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
+_RESERVED = frozenset((*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]))  # names of calib's columns
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
 _WON = ("winner", "prefer", "wins")
 _SIDES: tuple[Role, Role] = ("first", "second")
@@ -100,16 +101,16 @@ def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
 
 def values_of(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
     """The cells of a column as numbers on a scale, or as who won of a pair, whose two names are one for all rows."""
-    cells, where = one.source.frame[value.column], {"column": value.column, "line": one.source.line}
+    cells, line = one.source.frame[value.column], one.source.line
     try:
         if pair is not None:  # 1, .5 and 0 of the first
             sides = [one.cells(role) for role in _SIDES]
             first, second = pair or ("" if side is None else side.astype(str) for side in sides)
-            return preferred(cells, first, second, **where)
+            return preferred(cells, first, second, column=value.column, line=line)
         # what a scale calls words in is of words; a judge beside it may give numbers of another scale
         words = scale_words(scale) if scale and ".." not in scale else ()
         other = value.side == "judge" and value.nature == "numbers" and any(word != f"{n:g}" for word, n in words)
-        return valued(cells, "" if other else scale, **where)
+        return valued(cells, "" if other else scale, column=value.column, line=line)
     except TableArgumentError:
         raise
     except TableError as error:
@@ -181,6 +182,58 @@ def common_words(graded: Sequence[tuple[Seen, Value]]) -> str:
     return "|".join(scale.values()) if order and not any("|" in word or "=" in word for word in words) else ""
 
 
+# --- rows as tables ---------------------------------------------------------------------------------------------------
+
+
+def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
+    """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
+    if side.table is not None:
+        return side.table
+    rows = side.rows.reset_index(drop=True)
+    names = ["item", "criterion", "rater", "score"]
+    for name in ("group", "system"):
+        if rows[name].notna().any():
+            names.append(name)
+            if rows[name].isna().any():
+                at = rows.loc[rows[name].isna(), "at"].iloc[0]
+                rule = f"must name the {name} of each row, but this one has none"
+                raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
+    names += [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
+    out = rows[names].assign(
+        method="given" if judge else "human",
+        scale=rows["criterion"].map(scale).fillna(""),
+        n=rows["score"].notna().astype(int),
+        n_unread=rows["score"].isna().astype(int),
+    )
+    if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
+        frame, used = side.source.frame, set[str]()
+        for one in files:
+            if one.source is side.source:
+                used = set(one.roles.values()) - {one.roles.get("weight")}
+                used.update(value.column for value in one.graded)
+        others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
+        beside = frame[list(others)].rename(columns=others)
+        out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
+    return check_scores(out)
+
+
+def item_table(files: Sequence[Seen], sides: Mapping[Side, Rows]) -> pd.DataFrame | None:
+    """The texts of the items, from the first file that has some."""
+    for one in files:
+        if not one.roles.keys() & {"source", "output"}:
+            continue
+        side = next((side for side in sides.values() if side.source is one.source), None)
+        if side is None or side.table is not None:
+            continue
+        rows = side.rows.drop_duplicates("item").reset_index(drop=True)
+        cells = one.source.frame.iloc[rows["at"].astype(int)].reset_index(drop=True)
+        names: dict[Role, str] = {"source": "source", "output": "output", "text": "reference"}
+        texts = {name: cells[one.roles[role]] for role, name in names.items() if role in one.roles}
+        design = [name for name in ("group", "system") if rows[name].notna().all()]
+        return check_items(rows[["item", *design]].join(pd.DataFrame(texts).fillna("").astype(str)))
+    return None
+
+
 # --- preferences of one of two as win rates ---------------------------------------------------------------------------
 
 
@@ -209,10 +262,10 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
         texts |= {folded(str(cell)): str(cell).strip() for cell in cells}
     if any(value.nature != "texts" or {"first", "second"} & set(one.roles) for one, value in graded):
         return () if all(named) or all(numbered) else None
-    names = sorted(name for word, name in texts.items() if loosely(word) not in TIE)
-    says = len(texts) > len(names) or all(any(part in key(v.column) for part in _SAYS) for _, v in graded)
-    if len(names) == 2 and says:
-        return names[0], names[1]
+    two_names = sorted(name for word, name in texts.items() if loosely(word) not in TIE)
+    says = len(texts) > len(two_names) or all(any(part in key(v.column) for part in _SAYS) for _, v in graded)
+    if len(two_names) == 2 and says:
+        return two_names[0], two_names[1]
     return () if all(named) or all(numbered) else None
 
 

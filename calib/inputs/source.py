@@ -375,8 +375,12 @@ def _empty(cell: Any) -> bool:
 
 def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
     """A frame, the lines of its rows, and what was passed over to make it."""
-    widths = list(map(_width, grid.rows))
-    lines, rows, widths = (list(compress(each, widths)) for each in (grid.lines, grid.rows, widths))
+    filled = list(map(_width, grid.rows))
+    lines, rows, widths = (
+        list(compress(grid.lines, filled)),
+        list(compress(grid.rows, filled)),
+        list(filter(None, filled)),
+    )
     if len(rows) < 2:
         raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
     notes, top = [*grid.notes], _line_of_names_below(rows) if widths[0] == 1 else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, Unpack, cast, get_args
 
@@ -14,7 +14,6 @@ from calib.inputs.names import (
     Columns,
     InferredColumn,
     InferredTables,
-    Role,
     Rows,
     Side,
     Source,
@@ -34,14 +33,16 @@ from calib.inputs.rows import (
     common_words,
     id_texts,
     in_one_order,
+    item_table,
     rows_of,
+    score_table,
     values_of,
     wide_columns,
     winners_named,
 )
 from calib.inputs.scales import scales_of
 from calib.inputs.source import source_of
-from calib.table import SCHEMAS, TableError, check_items, check_scores
+from calib.table import TableError
 from calib.table.gold import mean_of_people
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -52,7 +53,6 @@ _KEY = ["item", "system", "criterion", "rater"]
 _ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
 _SPARSE = 0.9  # people rated less than this share of what the busiest did
-_RESERVED = frozenset((*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]))  # names of calib's columns
 _SUMMARIES = frozenset((
     "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
     "mittelwert", "summe", "moyenne", "promedio",
@@ -187,8 +187,8 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
             words = words or (named if len(named) == len(cells.scale.split("|")) else ())
     scales = scales_of(sides, options, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
     notes += _forgiven(files, values)
-    annotations = _table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
-    scores = _table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
+    annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
+    scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
     columns: list[InferredColumn] = []
     for one in files:
         columns += one.columns(wide.name_of)
@@ -200,7 +200,7 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
         scores=scores,
         annotations=annotations,
         labels=None if annotations is None else mean_of_people(ValidatedTable(annotations, "scores", "gold")).frame,
-        items=_items(files, sides),
+        items=item_table(files, sides),
         pairwise=pairwise,
         words=words,
         notes=tuple(dict.fromkeys(notes)),
@@ -504,52 +504,3 @@ def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
             many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
             notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
     return [*padded, *nameless, *notes]
-
-
-def _table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
-    """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
-    if side.table is not None:
-        return side.table
-    rows = side.rows.reset_index(drop=True)
-    names = ["item", "criterion", "rater", "score"]
-    for name in ("group", "system"):
-        if rows[name].notna().any():
-            names.append(name)
-            if rows[name].isna().any():
-                at = rows.loc[rows[name].isna(), "at"].iloc[0]
-                rule = f"must name the {name} of each row, but this one has none"
-                raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
-    names += [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
-    out = rows[names].assign(
-        method="given" if judge else "human",
-        scale=rows["criterion"].map(scale).fillna(""),
-        n=rows["score"].notna().astype(int),
-        n_unread=rows["score"].isna().astype(int),
-    )
-    if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
-        frame, used = side.source.frame, set[str]()
-        for one in files:
-            if one.source is side.source:
-                used = set(one.roles.values()) - {one.roles.get("weight")}
-                used.update(value.column for value in one.graded)
-        others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
-        beside = frame[list(others)].rename(columns=others)
-        out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
-    return check_scores(out)
-
-
-def _items(files: Sequence[Seen], sides: Sides) -> pd.DataFrame | None:
-    """The texts of the items, from the first file that has some."""
-    for one in files:
-        if not one.roles.keys() & {"source", "output"}:
-            continue
-        side = next((side for side in sides.values() if side.source is one.source), None)
-        if side is None or side.table is not None:
-            continue
-        rows = side.rows.drop_duplicates("item").reset_index(drop=True)
-        cells = one.source.frame.iloc[rows["at"].astype(int)].reset_index(drop=True)
-        names: dict[Role, str] = {"source": "source", "output": "output", "text": "reference"}
-        texts = {name: cells[one.roles[role]] for role, name in names.items() if role in one.roles}
-        design = [name for name in ("group", "system") if rows[name].notna().all()]
-        return check_items(rows[["item", *design]].join(pd.DataFrame(texts).fillna("").astype(str)))
-    return None
