@@ -42,12 +42,8 @@ def labels(n, of=80, **more):
 
 MEAN, SYSTEMS, PAIRS = "human mean, with interval", "mean of each system", "difference of systems"
 ITEMS, GROUPS, OVER = "agreement over items", "agreement within groups", "agreement over systems"
-JUDGES, CEILING, NEEDED, CHOICE = (
-    "judges compared",
-    "reliability of people, ceiling of a judge",
-    "labels needed",
-    "items to label",
-)
+JUDGES, CEILING, NEEDED, CHOICE = ("judges compared", "reliability of people, ceiling of a judge", "labels needed",
+    "items to label")  # fmt: skip
 
 
 @pytest.mark.parametrize(("n", "possible"), [(9, False), (10, True)])
