@@ -193,7 +193,7 @@ def look_of(intake: InferredTables) -> Look:
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
-    return Look(intake, can, notes, commands_of(intake, can), lines_of(intake, can))
+    return Look(intake, can, notes, *calls_of(intake, can))
 
 
 def _look_of_unread(sources: list[Source], options: Columns, error: TableError) -> Look:
@@ -369,31 +369,33 @@ def report_path(intake: InferredTables) -> Path:
     return Path(f"{path.stem}-report.html")
 
 
-def lines_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
-    """Lines of Python: the report, then each question that can be answered."""
-    files, words = _python_arguments(intake)
-    page = _literal(str(report_path(intake)))
-    lines = [f"calib.report(calib.look({', '.join([*files, *words])}), {page})"] if _reported(can) else []
-    for one in _printed(can, intake):
-        sides = [f"{name}={_literal(value)}" for name, value in zip("ab", _sides(one), strict=False)]
-        options = [f"{name}={_literal(value)}" for name, value in one.options.items()]
-        lines.append(f"calib.{one.verb}({', '.join([*_in_order(one, files), *sides, *options, *words])})")
-    return tuple(lines)
-
-
-def commands_of(intake: InferredTables, can: Sequence[Can]) -> tuple[str, ...]:
-    """The same as commands; none for what is in no file."""
-    if any(source.path is None for source in intake.sources):
-        return ()
-    files, words = [str(source.path) for source in intake.sources], _as_options(intake.options)
-    commands = [_joined("report", files, words)] if _reported(can) else []
-    for one in _printed(can, intake):
-        options = dict(one.options)
-        amount = [str(options.pop("n"))] if "n" in options else []
-        more = [*_as_options(options), *words, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
-        places = [*_in_order(one, files), *amount, *_sides(one)]
-        commands.append(_joined(_COMMANDS.get(one.verb, one.verb), places, more))
-    return tuple(commands)
+def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The report, then each question that can be answered: as commands, where all is in files, and as lines."""
+    frames, words = _python_arguments(intake)
+    paths, options = [str(source.path) for source in intake.sources], _as_options(intake.options)
+    commands, lines = list[str](), list[str]()
+    if any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can):
+        commands.append(_joined("report", paths, options))
+        page = _literal(str(report_path(intake)))
+        lines.append(f"calib.report(calib.look({', '.join([*frames, *words])}), {page})")
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.options
+    for one in (one for one in can if one.possible):
+        # for all criteria, or for each one that allows it
+        each: list[dict[str, Any]] = [{}] if one.whole else [{"criterion": name} for name in one.criteria]
+        # of two systems both are named, else the first, which is held against all others
+        systems = one.systems if len(one.systems) == 2 else one.systems[:1]
+        # of reliability people come first; items are drawn from the judge's scores alone
+        order = {"choose_items": slice(1), "reliability": slice(None, None, -1)}.get(one.verb, slice(None))
+        for criterion in each if one.whole or (own and one.verb != "choose_items") else ():
+            named = {**one.options, **criterion}
+            sides = dict(zip("ab", systems, strict=False))
+            arguments = [f"{name}={_literal(value)}" for name, value in {**sides, **named}.items()]
+            lines.append(f"calib.{one.verb}({', '.join([*frames[order], *arguments, *words])})")
+            amount = [str(named.pop("n"))] if "n" in named else []
+            more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
+            commands.append(_joined(_COMMANDS.get(one.verb, one.verb), [*paths[order], *amount, *systems], more))
+    in_files = all(source.path is not None for source in intake.sources)
+    return tuple(commands) if in_files else (), tuple(lines)
 
 
 def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -419,32 +421,6 @@ def _as_options(values: Mapping[str, Any]) -> list[str]:
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
             words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
-
-
-def _reported(can: Sequence[Can]) -> bool:
-    return any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can)
-
-
-def _printed(can: Sequence[Can], intake: InferredTables) -> Iterator[Can]:
-    """What the verbs answer as they are called: for all criteria, or for each one that allows it."""
-    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.options
-    for one in can:
-        if one.possible and one.whole:
-            yield one
-        elif one.possible and own and one.verb != "choose_items":
-            yield from (replace(one, options={**one.options, "criterion": name}) for name in one.criteria)
-
-
-def _in_order(can: Can, files: Sequence[str]) -> list[str]:
-    """Of reliability people come first; items are drawn from the judge's scores alone."""
-    if can.verb == "choose_items":
-        return list(files[:1])
-    return list(reversed(files)) if can.verb == "reliability" else list(files)
-
-
-def _sides(can: Can) -> tuple[str, ...]:
-    """The systems to name: of two both, else the first, which is held against all others."""
-    return can.systems if len(can.systems) == 2 else can.systems[:1]
 
 
 def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.score_sets import least_labels
 from calib.inputs.availability import beside, possibilities
-from calib.inputs.look import commands_of, copied_labels, lines_of, suspicions
+from calib.inputs.look import calls_of, copied_labels, suspicions
 from calib.inputs.names import InferredTables
 
 
@@ -138,7 +138,7 @@ def test_a_criterion_that_falls_short_is_named_and_left_out():
     found = asked(intake)[MEAN]
     assert (found.possible, found.whole, found.criteria) == (True, False, ("quality",))
     assert found.why.endswith("; not for style: 5 items with a label, 10 are the least")
-    assert lines_of(intake, [found])[1] == 'calib.interval(criterion="quality")'
+    assert calls_of(intake, [found])[1][1] == 'calib.interval(criterion="quality")'
 
 
 def test_what_is_missing_is_said_of_its_side():
@@ -201,7 +201,7 @@ def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
 
 def test_nothing_to_type_where_nothing_can_be_computed():
     intake = taken(judge(2), labels(2, of=2))
-    assert commands_of(intake, ()) == lines_of(intake, ()) == ()
+    assert calls_of(intake, ()) == ((), ())
 
 
 # --- one item's score -------------------------------------------------------------------------------------------
