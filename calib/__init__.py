@@ -26,7 +26,8 @@ the same for other items of that judge           `Calibration.read` of what `sav
 which items the judge may decide alone           `escalate`
 a judge that says pass or fail: is it right      `pass_fail`, with the pass rate that may be reported
 what moves the judge beyond quality              `bias`; its habits beside people's: `rater_effects`
-which of two is better, and which system         `leaderboard`; `pairwise_agreement`, `position_bias`
+which of two is better, and which system         `leaderboard` (`pair_items`, `pairwise_agreement`,
+                                                 `position_bias`, `length_controlled`)
 may this build go out: a verdict for CI           `gate`; what it can tell: `gate_plan`
 has the judge changed                            `drift`, from repeated readings of the same items
 does the judge agree with people                 `agreement`; one judge against another: `compare`, `rank_judges`
@@ -34,8 +35,8 @@ do people agree with each other                  `reliability`
 how the judge uses its scale, where it fails     `profile`
 how many draws it needs                          `convergence`
 how far the wording of the prompt moves it       `sensitivity`, `prompt_mean`
-which items to label, how many, is it worth it   `choose_items`, `labels_needed`, `will_it_help`, `plan`
-what do people say of them                       `label_page`, then `read_labels`
+which items to label, how many, is it worth it   `choose`, `labels_needed`, `will_it_help`, `plan`
+what do people say of them                       `label`, then `read_labels`
 ===============================================  =============================================================
 
 Each returns `Results`, which print, tabulate (`to_frame`), plot and report themselves. Files of
@@ -43,8 +44,7 @@ your own become tables by `scores_from`, other tools' logs by `read_log`, replie
 `from_jsonl` (`to_batch` writes the requests); a prompt of your own is a `Prompt`. `calib.datasets` has public
 sets and their `load_...`, `calib.plot` the pictures, `calib.table` the columns of the tables and their files,
 `calib.stats` the same statistics on arrays. A wrong argument is an `ArgumentError`, a failed call a
-`JudgeError`. On the command line: ``calib look results.csv``, ``calib --help``. Rarer functions,
-such as `transport_test`, are not listed by ``dir(calib)``: ``calib.__all__`` and the API reference have them.
+`JudgeError`. On the command line: ``calib look results.csv``, ``calib --help``.
 """
 
 import copyreg
@@ -63,21 +63,10 @@ __getattr__, _all_names, _names = lazy_loader.attach_stub(__name__, __file__)
 _elsewhere = {name for name in _names if name.startswith("load_")} - {"load_planted"}
 __all__ = [name for name in _names if name not in _elsewhere]
 
-# what is rare is public, but not what someone who looks for a start should find
-_RARE = {
-    *("alternative_annotator_test", "ArgumentError", "Baseline", "Calibration", "compare", "conclusions"),
-    *("forecast_quality", "from_jsonl", "gate_plan", "GateFailed", "GateInconclusive", "JudgeError", "Labels"),
-    *("length_controlled", "load_planted", "LogprobsError", "pair_items", "pairwise_agreement", "Partitions"),
-    *("position_bias", "profile", "prompt_mean", "rater_effects", "read_log", "Scale", "score_sets"),
-    *("temperature_curve", "to_batch", "to_deepeval_metric", "to_inspect_scorer", "to_opik_metric", "transport_test"),
-    *("variance_components", "Verdict", "write_steps", "write_variants"),
-}
-
-
 # a function that is sent to another process may name `calib`, whose class knows no way of its own
 if type(sys.modules[__name__]) is not ModuleType:
     copyreg.pickle(type(sys.modules[__name__]), lambda module: (import_module, (module.__name__,)))
 
 
 def __dir__() -> list[str]:
-    return [name for name in __all__ if name not in _RARE]
+    return __all__

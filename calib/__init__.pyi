@@ -18,11 +18,11 @@ from .analysis.agreement.frames import (
 from .analysis.bias.frames import bias as bias, rater_effects as rater_effects
 from .analysis.calibration.frames import (
     calibrate as calibrate,
-    escalate as escalate,
     forecast_quality as forecast_quality,
     score_sets as score_sets,
 )
 from .analysis.calibration.frames_calibration import Calibration as Calibration
+from .analysis.calibration.frames_escalation import escalate as escalate
 from .analysis.distributions.frames import profile as profile, temperature_curve as temperature_curve
 from .analysis.draws.frames import convergence as convergence, variance_components as variance_components
 from .analysis.drift.frames import drift as drift
@@ -35,7 +35,7 @@ from .analysis.pairs.frames import (
 )
 from .analysis.pairs.frames_preferences import pair_items as pair_items
 from .analysis.planning.frames import (
-    choose_items as choose_items,
+    choose as choose,
     labels_needed as labels_needed,
     plan as plan,
     transport_test as transport_test,
@@ -72,7 +72,7 @@ from .judge.judge import Judge as Judge
 from .judge.prompt import Prompt as Prompt, geval_prompt as geval_prompt
 from .judge.scale import Scale as Scale
 from .labelling.read import read_labels as read_labels
-from .labelling.verbs import label_page as label_page
+from .labelling.verbs import label as label
 from .report.report import report as report
 from .scale.partitions import Partitions as Partitions
 from .scale.summarize import summarize as summarize

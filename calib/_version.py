@@ -1,3 +1,3 @@
 """The version, in one place; every result's signature ends with it."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -14,14 +14,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
 
 from calib._version import __version__
 from calib.analysis import TOPICS
-from calib.console.command import built
+from calib.console.command import built, declared
 from calib.console.show import say
 from calib.core.progress import Stop, stoppable
 
@@ -30,7 +29,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 # commands that belong to no topic, before and after those that do
 _FIRST = (
     ("calib.console", "look"), ("calib.console", "demo"), ("calib.console", "pair-items"), ("calib.judge", "rate"),
-    ("calib.adapters", "import"),
+    ("calib.adapters", "read-log"),
     ("calib.console", "summarize"),
 )  # fmt: skip
 _LAST = (
@@ -64,8 +63,8 @@ def commands() -> dict[str, Callable[..., Any]]:
     """Each command by its name: the topics', and those that belong to none."""
     topics = [import_module(name).TOPIC for name in TOPICS]
     homes = (*_FIRST, *((topic.home, name) for topic in topics for name in topic.commands), *_LAST)
-    called = {name: f"{name}_" if iskeyword(name) else name.replace("-", "_") for _, name in homes}
-    return {name: getattr(import_module(f"{home}.commands"), called[name]) for home, name in homes}
+    functions = ((name, import_module(f"{home}.commands"), name.replace("-", "_")) for home, name in homes)
+    return {name: getattr(module, verb, None) or declared(verb) for name, module, verb in functions}
 
 
 def app(arguments: Sequence[str]) -> int:

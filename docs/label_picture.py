@@ -39,11 +39,11 @@ def main() -> None:
     """Make the page in a folder that goes, and keep what a window shows of it."""
     items, people = calib.load_planted()
     scores = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    drawn = calib.choose_items(scores[scores["criterion"] == "coherence"], 40, rng=1)
+    drawn = calib.choose(scores[scores["criterion"] == "coherence"], 40, rng=1)
     with tempfile.TemporaryDirectory() as name:
         page = Path(name) / "label.html"
         asked = {"coherence": "Does the summary hang together, from sentence to sentence?"}
-        calib.label_page(
+        calib.label(
             items, drawn, criteria=asked, scale=WORDS, rater="ann", guideline=GUIDELINE, title="Summaries", path=page
         )
         shot = visited(page, answered, width=WIDTH, height=HEIGHT)

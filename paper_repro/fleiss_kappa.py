@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from calib.analysis.agreement.alpha import Chance, ChanceCorrected, corrected_for_chance
+from calib.analysis.agreement.alpha import ChanceCorrected, corrected_for_chance
 from calib.core.check import Floats, Labels
 
 
@@ -52,6 +52,6 @@ def fleiss_kappa(
     return corrected_for_chance(ratings, "Fleiss' kappa", _by_fleiss, weights, levels, groups, confidence_level)
 
 
-def _by_fleiss(shares: Floats, mean: Floats, w: Floats) -> Chance:
+def _by_fleiss(shares: Floats, mean: Floats, w: Floats) -> tuple[float, Floats]:
     each = (w + w.T) @ mean / 2
-    return Chance(float(mean @ each), shares @ each)
+    return float(mean @ each), shares @ each

@@ -1,4 +1,4 @@
-"""A prompt and a judge as a scorer or metric of another tool's harness: one item, read as `rate` reads many."""
+"""Scorers for Inspect AI and metrics for DeepEval and Opik: one item, read as `calib.rate` reads many."""
 
 from __future__ import annotations
 
@@ -34,25 +34,11 @@ class Reading(NamedTuple):
     details: dict[str, Any]
     words: str  # the same for people, or why nothing could be read
 
-    @property
-    def is_read(self) -> bool:
-        """Whether there is a score."""
-        return not math.isnan(self.score)
 
-
-Read = Callable[[Mapping[str, Any]], Reading]
-
-
-def reader(prompt: Prompt, judge: Judge, store: str | Path | None, complete: AnyComplete | None) -> Read:
-    """A function that has the judge read one item, given its texts by column.
-
-    Examples
-    --------
-    >>> from calib.judge.prompt import geval_prompt
-    >>> read = reader(geval_prompt("fluency"), Judge("offline"), None, None)
-    >>> read({"source": "The boat sank.", "output": "The boat sank."}).details["status"]
-    'ok'
-    """
+def reader(
+    prompt: Prompt, judge: Judge, store: str | Path | None, complete: AnyComplete | None
+) -> Callable[[Mapping[str, Any]], Reading]:
+    """A function that has the judge read one item, given its texts by column."""
     check_alone(prompt, judge)
     names = {"prompt": printable(prompt.id), "judge": printable(judge.model)}  # not its `repr`, with an endpoint in it
 
@@ -76,25 +62,20 @@ def reader(prompt: Prompt, judge: Judge, store: str | Path | None, complete: Any
         weight = rows.groupby(rows["score"].astype(float))["weight"].sum() / sum(counts.values())
         levels = zip(prompt.scale.labels, prompt.scale.values, strict=True)
         shares = {label: float(weight.get(value, 0.0)) for label, value in levels}
-        status = "ok" if not math.isnan(score) else ", ".join(sorted(set(ratings["status"].astype(str))))
-        details = numbers | counts | {"status": status, "distribution": shares} | names
-        return Reading(score, details, _words(prompt, score, details))
+        if math.isnan(score):
+            status = ", ".join(sorted(set(ratings["status"].astype(str))))
+            words = f"nothing was read ({status}) in {counts['n_unread']} draws of {names['judge']}"
+        else:
+            status, each = "ok", ", ".join(f"{label} {share:.2f}" for label, share in shares.items())
+            spread = f"sd {numbers['sd']:.2f}, entropy {numbers['entropy']:.2f} nats, mass {numbers['mass']:.2f}"
+            words = printable(f"{prompt.criterion} {score:.2f} on {prompt.scale} ({spread}); weights: {each}")
+        return Reading(score, numbers | counts | {"status": status, "distribution": shares} | names, words)
 
     return read
 
 
 def check_alone(prompt: Prompt, judge: Judge) -> None:
-    """Refuse what needs the whole run: pairs, steps still to be written, a method to be found out.
-
-    Examples
-    --------
-    >>> from calib.judge.prompt import geval_prompt
-    >>> check_alone(geval_prompt("fluency"), Judge("openai/gpt-4o-mini"))
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `judge` must have method='logprob' or method='sample': each item is a run of its
-    own, and 'auto' would be settled anew for each.
-    """
+    """Refuse what needs the whole run: pairs, steps still to be written, a method to be found out."""
     if not isinstance(prompt, Prompt):
         raise TypeError(f"`prompt` must be one calib.Prompt, such as geval_prompt makes, but got {prompt!r:.60}.")
     if not isinstance(judge, Judge):
@@ -108,14 +89,6 @@ def check_alone(prompt: Prompt, judge: Judge) -> None:
     if judge.method == "auto" and judge.model != "offline":
         each = "each item is a run of its own, and 'auto' would be settled anew for each"
         raise ArgumentError("judge", f"must have method='logprob' or method='sample': {each}")
-
-
-def _words(prompt: Prompt, score: float, details: Mapping[str, Any]) -> str:
-    if math.isnan(score):
-        return f"nothing was read ({details['status']}) in {details['n_unread']} draws of {details['judge']}"
-    spread = f"sd {details['sd']:.2f}, entropy {details['entropy']:.2f} nats, mass {details['mass']:.2f}"
-    shares = ", ".join(f"{label} {weight:.2f}" for label, weight in details["distribution"].items())
-    return printable(f"{prompt.criterion} {score:.2f} on {prompt.scale} ({spread}); weights: {shares}")
 
 
 # --- the metrics ------------------------------------------------------------------------------------------------------
@@ -219,47 +192,40 @@ def to_deepeval_metric(
             self.threshold, self.evaluation_model, self.include_reason = threshold, judge.model, True
 
         def measure(self, test_case: Any, *_args: Any, **_options: Any) -> float:
-            _forget(self)
-            return _keep(self, _read(self, test_case), prompt.scale)
+            return _keep(self, self._reading_of(test_case), prompt.scale)
 
         async def a_measure(self, test_case: Any, *_args: Any, **_options: Any) -> float:
-            _forget(self)
-            return _keep(self, await asyncio.to_thread(_read, self, test_case), prompt.scale)
+            return _keep(self, await asyncio.to_thread(self._reading_of, test_case), prompt.scale)
+
+        def _reading_of(self, test_case: Any) -> Reading:
+            # a metric may be used again, and what it said of the last test case is not about this one
+            self.score = self.score_breakdown = self.reason = self.success = self.error = None
+            try:
+                # what is empty is not there: a prompt that shows it is refused
+                lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
+                texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
+                texts |= {"source": test_case.input, "output": test_case.actual_output}
+                return read(texts | {"reference": test_case.expected_output})
+            except Exception as error:
+                self.error = str(error)
+                raise
 
         def is_successful(self) -> bool | None:
-            if self.threshold is None:
-                self.success = None
-            else:
-                self.success = self.error is None and self.score is not None and self.score >= self.threshold
+            over = self.threshold is not None and self.score is not None and self.score >= self.threshold
+            self.success = None if self.threshold is None else self.error is None and over  # type: ignore[assignment]
             return self.success
 
         @property
         def __name__(self) -> str:
             return prompt.criterion
 
-    def _read(metric: Any, test_case: Any) -> Reading:
-        try:
-            # what is empty is not there: a prompt that shows it is refused
-            lines = {name: getattr(test_case, name, None) for name in ("context", "retrieval_context")}
-            texts = {name: "\n".join(map(str, several)) for name, several in lines.items() if several}
-            texts |= {"source": test_case.input, "output": test_case.actual_output}
-            return read(texts | {"reference": test_case.expected_output})
-        except Exception as error:
-            metric.error = str(error)
-            raise
-
     return CalibMetric()
-
-
-def _forget(metric: Any) -> None:
-    """A metric may be used again, and what it said of the last test case is not about this one."""
-    metric.score = metric.score_breakdown = metric.reason = metric.success = metric.error = None
 
 
 def _keep(metric: Any, reading: Reading, scale: Scale) -> float:
     """The reading as attributes, by which DeepEval takes it."""
     metric.reason, metric.score_breakdown = reading.words, {"expectation": None, **reading.details}
-    if not reading.is_read:
+    if math.isnan(reading.score):
         metric.error = reading.words
         metric.is_successful()
         raise JudgeError(reading.words)
@@ -314,7 +280,7 @@ def to_opik_metric(
     class CalibMetric(base):  # type: ignore[misc, valid-type]  # a class of a package without types
         def score(self, input: str, output: str, reference: str | None = None, **ignored: Any) -> Any:  # noqa: A002 - Opik's word
             reading = read({**ignored, "source": input, "output": output, "reference": reference})
-            failed = not reading.is_read
+            failed = math.isnan(reading.score)
             # Opik sends its spans in batches of JSON, which a NaN would spoil for all of them
             value = None if failed else reading.score
             explained = {"reason": reading.words, "metadata": reading.details}

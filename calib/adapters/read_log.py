@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from calib.adapters import benchmarks, expectations, inspect_ai, openai, promptfoo, results
+from calib.adapters import benchmarks, evaluations, inspect_ai, results
 from calib.adapters.row import Tool, head_of, holds
 from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
@@ -17,20 +17,20 @@ from calib.table import TableError
 
 TOOLS = {
     # G-Eval answers 0 to 10, divided by 10
-    "deepeval": Tool(holds((".json",), '"testCases"'), expectations.read_deepeval, step=0.1),
+    "deepeval": Tool(holds((".json",), '"testCases"'), evaluations.read_deepeval, step=0.1),
     "inspect_ai": Tool(inspect_ai.is_log, inspect_ai.read),
     # csv is rounded, and without the marks of errors
-    "promptfoo": Tool(promptfoo.is_log, promptfoo.read, lossy=(".csv",)),
+    "promptfoo": Tool(evaluations.is_promptfoo, evaluations.read_promptfoo, lossy=(".csv",)),
     "lm_eval": Tool(
         holds((".jsonl",), '"doc_id"', '"filtered_resps"'), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
     ),
     "ragas": Tool(results.is_ragas, results.read_ragas),
     "mlflow": Tool(holds((".json", ".jsonl"), '"assessments"', "trace_id"), results.read_mlflow),
-    "opik": Tool(expectations.is_opik, expectations.read_opik, step=0.1),
+    "opik": Tool(evaluations.is_opik, evaluations.read_opik, step=0.1),
     "langsmith": Tool(results.is_langsmith, results.read_langsmith),
     "braintrust": Tool(results.is_braintrust, results.read_braintrust),
-    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), openai.read_batch),
-    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), openai.read_evals),
+    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), benchmarks.read_batch),
+    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), benchmarks.read_evals),
     "helm": Tool(holds((".json",), '"instance_id"', '"stats"', begins="["), benchmarks.read_helm),
 }
 _CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
@@ -100,7 +100,6 @@ def read_log(
     >>> len(items), ratings["draw"].tolist(), ratings["score"].tolist()
     (1, [0, 1], [0.5, 0.75])
     """
-    options = Options(system, item, rater, scale, texts)
     named = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     files: list[Path] = []
     for here in named:
@@ -117,9 +116,13 @@ def read_log(
             raise TableError(f"no log of {tool} among {', '.join(file.name for file in files[:5])}.")
         whole = [file for file in read if file.suffix not in reader.lossy]
         files = whole if folder and whole else read
+    stems = [file.stem for file in files]
+    if system == "file" and len(set(stems)) < len(stems):
+        twice = next(stem for stem in stems if stems.count(stem) > 1)
+        raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
     rows_of = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, rows_of(file)) for file in files], options)
+    readings = readings_of([(file, rows_of(file)) for file in files], Options(system, item, rater, scale, texts))
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

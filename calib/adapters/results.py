@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, lines_of, number, rows_of, text_of, why_missing
+from calib.adapters.row import Row, lines_of, number, rows_of, scored, text_of, why_missing
 from calib.table import TableError, read_frame
 
 _IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
@@ -40,12 +40,10 @@ def read_ragas(path: Path) -> Iterator[Row]:
         raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
     for row in rows:
         for name in metrics:
-            value = number(row.get(name))
             yield Row(
                 row,
                 str(name),
-                value,
-                "unread" if math.isnan(value) else "ok",
+                *scored(row.get(name)),
                 run="ragas",
                 source=text_of(row.get("user_input")),
                 output=text_of(row.get("response")),
@@ -86,16 +84,13 @@ def read_mlflow(path: Path) -> Iterator[Row]:
 
 def _mlflow_row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any]) -> Row:
     feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
-    error, value = feedback.get("error") or {}, number(feedback.get("value"))
-    missing, tags = math.isnan(value), info.get("tags") or {}
-    about = info.get("trace_metadata") or {}
+    error, tags, about = feedback.get("error") or {}, info.get("tags") or {}, info.get("trace_metadata") or {}
     human = source.get("source_type") == "HUMAN"
     digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
     return Row(
         record if "info" in record else {**record, "info": info},
         str(one.get("assessment_name")),
-        value,
-        why_missing(error.get("error_message")) if missing else "ok",
+        *scored(feedback.get("value"), why_missing(error.get("error_message"))),
         item=text_of(info.get("trace_id")),
         rater=text_of(source.get("source_id")) or ("human" if human else None)
         if human or source.get("source_type") == "LLM_JUDGE"
@@ -148,12 +143,10 @@ def read_langsmith(path: Path) -> Iterator[Row]:
         example, run = record.get("example") or {}, record.get("run") or {}
         for name in names:
             for one in [one for one in each if one["key"] == name] or [{}]:
-                value = number(one.get("score"))
                 yield Row(
                     record,
                     name,
-                    value,
-                    "failed" if math.isnan(value) else "ok",
+                    *scored(one.get("score"), "failed"),
                     item=text_of(example.get("id")),
                     system=text_of((example.get("metadata") or {}).get("system")),
                     run=f"langsmith|{run.get('session_name') or ''}",
@@ -200,9 +193,8 @@ def read_braintrust(path: Path) -> Iterator[Row]:
         texts |= {"item": meta.get("item") or meta.get("id"), "system": meta.get("system")}
         texts = {name: None if value is None else str(value) for name, value in texts.items()}
         for name in names:
-            value = number(record["scores"].get(name))
             yield Row(
-                record, name, value, "failed" if math.isnan(value) else "ok",
+                record, name, *scored(record["scores"].get(name), "failed"),
                 item=texts["item"], system=texts["system"], scale="0..1", run="braintrust",
                 source=texts["input"], output=texts["output"], reference=texts["expected"],
             )  # fmt: skip

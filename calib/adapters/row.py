@@ -1,4 +1,4 @@
-"""What a reader of a tool's log gives, one row per reading of an output; and the JSON in such files."""
+"""Rows of a tool's log, one per score of an output, and the JSON in such files."""
 
 from __future__ import annotations
 
@@ -63,13 +63,7 @@ class Tool(NamedTuple):
 
 
 def holds(endings: tuple[str, ...], *signs: str, begins: str = "") -> Callable[[str, str], bool]:
-    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs.
-
-    Examples
-    --------
-    >>> holds((".json",), '"testCases"')("run.json", '{"testCases": [')
-    True
-    """
+    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs."""
     return lambda name, head: (
         name.endswith(endings) and head.lstrip().startswith(begins) and all(sign in head for sign in signs)
     )
@@ -144,6 +138,12 @@ def number(value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         return math.nan
     return result if math.isfinite(result) else math.nan
+
+
+def scored(value: Any, missing: str = "unread") -> tuple[float, str]:
+    """A score and its status: that of one that is missing, where the value is no number."""
+    score = number(value)
+    return score, missing if math.isnan(score) else "ok"
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

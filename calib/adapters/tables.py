@@ -1,4 +1,4 @@
-"""Rows of a log as calib's tables: whose output each is, which repeats are draws, what the judge was asked."""
+"""Tables from the rows of a log: whose output each is, which repeats are draws, what the judge was asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from calib.table import TableError, check_items, check_ratings, check_scores
 _TEXTS = ("source", "output", "reference")
 _READING = ("item", "criterion", "rater", "prompt", "method", "temperature")
 _NAMES = ("item", "system", "criterion", "rater", "prompt", "scale", "run")
-_STRANGE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
+_WRONG_SHAPE = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, BadZipFile, zlib.error)
 _VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
@@ -43,22 +43,25 @@ class Options(NamedTuple):
 
 def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: Options) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
-    paths, n_left, readings = [path for path, _ in files], 0, []
-    stems = [path.stem for path in paths]
-    if options.system == "file" and len(set(stems)) < len(stems):
-        twice = next(stem for stem in stems if stems.count(stem) > 1)
-        raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
+    names, n_unread, readings, scale_of = list[str](), 0, [], options.scale
     for file, (path, rows) in enumerate(files):
         # told apart where folders hold files of one name: else their rows were of one run
-        place = [before.name for before in paths[:file]].count(path.name) + 1
-        name = path.name if place == 1 else f"{path.name}#{place}"
-        for row, reading in _of_file(path, rows, options):
-            if reading is None:
-                n_left += 1  # the tool's own reading of this reply is a row of its own
-            else:
-                readings.append({**reading, "file": file, "run": f"{name}|{row.run}"})
-    if n_left:
-        message = f"{n_left} replies have token probabilities, which are read on a scale that you name by scale="
+        names.append(path.name)
+        name = path.name if names.count(path.name) == 1 else f"{path.name}#{names.count(path.name)}"
+        try:
+            for row in rows:
+                scale = scale_of if isinstance(scale_of, str) else (scale_of or {}).get(row.criterion) or row.scale
+                if row.completion is not None and row.method == "logprob" and not scale:
+                    n_unread += 1  # the tool's own reading of this reply is a row of its own
+                else:
+                    readings.append({**_reading(row, path, options, scale), "file": file, "run": f"{name}|{row.run}"})
+        except (TableError, ArgumentError):
+            raise
+        except _WRONG_SHAPE as error:
+            shape = f"has not the shape that its tool writes ({type(error).__name__}: {printable(str(error))[:80]})"
+            raise TableError(f"{path.name}: {shape}: is it of another version, or was it edited?") from None
+    if n_unread:
+        message = f"{n_unread} replies have token probabilities, which are read on a scale that you name by scale="
         warnings.warn(f"probabilities_unread: {message}.", stacklevel=3)
     if not readings:
         raise TableError("the log holds no scores: nothing was graded, or the run was broken off.")
@@ -72,46 +75,44 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: Options) -
     frame = _with_prompts(_with_raters(frame, options))
     frame["scale"] = _scales(frame, options.scale)
     _refuse_run_twice(frame)
-    return _drawn(_outputs_told_apart(_with_ids(frame, named=options.item is not None)))
-
-
-def _of_file(path: Path, rows: Iterator[Row], options: Options) -> Iterator[tuple[Row, dict[str, Any] | None]]:
-    """The readings of a file, None for one that needs a scale; what has another shape than the tool's is no log."""
-    try:
-        for row in rows:
-            scale = (
-                options.scale
-                if isinstance(options.scale, str)
-                else (options.scale or {}).get(row.criterion) or row.scale
-            )
-            left = row.completion is not None and row.method == "logprob" and not scale
-            yield row, None if left else _reading(row, path, options, scale)
-    except (TableError, ArgumentError):
-        raise
-    except _STRANGE as error:
-        shape = f"has not the shape that its tool writes ({type(error).__name__}: {printable(str(error))[:80]})"
-        raise TableError(f"{path.name}: {shape}: is it of another version, or was it edited?") from None
+    frame = _with_output_ids(_with_system_ids(frame, named=options.item is not None))
+    # draws by the tool's numbers, or in the order of the rows; the same number twice is refused
+    counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
+    frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
+    again = frame[frame.duplicated([*_READING, "run", "draw"])]
+    if len(again):
+        row = again.iloc[0]
+        which = f"criterion {row['criterion']!r} of item {row['item']!r} by {row['rater']!r}, repeat {row['draw']}"
+        raise TableError(f"{row['run'].split('|')[0]}: {which}, is there twice: does item= name each output?")
+    return frame
 
 
 def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, Any]:
-    """A row with what the user said of the log looked up in it; of its texts only prints unless they are asked for."""
+    """A row with what the user said of the log looked up in it; of its texts only digests unless they are wanted."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
-    item, system = (
-        _looked_up(options.item, record, "item", must=True) or row.item,
-        _looked_up(options.system, record, "system"),
-    )
-    if row.completion is not None:
-        row = _read_completion(row, scale)
-    read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
-    prompt, own = row.asked or "", {name: getattr(row, name) or "" for name in _TEXTS}
-    # what was asked, without the item's own texts, as a short print; empty where the log does not keep it
-    for name in sorted(filter(own.get, own), key=lambda name: -len(own[name])):
-        prompt = prompt.replace(own[name].strip() or "\0", f"{{{name}}}")
-    template = _print(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
+    item = _looked_up(options.item, record, "item", must=True) or row.item
+    system = _looked_up(options.system, record, "system") or row.system
+    if row.completion is not None:  # as the scores that it shows
+        if not scale:
+            given = f"the log does not name that of {row.criterion!r}"
+            raise ArgumentError("scale", "must be given to read token probabilities", given)
+        if ".." in scale:
+            rule = "must list its labels to read token probabilities, 1|2|3|4|5"
+            raise ArgumentError("scale", rule, f"got {scale!r}")
+        choice = decode(row.completion).choices[0]
+        exact = has_logprobs(choice)
+        shares = tuple(extract(choice, Scale.parse(scale), "label", logprobs=exact).rows)
+        row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
+    is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
+    prompt, texts = row.asked or "", {name: getattr(row, name) or "" for name in _TEXTS}
+    # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
+    for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
+        prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
+    template = _digest(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
     return {
-        "item": item or _print("item", row.source, row.output),
-        "group": _print("input", row.source) if row.source else None,
-        "system": system or row.system or "",
+        "item": item or _digest("item", row.source, row.output),
+        "group": _digest("input", row.source) if row.source else None,
+        "system": system or "",
         "criterion": row.criterion,
         "rater": row.rater if row.method == "human" else _looked_up(options.rater, record, "rater") or row.rater,
         "prompt": row.prompt or template,
@@ -119,25 +120,12 @@ def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, An
         "temperature": row.temperature,
         "draw": row.draw if isinstance(row.draw, int) and row.draw >= 0 else -1,
         "scale": row.scale,
-        "score": row.score if read else math.nan,
-        "status": "unread" if row.status == "ok" and not read else row.status,
-        "answer": "" if row.output is None else _print("", row.output),
+        "score": row.score if is_read else math.nan,
+        "status": "unread" if row.status == "ok" and not is_read else row.status,
+        "answer": "" if row.output is None else _digest("", row.output),
         "shares": row.shares,
-        **(own | {"reply": row.reply or ""} if options.texts else {}),
+        **(texts | {"reply": row.reply or ""} if options.texts else {}),
     }
-
-
-def _read_completion(row: Row, scale: str) -> Row:
-    """A chat completion as the scores that it shows."""
-    if not scale:
-        given = f"the log does not name that of {row.criterion!r}"
-        raise ArgumentError("scale", "must be given to read token probabilities", given)
-    if ".." in scale:
-        raise ArgumentError("scale", "must list its labels to read token probabilities, 1|2|3|4|5", f"got {scale!r}")
-    choice = decode(row.completion).choices[0]
-    exact = has_logprobs(choice)
-    rows = extract(choice, Scale.parse(scale), "label", logprobs=exact).rows
-    return row._replace(shares=tuple(rows), status="ok", method="logprob" if exact else "sample")
 
 
 def _looked_up(path: str | None, record: Any, argument: str, *, must: bool = False) -> str | None:
@@ -154,7 +142,7 @@ def _looked_up(path: str | None, record: Any, argument: str, *, must: bool = Fal
     return path
 
 
-def _print(kind: str, *texts: str | None) -> str:
+def _digest(kind: str, *texts: str | None) -> str:
     digest = hashlib.sha256("\0".join(text or "" for text in texts).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{kind}-{digest[:12]}"
 
@@ -242,7 +230,7 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
                 raise TableError(f"{other} and {name} hold the same run: read one of them.")
 
 
-def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
+def _with_system_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     """Ids that tell the outputs of systems apart: the tool's id of a question is that of its group."""
     inputs = frame.groupby(["item", "system"])["group"].nunique()
     if not named and (inputs > 1).any():
@@ -261,7 +249,7 @@ def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     return frame.drop(columns="was")
 
 
-def _outputs_told_apart(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_output_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """Repeats with the same output are draws of the judge; with another, they are items of the same group."""
     answers = frame[frame["answer"] != ""].drop_duplicates(["item", "answer"])
     several = answers.groupby("item")["answer"].transform("size") > 1
@@ -277,18 +265,6 @@ def _outputs_told_apart(frame: pd.DataFrame) -> pd.DataFrame:
     warnings.warn(f"repeated_outputs: {message}: each answer is an item, `id#k`, of its input's group.", stacklevel=4)
     key = zip(frame["item"], frame["answer"], strict=True)
     return frame.assign(item=[new.get(one, one[0]) for one in key])
-
-
-def _drawn(frame: pd.DataFrame) -> pd.DataFrame:
-    """Draws numbered: by the tool, or in the order of the rows; the same number twice is refused."""
-    counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
-    frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
-    again = frame.duplicated([*_READING, "run", "draw"])
-    if again.any():
-        row = frame[again].iloc[0]
-        which = f"criterion {row['criterion']!r} of item {row['item']!r} by {row['rater']!r}, repeat {row['draw']}"
-        raise TableError(f"{row['run'].split('|')[0]}: {which}, is there twice: does item= name each output?")
-    return frame
 
 
 # --- tables -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import ast
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +17,10 @@ from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type
 
 import typer
 
-from calib.console.files import Files, Items
+from calib.console.files import Files, Items, LabelsFile, Out, Scores
+from calib.core.parameters import completed
 from calib.core.topic import homes
-from calib.inputs.names import Columns
+from calib.inputs.names import BY_COLUMN, Columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 Parameters = dict[str, inspect.Parameter]
@@ -46,6 +47,20 @@ def options_from(
     return noted
 
 
+def declared(verb: str) -> Callable[..., None]:
+    """The command of a verb on FILE and LABELS that shows its results, as a name in `Topic.commands` declares it."""
+
+    @options_from(verb)
+    def command(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+        import calib
+        from calib.console.show import show_results
+
+        show_results(getattr(calib, verb)(*files.taken(file, labels), **options), out, conclude=True)
+
+    command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
+    return command
+
+
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
     source = function.__dict__.get("options", {"verbs": (), "only": (), "without": (), "called": {}})
@@ -60,7 +75,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     of_command = special | options | files
     tables = _tables_of(source["verbs"])
     names = _user_names(tables, of_command)
-    in_messages = names | source["called"]
+    in_messages = {name: f"--column {name}=" for name in BY_COLUMN} | names | source["called"]
 
     def command(**values: Any) -> None:
         from calib.core.check import ArgumentError
@@ -69,6 +84,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         more = _as_arguments({name: values.pop(name) for name in options}, options)
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
+            words |= _roles(words.pop("column", ()), own)
             more["files"] = Files(words.pop("items", None), cast(Columns, words), tables)
         try:
             function(**values, **more)
@@ -112,15 +128,35 @@ def _refuse_overwriting(values: Mapping[str, Any], names: Mapping[str, str]) -> 
 
 
 def _file_options() -> Parameters:
-    """--items, and what may be said of the columns of a file of one's own: the same words as in Python."""
+    """--items, and the roles of the columns of a user's own file, called as in Python: the rarer ones by --column."""
     notes: dict[str, Any] = {"items": Items}
+    rare = []
     for name, hint in get_type_hints(Columns, include_extras=True).items():
         kind, text = get_args(hint)
+        if name in BY_COLUMN:
+            rare.append(f"{name}: {text[0].lower()}{text[1:].rstrip('.')}")
+            continue
         many = any(get_origin(part) is Sequence for part in get_args(kind))
-        option = typer.Option(f"--{name.replace('_', '-')}", help=f"Your own file. {text}")
+        option = typer.Option(f"--{name}", help=f"Your own file. {text}")
         notes[name] = Annotated[list[str] | None if many else str | None, option]
+    text = f"Your own file. ROLE=NAME, repeatable: {'; '.join(rare)}."
+    notes["column"] = Annotated[list[str] | None, typer.Option("--column", help=text)]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
+
+
+def _roles(pairs: Sequence[str], others: Collection[str]) -> dict[str, str]:
+    """The roles of --column; `others` are options of the command itself."""
+    roles = [name for name in BY_COLUMN if name not in others]
+    named: dict[str, str] = {}
+    for pair in pairs:
+        role, _, name = pair.partition("=")
+        if (role := role.strip().replace("-", "_")) not in roles or not name:
+            raise typer.BadParameter(f"--column must be ROLE=NAME with a role of {', '.join(roles)}, but got {pair!r}.")
+        if role in named:
+            raise typer.BadParameter(f"--column must name a role once, but {role} came twice.")
+        named[role] = name
+    return named
 
 
 def _shell_options(verb: str) -> Parameters:
@@ -166,7 +202,7 @@ def arguments(name: str) -> dict[str, Argument]:
     Examples
     --------
     >>> found = arguments("interval")
-    >>> found["min_gold"], found["by"].kind
+    >>> found["min_labels"], found["by"].kind
     (Argument(kind=<class 'int'>, default=10, is_text_or_none=False), str | None)
     """
     module, node = _definition("calib", name)
@@ -265,7 +301,7 @@ def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
     'holm or bh. How p-values are adjusted where a is compared with several.'
     """
     module, node = _definition(face, name)
-    section = _SECTION.search(ast.get_docstring(node) or "")
+    section = _SECTION.search(completed(ast.get_docstring(node) or ""))
     texts: dict[str, str] = {}
     bare: list[str] = []
     for block in re.split(r"\n(?=\S)", section[1].strip()) if section else []:

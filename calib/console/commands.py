@@ -11,7 +11,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import TABLES, By, Files, Human, Items, Out, Scores
+from calib.console.files import TABLES, By, Files, Items, LabelsFile, Out, Scores
 from calib.console.show import paragraphs, print_table, processes, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
-    convergence = calib.convergence(sampled, scores, human=human, rng=_SEED)
+    convergence = calib.convergence(sampled, scores, labels=human, rng=_SEED)
     first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
     paragraphs(_DEMO)
@@ -71,9 +71,9 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
     typer.echo(
         f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agree {at['scores']} {at['human']} --level system --method kendall\n"
+        f"  calib agreement {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib converge {at['sampled']} {at['scores']} --human {at['human']}\n"
+        f"  calib convergence {at['sampled']} {at['scores']} --human {at['human']}\n"
         f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
     )
 
@@ -83,7 +83,7 @@ def side_by_side(scores: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     keys = ["item", "criterion"]
     person = people[people["rater"] == "simulated-2"].set_index(keys)["score"].astype("Int64").rename("human")
     four = scores[(scores["criterion"] == "coherence") & scores["system"].isin(_SYSTEMS)]
-    drawn = calib.choose_items(four, 15, by="system", rng=_SEED).join(person, on=keys)
+    drawn = calib.choose(four, 15, by="system", rng=_SEED).join(person, on=keys)
     drawn = drawn.assign(judge=drawn["score"].round(2), human=drawn["human"].where(drawn["chosen"]))
     names = {"item": "id", "group": "document", "system": "model"}
     return drawn.rename(columns=names)[["id", "document", "model", "judge", "human"]]
@@ -148,7 +148,7 @@ def summarize(
     write(scores, out)
 
 
-def look(file: Scores, files: Files, labels: Human = None) -> None:
+def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
     """What files of your own are taken for, what can be computed from them and what not, and what to type."""
     typer.echo(_looked_at(file, labels, files))
 
@@ -170,7 +170,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
 def report(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     out: Annotated[Path | None, typer.Option(help="A file that ends in .html or .md; here, if none is named.")] = None,
     title: Annotated[str | None, typer.Option(help="Its heading.")] = None,
     notes: Annotated[str, typer.Option(help="A text under the heading; empty lines part paragraphs.")] = "",

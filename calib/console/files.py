@@ -37,7 +37,7 @@ Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and
 Scores = Annotated[
     Path, typer.Argument(help="A judge's scores or ratings, or a file of your own, which may hold the labels, too.")
 ]
-Human = Annotated[
+LabelsFile = Annotated[
     Path | None, typer.Argument(help="People's scores or ratings, or a file of your own, where FILE has none.")
 ]
 By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field, fields
 from importlib.util import find_spec
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from calib._version import __version__
 from calib.core.topic import above, display_function
@@ -27,27 +30,46 @@ class Interval(NamedTuple):
     high: float
 
 
-class Result:
-    """The display hooks of a frozen result, all fed by `_rows` and `_terms`.
+def term(name: str, *, column: bool = True, unless: Any = None, **options: Any) -> Any:
+    """A field of a result that is a term of its signature under a short name, and a column of its frame or not.
 
-    A subclass is a frozen dataclass that says its numbers (`_cells`, or `_rows` where there
-    are several rows), how they were made (`_terms`) and itself in one line (`__str__`).
+    It is no term where its value is `unless`.
+    """
+    return field(metadata={"term": name, "column": column, "unless": unless}, **options)
+
+
+class Result:
+    """The display hooks of a frozen result: a subclass is a dataclass whose fields say what is tabulated and signed.
+
+    Its frame has a column for each field that holds one value, its signature a term for each field made by `term`.
+    A result of several rows has its own `_rows`; one whose signature takes more than its fields its own `_terms`.
     """
 
     __slots__ = ()
-    _cells: ClassVar[str] = ""
+    _kind: ClassVar[str] = ""  # the first term of the signature
+    _cells: ClassVar[str] = ""  # names of the columns, where they are not the fields in their order
     _names_itself: ClassVar[tuple[str, ...]] = ()  # labels that its own sentences name
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [self._row(*self._cells.split())]
+        return [self._row(*self._fields())]
+
+    def _fields(self) -> list[str]:
+        """The fields that are columns: those of `_cells`, or all that hold one value, warnings last."""
+        if self._cells:
+            return self._cells.split()
+        names = [one.name for one in fields(self) if one.metadata.get("column", True)]  # type: ignore[arg-type]
+        one_value = Interval | str | int | float | np.generic | None
+        single = [name for name in names if name != "warnings" and isinstance(getattr(self, name), one_value)]
+        return [*single, "warnings"] if "warnings" in names else single
 
     def _row(self, *names: str) -> dict[str, Any]:
-        """Fields by name; an interval as its two ends, warnings by their names."""
+        """Fields by name; an interval as its two ends (of `x_interval` x_low and x_high), warnings by their names."""
         row: dict[str, Any] = {}
         for name in names:
             value = getattr(self, name)
             if isinstance(value, Interval):
-                row |= {"conf_low": value.low, "conf_high": value.high}
+                ends = "conf" if name == "interval" else name.removesuffix("_interval")
+                row |= {f"{ends}_low": value.low, f"{ends}_high": value.high}
             else:
                 row[name] = self._warned("; ") if name == "warnings" else value
         return row
@@ -62,7 +84,11 @@ class Result:
         return f" [warnings: {names}]" if (names := self._warned()) else ""
 
     def _terms(self) -> dict[str, Any]:
-        raise NotImplementedError
+        terms: dict[str, Any] = {self._kind: True}
+        for one in fields(self):  # type: ignore[arg-type]
+            if "term" in one.metadata and (value := getattr(self, one.name)) != one.metadata["unless"]:
+                terms[one.metadata["term"]] = value
+        return terms
 
     def to_frame(self) -> pd.DataFrame:
         """The numbers as a pandas DataFrame, unrounded (needs pandas)."""
@@ -95,7 +121,42 @@ class Result:
         return str(above("report.notebook", "html_of")(self))
 
 
-class Columns(Result):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate(Result):
+    """An estimate with an interval: what most results share.
+
+    Attributes
+    ----------
+    estimate : float
+    interval : Interval
+        Its ends are `conf_low` and `conf_high`, which are its columns, too; NaN where there is none.
+    confidence_level : float
+    warnings : tuple of str
+        What a reader should know first, each as "name: text".
+    """
+
+    estimate: float
+    interval: Interval
+    confidence_level: float = term("cl", column=False)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def conf_low(self) -> float:
+        """The lower end of the interval."""
+        return self.interval.low
+
+    @property
+    def conf_high(self) -> float:
+        """The upper end of the interval."""
+        return self.interval.high
+
+    @property
+    def bracket(self) -> str:
+        """The interval in words."""
+        return bracket(self.interval, self.confidence_level)
+
+
+class ColumnarResult(Result):
     """A result of many numbers at a time: one row for each place of the arrays that `_cells` names."""
 
     __slots__ = ()

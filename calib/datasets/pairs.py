@@ -1,4 +1,4 @@
-"""Pairs of outputs: LLMBar, judged in both orders beside a gold winner; AlpacaEval's preferences against a baseline."""
+"""Pairs of outputs (LLMBar, AlpacaEval) and four responses to a query, scored 8 times each (RewardBench 2)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     return checked_tables("alpaca_eval", items, ratings.assign(method="given", scale="0..1", shown_first=""))
 
 
-# --- rewardBench 2 ----------------------------------------------------------------------------------------------------
+# --- RewardBench 2 ----------------------------------------------------------------------------------------------------
 
 
 COMPOSO_PROMPTS = ("base", "criteria", "cal-low", "cal-high", "cal-both", "cal-cross", "combined")
@@ -143,7 +143,13 @@ def load_composo(
     (2025), RewardBench 2, arXiv:2506.01937.
     """
     choice(judge, "judge", tuple(_RUNS))
-    files = _run_files(judge, temperature)
+    key, run, n_rows = _RUNS[judge]
+    files = {prompt: (f"{prompt}_{run}_k8", count) for prompt, count in n_rows.items()}
+    if temperature is not None:
+        if judge != "gpt-5.4" or temperature not in _COOLER_ROWS:
+            rule = "must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None"
+            raise ArgumentError("temperature", rule, f"got {temperature!r} with {judge}")
+        files = {"base": (f"base_full_k8_t{float(temperature)}", _COOLER_ROWS[temperature])}
     wanted = tuple(files) if prompts is None else (prompts,) if isinstance(prompts, str) else tuple(prompts)
     for prompt in wanted or ("",):
         choice(prompt, "prompts", tuple(files))
@@ -154,8 +160,13 @@ def load_composo(
         expect("composo", f"rows in {file}", len(records[prompt]), rows)
         expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records[prompt]), 0)
     every = [record for part in records.values() for record in part]
-    items = _responses(every)
-    ratings = _response_draws(every, _RUNS[judge][0], items["item"])
+    groups = {_query(record): record["subset"] for record in every}
+    items = pd.DataFrame(
+        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": int(number == 1)}
+        for group, subset in groups.items()
+        for number in range(1, 5)
+    )
+    ratings = _draws(every, key, items["item"])
     shared = {"criterion": "quality", "rater": judge, "method": "sample", "scale": "1|2|3|4|5|6|7|8|9|10"}
     labels = {name: pd.Categorical.from_codes(np.zeros(len(ratings), int), [text]) for name, text in shared.items()}
     repeats = [32 * len(part) for part in records.values()]
@@ -165,33 +176,12 @@ def load_composo(
     return checked_tables("composo", items, ratings)
 
 
-def _run_files(judge: str, temperature: float | None) -> dict[str, tuple[str, int]]:
-    """File and rows for each prompt of a judge."""
-    _, run, rows = _RUNS[judge]
-    if temperature is None:
-        return {prompt: (f"{prompt}_{run}_k8", count) for prompt, count in rows.items()}
-    if judge != "gpt-5.4" or temperature not in _COOLER_ROWS:
-        rule = "must be 0.0, 0.3 or 0.7, with judge gpt-5.4, or None"
-        raise ArgumentError("temperature", rule, f"got {temperature!r} with {judge}")
-    return {"base": (f"base_full_k8_t{float(temperature)}", _COOLER_ROWS[temperature])}
-
-
 def _query(record: Record) -> str:
     # the number alone is not unique: some are both in Factuality and in another subset
     return f"{record['subset']}-{record['id']}"
 
 
-def _responses(records: Iterable[Record]) -> pd.DataFrame:
-    """The items."""
-    groups = {_query(record): record["subset"] for record in records}
-    return pd.DataFrame(
-        {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": int(number == 1)}
-        for group, subset in groups.items()
-        for number in range(1, 5)
-    )
-
-
-def _response_draws(records: list[Record], key: str, items: pd.Series) -> pd.DataFrame:
+def _draws(records: list[Record], key: str, items: pd.Series) -> pd.DataFrame:
     """Rows in the order of the files: 4 responses of a record, 8 draws of a response."""
     score = np.array([record[f"{key}_scores"] for record in records], dtype=float)  # None becomes NaN
     errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]

@@ -53,25 +53,25 @@ class Text(TypedDict):
 
 
 def planted_texts() -> list[Text]:
-    """Return the 24 texts."""
+    """The 24 texts."""
     file = resources.files("calib.datasets").joinpath("planted.json")
     texts: list[Text] = json.loads(file.read_text(encoding="utf-8"))
     return texts
 
 
 def _digest(*parts: object) -> int:
-    """Return a 64-bit integer that depends on the parts alone."""
+    """A 64-bit integer that depends on the parts alone."""
     key = "|".join(map(str, parts)).encode()
     return int.from_bytes(blake2b(key, digest_size=8).digest(), "big")
 
 
 def inversions(order: tuple[int, ...]) -> int:
-    """Return how many pairs of `order` stand in the wrong order."""
+    """How many pairs of `order` stand in the wrong order."""
     return sum(a > b for a, b in combinations(order, 2))
 
 
 def spoil_coherence(text: Text, severity: int) -> str:
-    """Return the sentences in another order: about a quarter, half, seven eighths of their pairs are inverted."""
+    """The sentences in another order: about a quarter, half, seven eighths of their pairs are inverted."""
     size = len(text["sentences"])
     wanted = round(_DISORDER[severity] * size * (size - 1) / 2)
     orders = [order for order in permutations(range(size)) if inversions(order) == wanted]
@@ -79,32 +79,27 @@ def spoil_coherence(text: Text, severity: int) -> str:
     return " ".join(text["sentences"][index] for index in order)
 
 
-def _other_number(number: int, used: set[int]) -> int:
-    """Return a number of similar size that is not used yet."""
-    if number < 20:  # upwards, so that nothing becomes zero or a singular
-        step = 2 if number < 10 else 3
-    elif number < 32:  # downwards: it may be a day of the month
-        step = -3
-    elif 1500 <= number <= 2100:  # likely a year
-        step = -6
-    else:
-        step = -round(number / 5)
-    return next(other for k in count(1) if (other := number + k * step) not in used)
-
-
 def _number_changes(text: Text) -> dict[str, str]:
-    """Return a wrong value for each number of the summary, in the order of the summary."""
+    """A wrong value of similar size for each number of the summary, in the order of the summary."""
     used = {int(number) for number in _NUMBER.findall(text["source"])}
     changes: dict[str, str] = {}
-    for number in _NUMBER.findall(" ".join(text["sentences"])):
-        if number not in changes:
-            changes[number] = str(_other_number(int(number), used))
-            used.add(int(changes[number]))
+    for number in map(int, dict.fromkeys(_NUMBER.findall(" ".join(text["sentences"])))):
+        if number < 20:  # upwards, so that nothing becomes zero or a singular
+            step = 2 if number < 10 else 3
+        elif number < 32:  # downwards: it may be a day of the month
+            step = -3
+        elif 1500 <= number <= 2100:  # likely a year
+            step = -6
+        else:
+            step = -round(number / 5)
+        other = next(other for k in count(1) if (other := number + k * step) not in used)
+        changes[str(number)] = str(other)
+        used.add(other)
     return changes
 
 
 def spoil_consistency(text: Text, severity: int) -> str:
-    """Return the summary with wrong facts in right grammar: names change places, numbers are none of the source's.
+    """The summary with wrong facts in right grammar: names change places, numbers are none of the source's.
 
     Severity 1: the first two names are exchanged (about a quarter of the facts are wrong); 2: half of the numbers
     are changed as well; 3: every name and number is wrong.
@@ -121,7 +116,7 @@ def spoil_consistency(text: Text, severity: int) -> str:
 
 
 def _spoil_word(word: str) -> str:
-    """Return a word with a slip of grammar or spelling; an article is lost altogether."""
+    """A word with a slip of grammar or spelling; an article is lost altogether."""
     if word in _SLIPS:
         return _SLIPS[word]
     if len(word) < 4:
@@ -137,7 +132,7 @@ def _spoil_word(word: str) -> str:
 
 
 def spoil_fluency(text: Text, severity: int) -> str:
-    """Return the summary with broken grammar and spelling; what is not in small letters is left alone.
+    """The summary with broken grammar and spelling; what is not in small letters is left alone.
 
     About 12, 25, 45 percent of the words are hit; those of a lower severity are among them.
     """
@@ -153,7 +148,7 @@ def spoil_fluency(text: Text, severity: int) -> str:
 
 
 def spoil_relevance(text: Text, severity: int) -> str:
-    """Return what is left of the summary, in its own order, and then padding.
+    """What is left of the summary, in its own order, and then padding.
 
     Severity 1: one empty sentence is added; 2: the main point is lost and two are added; 3: only the two sentences
     with the fewest facts are left, and three are added.
@@ -166,19 +161,16 @@ def spoil_relevance(text: Text, severity: int) -> str:
     return " ".join([*(sentences[index] for index in kept), *text["padding"][:severity]])
 
 
-_DEFECTS = dict(zip(CRITERIA, (spoil_coherence, spoil_consistency, spoil_fluency, spoil_relevance), strict=True))
-
-
 def ladder(text: Text) -> list[tuple[str, int, str]]:
-    """Return (kind, severity, output) for the clean summary and then for each planted defect."""
+    """(kind, severity, output) of the clean summary and then for each planted defect."""
     clean = ("none", 0, " ".join(text["sentences"]))
-    spoiled = [(kind, level, _DEFECTS[kind](text, level)) for kind in CRITERIA for level in SEVERITIES]
-    return [clean, *spoiled]
+    defects = zip(CRITERIA, (spoil_coherence, spoil_consistency, spoil_fluency, spoil_relevance), strict=True)
+    return [clean, *((kind, level, spoil(text, level)) for kind, spoil in defects for level in SEVERITIES)]
 
 
 @cache
 def planted_rows() -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """Return the items (24 texts x 13 outputs) and their SIMULATED human ratings (x 4 criteria x 3 raters).
+    """The items (24 texts x 13 outputs) and their SIMULATED human ratings (x 4 criteria x 3 raters).
 
     No person rated the outputs. The latent quality is 4.7, less 1.2, 2.2 or 3.3 (severity 1, 2, 3) on the criterion
     that the defect is aimed at and less 0.15 x severity on the other three. Each of the three raters has a fixed bias

@@ -1,4 +1,4 @@
-"""What sets there are, their files, and the check of what is read from them.
+"""The registry of data sets: their files, where these come from, and the check of what is read.
 
 A file is looked for in the folder that the environment variable CALIB_DATA names, as
 ``<set>/<path>``, then in the cache; else it is downloaded from its repository at a fixed
@@ -145,21 +145,19 @@ def _downloaded(name: str, file: Record) -> bytes:
     try:
         downloader = pooch.HTTPDownloader(progressbar=True)
         pooch.retrieve(url, sha256, fname=path.name, path=path.parent, downloader=downloader)
-        return _of_git_blob(path, file.get("git_blob"))
+        content = path.read_bytes()
     except (OSError, ValueError) as error:  # no connection, no such page; another hash
-        raise DatasetError(
-            f"{name}: {file['path']} could not be downloaded from {url} ({type(error).__name__}: {error}). To provide "
-            f"it, set the environment variable CALIB_DATA to a folder that holds it as {_own_place(name, file)}."
-        ) from None
-
-
-def _of_git_blob(path: Path, wanted: str | None) -> bytes:
-    """The content of a file; one with another git blob id than the wanted one is not kept."""
-    content = path.read_bytes()
-    if wanted not in (None, blob := git_blob(content)):
-        path.unlink()
-        raise ValueError(f"its git blob id must be {wanted}, but is {blob}")
-    return content
+        problem = f"{type(error).__name__}: {error}"
+    else:
+        blob = git_blob(content)
+        if file.get("git_blob") in (None, blob):
+            return content
+        path.unlink()  # else the cache would have it the next time
+        problem = f"ValueError: its git blob id must be {file['git_blob']}, but is {blob}"
+    raise DatasetError(
+        f"{name}: {file['path']} could not be downloaded from {url} ({problem}). To provide it, set the environment "
+        f"variable CALIB_DATA to a folder that holds it as {_own_place(name, file)}."
+    ) from None
 
 
 def git_blob(content: bytes) -> str:

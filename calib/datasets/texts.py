@@ -1,4 +1,4 @@
-"""Sets of texts that people and judges scored one by one, from records or from tables with a column for each label."""
+"""Sets of texts that people and judges scored one by one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ _DIALOGUE_PEOPLE = {
 # UniEval adds up sentences for two of them: no fixed end
 _DIALOGUE_UNIEVAL = dict.fromkeys(_DIALOGUE_PEOPLE, "0..1") | {"engagingness": "", "overall": ""}
 _TURN = itemgetter("source", "system_id", "system_output")
-_QAGS = {"qags_cnndm": 235, "qags_xsum": 239}
 
 
 def load_summeval() -> Tables:
@@ -104,25 +103,22 @@ def load_unieval() -> Tables:
     ----------
     Zhong et al. (2022), UniEval, EMNLP; Mehri and Eskenazi (2020), USR, ACL; Wang, Cho and Lewis (2020), QAGS, ACL.
     """
-    folder = "reproduce/unieval_predict"
-    records = read_json("unieval", f"{folder}/dialogue/topical_chat_result.json")
-    items = [{**row, "set": "topical_chat"} for row in _dialogue_items(records)]
-    ratings = _human_and_unieval(records, items, _DIALOGUE_PEOPLE, _DIALOGUE_UNIEVAL)
-    scales = {"consistency": "0..1"}
-    for name, count in _QAGS.items():
-        records = read_json("unieval", f"{folder}/fact/{name}_result.json")
+    items: list[Record] = []
+    ratings: list[Record] = []
+    for name, count in {"topical_chat": 360, "qags_cnndm": 235, "qags_xsum": 239}.items():
+        folder = "dialogue" if name == "topical_chat" else "fact"
+        records = read_json("unieval", f"reproduce/unieval_predict/{folder}/{name}_result.json")
         expect("unieval", f"items of {name}", len(records), count)
-        ids = [f"{name}-{int(record['doc_id']):03d}" for record in records]
-        facts = [_text(*pair, pair[1], name, context="", set=name) for pair in zip(records, ids, strict=True)]
-        items, ratings = items + facts, ratings + _human_and_unieval(records, facts, scales, scales)
+        if name == "topical_chat":
+            rows, human, unieval = _dialogue_items(records), _DIALOGUE_PEOPLE, _DIALOGUE_UNIEVAL
+        else:
+            human = unieval = {"consistency": "0..1"}
+            ids = [f"{name}-{int(record['doc_id']):03d}" for record in records]
+            rows = [_text(record, one, one, name, context="") for record, one in zip(records, ids, strict=True)]
+        items += [{**row, "set": name} for row in rows]
+        ratings += _record_scores(records, rows, "scores", human, rater="human")
+        ratings += _record_scores(records, rows, "predict_scores", unieval, rater="unieval", method="sample")
     return checked_tables("unieval", items, ratings)
-
-
-def _human_and_unieval(
-    records: list[Record], items: list[Record], human: Mapping[str, str], unieval: Mapping[str, str]
-) -> list[Record]:
-    people = _record_scores(records, items, "scores", human, rater="human")
-    return people + _record_scores(records, items, "predict_scores", unieval, rater="unieval", method="sample")
 
 
 def _record_scores(

@@ -1,4 +1,4 @@
-"""Whether a build may go out: the human mean beside a line, and what a gate can tell."""
+"""Whether a build may go out: the human mean beside a threshold, and what a gate can tell."""
 
 from calib.core.topic import ResultDisplay, Topic
 
@@ -15,7 +15,7 @@ TOPIC = Topic(
         ),
     },
     heads={
-        "line": "line", "outcome": "outcome", "p_below": "p of not below",
+        "threshold": "threshold", "outcome": "outcome", "p_below": "p of not below",
         "labels_to_decide": "labels that would decide", "evidence": "rests on", "reason": "why not known",
         "passes_at": "passes 4 times in 5 at", "fails_at": "fails 4 times in 5 at", "best_low": "best lower end",
         "error": "error", "power": "power",

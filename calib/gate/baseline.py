@@ -18,12 +18,12 @@ from calib.core.text import printable
 from calib.gate.evidence import text_prints
 from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
-from calib.table.gold import gold_pairs
+from calib.table.labelled import label_pairs
 from calib.table.pairs import Pair
 from calib.table.validate import ValidatedTable, scores_in
 
 ERROR = 0.05
-Line = float | Mapping[str, float]
+Threshold = float | Mapping[str, float]
 _SCHEMA = "calib/baseline/v1"
 JUDGED_BY = ("criterion", "rater", "prompt", "method", "scale")
 _ROW = ("item", "group", *JUDGED_BY, "temperature", "score", "n", "label", "label_scale", "text")
@@ -39,7 +39,7 @@ class Baseline:
         Its name.
     id : str
         Hash of its rows.
-    scores, gold : DataFrame
+    scores, labels : DataFrame
         As the gate takes them; the items' ids hold the name, so that they are no others'.
     prints : dict
         Of each item's input and output, where the texts were known.
@@ -52,14 +52,14 @@ class Baseline:
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     baseline = Baseline.read(saved_baseline(f"{folder}/clean.jsonl", "clean", judge, human, items))
-    >>> baseline.system, len(baseline.scores), len(baseline.gold), len(baseline.prints)
+    >>> baseline.system, len(baseline.scores), len(baseline.labels), len(baseline.prints)
     ('clean', 96, 96, 24)
     """
 
     system: str
     id: str
     scores: pd.DataFrame
-    gold: pd.DataFrame
+    labels: pd.DataFrame
     prints: Mapping[str, str]
 
     @classmethod
@@ -77,14 +77,14 @@ class Baseline:
         own, system = frame["item"].astype(str), head["system"]
         frame = frame.assign(item="baseline:" + own, group=frame["group"].fillna(own), system=system)
         labelled = frame[frame["label"].notna()]
-        gold = labelled[["item", "group", "system", "criterion"]].assign(
+        labels = labelled[["item", "group", "system", "criterion"]].assign(
             rater="people of the baseline", method="human", score=labelled["label"], scale=labelled["label_scale"]
         )
         prints = frame[frame["text"].notna()].set_index("item")["text"].to_dict()
-        return cls(system, head["id"], frame.drop(columns=["label", "label_scale", "text"]), gold, prints)
+        return cls(system, head["id"], frame.drop(columns=["label", "label_scale", "text"]), labels, prints)
 
 
-def saved_baseline(path: str | Path, system: str, scores: Any, gold: Any, items: pd.DataFrame | None = None) -> Path:
+def saved_baseline(path: str | Path, system: str, scores: Any, labels: Any, items: pd.DataFrame | None = None) -> Path:
     """Write a build as the baseline of later ones: its scores, its labels, and prints of its outputs.
 
     Parameters
@@ -92,14 +92,14 @@ def saved_baseline(path: str | Path, system: str, scores: Any, gold: Any, items:
     path : path
         A .jsonl file.
     system : str
-    scores, gold : DataFrame
+    scores, labels : DataFrame
         As the gate took them.
     items : DataFrame, optional
         Texts of its outputs, by which later builds know what is unchanged.
     """
-    judged, people = scores_in(scores, "scores"), scores_in(gold, "gold")
+    judged, people = scores_in(scores, "scores"), scores_in(labels, "labels")
     rows = [pair.frame.assign(**{name: pair.label[name] for name in (*JUDGED_BY[:4], "temperature")})
-            for pair in gold_pairs(judged, people)]  # fmt: skip
+            for pair in label_pairs(judged, people)]  # fmt: skip
     table = pd.concat(rows, ignore_index=True)
     mine = table["_merge"] != "right_only"
     mine &= table["system"] == system if "system" in table else True
@@ -120,11 +120,11 @@ def _id(system: str, rows: list[dict[str, Any]]) -> str:
 
 
 def with_baseline(
-    scores: Any, gold: Any, held: Baseline | None, baseline: Any
+    scores: Any, labels: Any, held: Baseline | None, baseline: Any
 ) -> tuple[ValidatedTable, Any, str | None]:
     """The tables, with the rows of a saved baseline, and its name."""
     judged = scores_in(scores, "scores")
-    people = None if gold is None else scores_in(gold, "gold")
+    people = None if labels is None else scores_in(labels, "labels")
     if held is None:
         return judged, people, baseline
     _refuse_other_judge(held, judged.frame)
@@ -134,8 +134,8 @@ def with_baseline(
     if "group" not in mine:
         mine = mine.assign(group=mine["item"])
     both = pd.concat([mine, held.scores.reindex(columns=mine.columns)], ignore_index=True)
-    theirs = held.gold
-    if people is not None and len(held.gold):
+    theirs = held.labels
+    if people is not None and len(held.labels):
         who = people.frame.astype({"criterion": str}).drop_duplicates("criterion").set_index("criterion")
         for name in ("rater", "prompt", "method", "temperature"):
             if name in who:
@@ -145,7 +145,7 @@ def with_baseline(
     place = both.astype({"item": object}).drop_duplicates("item").set_index("item")
     theirs = theirs.assign(**{name: theirs["item"].map(place[name]) for name in ("group", "system") if name in place})
     theirs = theirs[theirs["item"].isin(place.index)]
-    return scores_in(both, "scores"), scores_in(theirs, "gold") if len(theirs) else people, held.system
+    return scores_in(both, "scores"), scores_in(theirs, "labels") if len(theirs) else people, held.system
 
 
 def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
@@ -170,28 +170,28 @@ def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
 
 
 def lines_of_gate(
-    judged: ValidatedTable, above: Line | None, margin: Line | None, other: str | None
+    judged: ValidatedTable, threshold: Threshold | None, margin: Threshold | None, other: str | None
 ) -> dict[str, float]:
-    """The line of each criterion that is asked about."""
-    if (above is None) == (other is None):
-        came = "neither came" if above is None else "both came"
-        raise ArgumentError("above", "or {0} must be given, and one of them", came, mentions=("baseline",))
+    """The threshold of each criterion that is asked about."""
+    if (threshold is None) == (other is None):
+        came = "neither came" if threshold is None else "both came"
+        raise ArgumentError("threshold", "or {0} must be given, and one of them", came, mentions=("baseline",))
     if other is not None and margin is None:
         raise ArgumentError("margin", "must be given with {0} (0 asks for better)", mentions=("baseline",))
     if other is None and margin is not None:
         raise ArgumentError("margin", "must come with {0}", "came alone", mentions=("baseline",))
-    line, name = (above, "above") if other is None else (margin, "margin")
+    values, name = (threshold, "threshold") if other is None else (margin, "margin")
     there = list(dict.fromkeys(judged.frame["criterion"].astype(str)))
     if not there:
         raise TableArgumentError("scores", "must have rows", "has none")
-    wanted = dict(line) if isinstance(line, Mapping) else dict.fromkeys(there, line)
+    wanted = dict(values) if isinstance(values, Mapping) else dict.fromkeys(there, values)
     if other_names := [one for one in wanted if one not in there]:
         raise ArgumentError(name, f"must name criteria of the scores ({', '.join(there)})", f"got {other_names[0]!r}")
     lines = {one: float(value) for one, value in wanted.items() if value is not None}
     if name == "margin" and (less := [value for value in lines.values() if not value >= 0]):
         raise ArgumentError("margin", "must be 0 or more", f"got {less[0]:g}")
     if not lines or not np.isfinite(list(lines.values())).all():
-        raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {line!r}")
+        raise ArgumentError(name, "must be a finite number for one criterion at least", f"got {values!r}")
     return lines if other is None else {one: 0.0 - value for one, value in lines.items()}
 
 
@@ -230,10 +230,10 @@ def pairs_of_gate(judged: ValidatedTable, people: ValidatedTable | None, criteri
     pairs: dict[str, Pair] = {}
     if people is not None and shared:
         mine = judged.only(judged.frame["criterion"].astype(str).isin(shared))
-        pairs = {str(pair.label["criterion"]): pair for pair in gold_pairs(mine, people)}
+        pairs = {str(pair.label["criterion"]): pair for pair in label_pairs(mine, people)}
     elif people is not None and len(people.frame):
         rule = f"must have labels on a criterion that is asked about ({', '.join(criteria)})"
-        raise TableArgumentError("gold", rule, f"has {people.holds}")
+        raise TableArgumentError("labels", rule, f"has {people.holds}")
     for name in criteria:
         if name not in pairs:  # nobody labelled it
             label, rows = judges[name][0]
@@ -295,11 +295,11 @@ class Ledger:
                 lines.append(record)
         return cls(here, tuple(lines))
 
-    def looked(self, system: str, n_gold: Mapping[str, int]) -> bool:
+    def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
         """Whether a verdict on this build was made with fewer labels than it has now."""
         mine = [line for line in self.lines if line["system"] == system]
-        counts = [(check["criterion"], check["n_gold"]) for line in mine for check in line["checks"]]
-        return any(before < n_gold.get(criterion, 0) for criterion, before in counts)
+        counts = [(check["criterion"], check["n_labels"]) for line in mine for check in line["checks"]]
+        return any(before < n_labels.get(criterion, 0) for criterion, before in counts)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a further line; what stands there stays."""
@@ -331,8 +331,8 @@ def _verdict_in(text: str) -> dict[str, Any] | None:
     checks = line.get("checks") if isinstance(line, dict) else None
     whole = (
         isinstance(checks, list)
-        and all(isinstance(line.get(name), str) for name in ("system", "scores", "gold", "outcome"))
+        and all(isinstance(line.get(name), str) for name in ("system", "scores", "labels", "outcome"))
         and all(isinstance(one, dict) for one in checks)
-        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_gold"), int) for one in checks)
+        and all(isinstance(one.get("criterion"), str) and isinstance(one.get("n_labels"), int) for one in checks)
     )
     return line if whole else None

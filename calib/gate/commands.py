@@ -1,4 +1,4 @@
-"""The command line's gate."""
+"""The gate on the command line."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, to_write
+from calib.console.files import Files, LabelsFile, to_write
 from calib.console.show import paragraphs, say, show_lines, shown_text
 
 _FILE = typer.Argument(help="A judge's scores or ratings, or a file of your own; with --plan a pilot, or nothing.")
-_ABOVE = typer.Option(help="The line, or CRITERION=LINE; repeatable.")
+_THRESHOLD = typer.Option(help="The threshold, or CRITERION=THRESHOLD; repeatable.")
 _MARGIN = typer.Option(help="How much worse than the baseline it may be, or CRITERION=MARGIN; repeatable.")
 _BASELINE = typer.Option(help="Another system of the scores, or a file of --save-baseline.")
 _ERROR = typer.Option(help="Of a false pass and of a false fail.")
 
 
-@options_from("gate", only=("looks", "groups", "min_gold", "max_unread"), called={"gold": "LABELS"})
+@options_from("gate", only=("sequential", "groups", "min_labels", "max_unread"))
 def gate(
     files: Files,
     file: Annotated[Path | None, _FILE] = None,
-    labelled: Human = None,
+    labels: LabelsFile = None,
     system: Annotated[str | None, typer.Option(help="The build; needed where the scores are of several.")] = None,
-    above: Annotated[list[str] | None, _ABOVE] = None,
+    threshold: Annotated[list[str] | None, _THRESHOLD] = None,
     baseline: Annotated[str | None, _BASELINE] = None,
     margin: Annotated[list[str] | None, _MARGIN] = None,
     criterion: Annotated[list[str] | None, typer.Option(help="Check only this criterion; repeatable.")] = None,
@@ -43,28 +43,29 @@ def gate(
         Path | None, to_write(".jsonl", told="After a pass, write the build there as a baseline")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what the gate could tell, without a verdict.")] = False,
-    labels: Annotated[int | None, typer.Option(help="With --plan: labels of the build.")] = None,
+    n_labels: Annotated[int | None, typer.Option(help="With --plan: labels of the build.")] = None,
     n_items: Annotated[int | None, typer.Option(help="With --plan: items that the judge will score.")] = None,
     rho: Annotated[float | None, typer.Option(help="With --plan: correlation of judge and people.")] = None,
     sd: Annotated[float | None, typer.Option(help="With --plan: standard deviation of people's scores.")] = None,
     **options: Any,
 ) -> None:
-    """Whether people would rate a build above a line, or not worse than a baseline: pass, fail, or not known."""
+    """Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known."""
     from calib.gate.verdict import tell_github, written_verdict
 
-    lines = {"above": _lines(above, criterion, "--above"), "margin": _lines(margin, criterion, "--margin")}
+    lines = {"threshold": _lines(threshold, criterion, "--threshold"), "margin": _lines(margin, criterion, "--margin")}
     if plan:
-        _show_plan(file and files.taken(file, labelled), lines, labels, n_items, rho, sd, error)
+        _show_plan(file and files.taken(file, labels), lines, n_labels, n_items, rho, sd, error)
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
     try:
-        scores, gold = files.taken(file, labelled)
+        scores, labels = files.taken(file, labels)
         items = None if files.items is None else calib.table.read(files.items, "items")
         if items is not None and not ("output" in items and {"source", "group"} & set(items)):
             items = None  # they hold no outputs
         verdict = calib.gate(
-            scores, gold, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items, **options,
+            scores, labels, system=system, **lines, baseline=baseline, error=error, ledger=ledger, items=items,
+            **options,
         )  # fmt: skip
     except Exception as problem:
         _tell_unmeasured(system or "the build", str(problem), junit)
@@ -80,7 +81,7 @@ def gate(
     for line in tell_github(verdict, json):
         typer.echo(line)
     if save_baseline is not None:
-        _save_baseline(verdict, save_baseline, scores, gold, items)
+        _save_baseline(verdict, save_baseline, scores, labels, items)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
@@ -103,16 +104,18 @@ def _lines(texts: Sequence[str] | None, criteria: Sequence[str] | None, option: 
     return {name: values[name] for name in criteria} if criteria else values
 
 
-def _show_plan(tables: Any, lines: Any, labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any) -> None:
+def _show_plan(
+    tables: Any, lines: Any, n_labels: int | None, n_items: int | None, rho: Any, sd: Any, error: Any
+) -> None:
     """What the gate could tell; one that cannot pass is refused."""
-    if labels is None:
-        raise typer.BadParameter("--plan needs --labels, the number of labels of the build.")
-    scores, gold = tables or (None, None)
-    options = {"labels": labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error}
-    plans = calib.gate_plan(scores, gold, **lines, **options)
+    if n_labels is None:
+        raise typer.BadParameter("--plan needs --n-labels, the number of labels of the build.")
+    scores, labels = tables or (None, None)
+    options = {"n_labels": n_labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error}
+    plans = calib.gate_plan(scores, labels, **lines, **options)
     show_lines(plans)
     if not all(plan.can_pass for plan in plans):
-        say("this gate cannot pass at any result: take more labels, or another line.")
+        say("this gate cannot pass at any result: take more labels, or another threshold.")
         raise typer.Exit(2)
 
 
@@ -126,7 +129,7 @@ def _tell_unmeasured(system: str, message: str, junit: Path | None) -> None:
         typer.echo(line)
 
 
-def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, gold: Any, items: Any) -> None:
+def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, labels: Any, items: Any) -> None:
     """Only after a pass: what nobody showed to be good is no baseline."""
     if verdict.outcome != "pass":
         say(f"no baseline was written to {path}: the build did not pass.")
@@ -134,6 +137,6 @@ def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, gold: Any, i
     from calib.gate.baseline import saved_baseline
     from calib.inputs.resolve import resolve_inputs
 
-    files = resolve_inputs(scores, gold, {})
+    files = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
     where = saved_baseline(path, verdict.system, files.scores, files.gold, items)
     typer.echo(f"wrote {shown_text(where)}", err=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _SAMPLE = "Of the build's outputs the labelled ones are a random sample."
-_FIXED = "Judge, prompt, line and margin were fixed before anyone looked at these labels."
+_FIXED = "Judge, prompt, threshold and margin were fixed before anyone looked at these labels."
 _CLAIMS = {
     "pass": "shown to lie above",
     "fail": "shown to lie below",
@@ -48,12 +48,16 @@ def gate_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[GateCh
     for label, one in zip(labels, results, strict=True):
         names = {name: label[name] for name in ("criterion", "system") if label.get(name)}
         about = f"{words(names)}: " if names else ""
-        beside = f"a line of {short(one.line)}" if one.estimand == "human mean" else f"a margin of {short(-one.line)}"
+        beside = (
+            f"a threshold of {short(one.threshold)}"
+            if one.estimand == "human mean"
+            else f"a margin of {short(-one.threshold)}"
+        )
         reason = f" ({one.reason})" if one.reason else ""
         ends = bracket(one.interval, one.confidence_level)
         numbers = "no estimate" if math.isnan(one.estimate) else f"{short(one.estimate)}, {ends}"
         claim = f"is {_CLAIMS[one.outcome]} {beside}: {numbers}"
-        sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_gold} labels{reason}.")
+        sentences.append(f"{about}the {one.estimand} {claim}, from {one.n_labels} labels{reason}.")
     return sentences
 
 
@@ -80,7 +84,7 @@ _LOOKS = {"pass": ("#009E73", "o"), "fail": ("#D55E00", "s"), "inconclusive": ("
 
 
 def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
-    """Each check's interval beside its line, coloured by its outcome.
+    """Each check's interval beside its threshold, coloured by its outcome.
 
     Examples
     --------
@@ -88,24 +92,24 @@ def gate(results: Results[Any] | GateCheck, *, ax: Axes | None = None) -> Axes:
     >>> items, people = calib.load_planted()
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> verdict = calib.gate(judge, human, system="clean", above=3)
+    >>> verdict = calib.gate(judge, human, system="clean", threshold=3)
     >>> gate(verdict.checks).get_xlabel()
-    'human mean less the line (90 % CI)'
+    'human mean less the threshold (90 % CI)'
     """
     results = figure.checked(GateCheck, results)
     drawn = figure.axes_of(ax)
     for height, one in enumerate(results):
         colour, mark = _LOOKS[one.outcome]
-        low, high = (end - one.line for end in one.interval)
+        low, high = (end - one.threshold for end in one.interval)
         if not np.isnan(low):
             drawn.hlines(height, low, high, colors=colour, linewidth=2)
-            drawn.plot([one.estimate - one.line], [height], mark, color=colour, mfc="white", markersize=6)
+            drawn.plot([one.estimate - one.threshold], [height], mark, color=colour, mfc="white", markersize=6)
     names = telling(results.labels) or ["criterion"]
     texts = [plain_text(" · ".join(place_of(label, names))) for label in results.labels]
     drawn.set_yticks(range(len(texts)), texts)
     drawn.set_ylim(len(texts) - 0.4, -0.6)
     drawn.axvline(0, color="black", linewidth=1)
-    drawn.set_xlabel(f"{results[0].estimand} less the line ({100 * results[0].confidence_level:g} % CI)")
+    drawn.set_xlabel(f"{results[0].estimand} less the threshold ({100 * results[0].confidence_level:g} % CI)")
     kinds = [kind for kind in _LOOKS if any(one.outcome == kind for one in results)]
     handles = [figure.handle(kind, color=_LOOKS[kind][0], marker=_LOOKS[kind][1], mfc="white") for kind in kinds]
     figure.legend_above(drawn, handles, "", gate_fact(results))
@@ -127,11 +131,13 @@ def gate_plan(results: Results[Any] | GatePlan, *, ax: Axes | None = None) -> Ax
     drawn.stackplot(
         at, passed, 1 - passed - failed, failed, colors=["#009E73", "#D9D9D9", "#D55E00"], alpha=0.8, linewidth=0
     )
-    drawn.axvline(plan.line, color="black", linewidth=1)
+    drawn.axvline(plan.threshold, color="black", linewidth=1)
     unsure = np.flatnonzero((passed < 0.999) & (failed < 0.999))  # beyond, the outcome is sure
     drawn.set_xlim(at[max(unsure[0] - 1, 0)], at[min(unsure[-1] + 1, len(at) - 1)]) if len(unsure) else None
     drawn.set_ylim(0, 1)
-    drawn.set_xlabel(f"true mean (line at {plan.line:g}; {plan.n_labels} labels, {plan.n_items} judge scores)")
+    drawn.set_xlabel(
+        f"true mean (threshold at {plan.threshold:g}; {plan.n_labels} labels, {plan.n_items} judge scores)"
+    )
     drawn.set_ylabel("chance")
     kinds = {"pass": "#009E73", "inconclusive": "#D9D9D9", "fail": "#D55E00"}
     handles = [figure.handle(name, color=colour, linewidth=6) for name, colour in kinds.items()]

@@ -17,8 +17,8 @@ from calib import stats
 from calib.core.check import ArgumentError
 from calib.core.result import Interval
 from calib.gate.outcomes import INCONCLUSIVE, GateCheck
-from calib.table import TableArgumentError, TableError, check_items, parse_scale
-from calib.table.gold import ends_of
+from calib.table import TableArgumentError, check_items, parse_scale
+from calib.table.labelled import ends_of
 from calib.table.pairs import Pair
 from calib.table.validate import ValidatedTable
 
@@ -27,8 +27,8 @@ class GateOptions(NamedTuple):
     """What holds for every check."""
 
     error: float
-    looks: str
-    min_gold: int
+    sequential: bool
+    min_labels: int
     max_unread: float
 
     @property
@@ -38,7 +38,7 @@ class GateOptions(NamedTuple):
     def of_mean(self, null: float) -> dict[str, Any]:
         """As the means want them."""
         return {"target": "population", "estimator": "auto", "alternative": "two-sided", "null": null,
-                "min_gold": self.min_gold, "confidence_level": self.confidence}  # fmt: skip
+                "min_labels": self.min_labels, "confidence_level": self.confidence}  # fmt: skip
 
 
 class Evidence(NamedTuple):
@@ -70,7 +70,7 @@ class Build:
         self.pair = replace(pair, frame=frame)
         self.ends = ends_of(frame, pair.label, apart=True)
         self.inputs = "group" if "group" in frame else "item"  # the column of what was answered
-        # of what is compared with the line
+        # of what is compared with the threshold
         self.scale = {name: value for name, value in self.ends.items() if name != "same_scale"}
         if other is not None and "bounds" in self.scale:
             low, high = self.scale["bounds"]
@@ -91,17 +91,17 @@ class Build:
         return int(rows["x"].isna().sum()), len(rows)
 
     @property
-    def n_gold(self) -> int:
+    def n_labels(self) -> int:
         return int(self.rows(self.name)["y"].notna().sum())
 
-    def check(self, line: float, options: GateOptions, **fields: Any) -> GateCheck:
+    def check(self, threshold: float, options: GateOptions, **fields: Any) -> GateCheck:
         """A check that is open, with the fields that the evidence gives."""
         n_unread, n = self.unread(self.name)
         cells: dict[str, Any] = dict.fromkeys(("estimate", "std_error", "p_below", "p_adjusted"), np.nan)
         cells |= {"interval": Interval(np.nan, np.nan), "labels_to_decide": np.nan, "evidence": "none", "warnings": ()}
-        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_gold": self.n_gold}
-        cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "looks": options.looks}
-        cells |= {"error": options.error, "confidence_level": options.confidence, "line": line}
+        cells |= {"n": n - n_unread, "n_unread": n_unread, "n_labels": self.n_labels}
+        cells |= {"estimand": "human mean" + " difference" * (self.other is not None), "sequential": options.sequential}
+        cells |= {"error": options.error, "confidence_level": options.confidence, "threshold": threshold}
         return GateCheck(**cells | fields, outcome=INCONCLUSIVE, reason="")
 
 
@@ -124,19 +124,20 @@ def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
 _HALVINGS = 30
 
 
-def mean_at_any_look(build: Build, read: pd.DataFrame, line: float, options: GateOptions) -> dict[str, Any]:
+def mean_at_any_look(build: Build, read: pd.DataFrame, threshold: float, options: GateOptions) -> dict[str, Any]:
     """The mean with an interval that holds however often one looked."""
     if "design" in read and read["design"].isin(["strata", "active"]).any():
-        raise TableError("looks='any' needs labels that were drawn simply, but they were drawn by strata or chances.")
+        came = "they were drawn by strata or chances"
+        raise TableArgumentError("sequential", "needs labels that were drawn simply", came)
     labelled = read[read["y"].notna()]
     labelled = labelled.loc[labelled["item"].map(build.order).sort_values(kind="stable").index]
     scaled = _on_scale_of_people(build, read["x"].astype(float))
     y, f = labelled["y"].to_numpy(float), scaled[labelled.index].to_numpy(float)
-    return _sequence(y, f, scaled.to_numpy(float), build.ends.get("bounds"), line, options)
+    return _sequence(y, f, scaled.to_numpy(float), build.ends.get("bounds"), threshold, options)
 
 
 def difference_at_any_look(
-    build: Build, frame: pd.DataFrame, line: float, share: float, options: GateOptions
+    build: Build, frame: pd.DataFrame, threshold: float, share: float, options: GateOptions
 ) -> dict[str, Any]:
     """The difference, of outputs that changed times their share, with such an interval."""
     place, inputs = frame["item"].map(build.order), frame[build.inputs]
@@ -145,7 +146,7 @@ def difference_at_any_look(
     rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
     y, f = differences_of(build, rows)
     both = np.isfinite(y)
-    fields = _sequence(y[both], f[both], f, build.scale.get("bounds"), line / share, options)
+    fields = _sequence(y[both], f[both], f, build.scale.get("bounds"), threshold / share, options)
     interval = Interval(*(share * end for end in fields["interval"]))
     return fields | {"interval": interval, "estimate": share * fields["estimate"]}
 
@@ -161,17 +162,19 @@ def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
     return low + (f - bottom) / max(top - bottom, 1e-12) * (high - low)
 
 
-def _sequence(y: Any, f: Any, pool: Any, bounds: Any, line: float, options: GateOptions) -> dict[str, Any]:
+def _sequence(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, options: GateOptions) -> dict[str, Any]:
     def at(tail: float) -> stats.ConfidenceSequence:
         return stats.confidence_sequence(y, f, pool, bounds=bounds, confidence_level=1 - 2 * tail)
 
     sequence = at(options.error)
     low, high = -np.log(1e9), np.log(0.5 - 1e-9)
-    for _ in range(_HALVINGS if sequence.estimate[-1] < line else 0):  # the least error at which the line is above
+    for _ in range(
+        _HALVINGS if sequence.estimate[-1] < threshold else 0
+    ):  # the least error at which the threshold is above
         middle = (low + high) / 2
-        below = at(float(np.exp(middle))).high[-1] < line
+        below = at(float(np.exp(middle))).high[-1] < threshold
         low, high = (low, middle) if below else (middle, high)
-    p_below = float(np.exp(high)) if sequence.estimate[-1] < line else 0.5
+    p_below = float(np.exp(high)) if sequence.estimate[-1] < threshold else 0.5
     ends = Interval(float(sequence.low[-1]), float(sequence.high[-1]))
     return {"estimate": float(sequence.estimate[-1]), "interval": ends, "p_below": p_below}
 
@@ -186,9 +189,9 @@ def settled(
     fit = [not one.blocked for one in evidence]
     checks = [one.check for one in evidence]
     low, high = (np.array([one.interval[end] for one in checks]) for end in (0, 1))
-    p, line = (np.array([getattr(one, name) for one in checks]) for name in ("p_below", "line"))
+    p, threshold = (np.array([getattr(one, name) for one in checks]) for name in ("p_below", "threshold"))
     ends = [np.where(fit, values, np.nan) for values in (low, high, p)]
-    outcomes, adjusted = stats.gate_outcomes(*ends, line=line, error=error)
+    outcomes, adjusted = stats.gate_outcomes(*ends, threshold=threshold, error=error)
     answers = []
     for build, one, outcome, p_adjusted in zip(builds, evidence, outcomes, adjusted, strict=True):
         check_, reason, needed = one.check, "", np.nan
@@ -196,7 +199,7 @@ def settled(
             reason = one.blocked
             needed = float(reason.split()[1]) if reason.startswith("needs ") else np.nan
         elif outcome == INCONCLUSIVE:
-            below = check_.interval.high < check_.line
+            below = check_.interval.high < check_.threshold
             reason = f"below, not after {len(checks)} checks" if below else "the labels do not tell"
             needed = _labels_to_decide(check_, one)
             if np.isinf(needed):
@@ -208,8 +211,8 @@ def settled(
 
 
 def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
-    """Labels in all with which the interval would end at the line; infinite if all items do not have so many."""
-    half = abs(check_.estimate - check_.line) / evidence.share
+    """Labels in all with which the interval would end at the threshold; infinite if all items do not have so many."""
+    half = abs(check_.estimate - check_.threshold) / evidence.share
     if not len(evidence.y):
         return np.nan
     if not half > 0:
@@ -223,7 +226,7 @@ def _labels_to_decide(check_: GateCheck, evidence: Evidence) -> float:
             )
     except ArgumentError as error:
         return np.inf if error.argument == "half_width" else np.nan
-    more = max(plan.n_gold, check_.n_gold + 1)
+    more = max(plan.n_labels, check_.n_labels + 1)
     return float(more) if more <= len(evidence.f) else np.inf
 
 

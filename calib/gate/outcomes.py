@@ -1,4 +1,4 @@
-"""What a gate may say of intervals beside a line: pass, fail, or not known; and what it can tell before any labels."""
+"""Outcomes of a gate: pass, fail or inconclusive from intervals beside a threshold, and the plan of a gate."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from calib.core.numeric import adjusted
 from calib.core.result import Interval, Result, bracket, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
-LOOKS = ("once", "any")
-_GAPS = 60  # places of a mean beside the line that are looked at
+_GAPS = 60  # places of a mean beside the threshold that are looked at
 _LEAST = 10  # labels
 _EVEN = 0.29  # standard deviation of scores that are even on their scale, in parts of its length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCheck(Result):
-    """One line of a gate: where the human mean lies beside it.
+    """One check of a gate: where the human mean lies beside it.
 
     Attributes
     ----------
     outcome : {"pass", "fail", "inconclusive"}
     reason : str
         Why it is inconclusive; empty otherwise.
-    line : float
+    threshold : float
         What the mean, or the difference to the baseline, has to exceed.
     estimate, std_error : float
         Of the human mean or difference, score points; NaN where nothing could be estimated.
@@ -42,25 +41,25 @@ class GateCheck(Result):
         At confidence 1 - 2 `error`: each of its ends alone errs with `error` at most.
     confidence_level, error : float
     p_below, p_adjusted : float
-        One-sided p-value against "not below the line", alone and by Holm over all checks.
-    n_gold, n : int
+        One-sided p-value against "not below the threshold", alone and by Holm over all checks.
+    n_labels, n : int
         Labels and judge scores that it rests on.
     n_unread : int
         Items whose judge reply gave no score.
     labels_to_decide : float
-        Labels in all with which the interval would end at the line if the estimate stayed; NaN where there is no such
-        number (the outcome is known, or all items together would not do).
+        Labels in all with which the interval would end at the threshold if the estimate stayed; NaN where there is no
+        such number (the outcome is known, or all items together would not do).
     evidence : str
         "own labels"; "own and carried labels" where labels of unchanged outputs count; "unchanged outputs"; "none".
     estimand : str
         "human mean" or "human mean difference".
-    looks : {"once", "any"}
+    sequential : bool
     warnings : tuple of str
     """
 
     outcome: str
     reason: str
-    line: float
+    threshold: float
     estimate: float
     std_error: float
     interval: Interval
@@ -68,35 +67,37 @@ class GateCheck(Result):
     error: float
     p_below: float
     p_adjusted: float
-    n_gold: int
+    n_labels: int
     n: int
     n_unread: int
     labels_to_decide: float
     evidence: str
     estimand: str
-    looks: str
+    sequential: bool
     warnings: tuple[str, ...] = ()
 
     _cells = (
-        "outcome line estimate std_error interval p_below p_adjusted n_gold n n_unread labels_to_decide evidence "
-        "reason warnings"
+        "outcome threshold estimate std_error interval p_below p_adjusted n_labels n n_unread labels_to_decide "
+        "evidence reason warnings"
     )
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"gate": True, "of": self.estimand.replace(" ", "-"), "line": self.line}
+        terms: dict[str, Any] = {"gate": True, "of": self.estimand.replace(" ", "-"), "threshold": self.threshold}
         terms |= {"error": self.error, "cl": self.confidence_level, "evidence": self.evidence.replace(" ", "-")}
-        return terms | {"looks": self.looks if self.looks != "once" else None, "gold": self.n_gold, "n": self.n}
+        return terms | {"sequential": self.sequential or None, "gold": self.n_labels, "n": self.n}
 
     @property
     def numbers(self) -> str:
-        """Estimate, interval and line in words."""
+        """Estimate, interval and threshold in words."""
         if np.isnan(self.estimate):
-            return f"no estimate, line {short(self.line)}"
-        line = f"above {short(self.line)}" if self.estimand == "human mean" else f"above {self.line:+.4g}"
-        return f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, {line}"
+            return f"no estimate, threshold {short(self.threshold)}"
+        threshold = (
+            f"above {short(self.threshold)}" if self.estimand == "human mean" else f"above {self.threshold:+.4g}"
+        )
+        return f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, {threshold}"
 
     def __str__(self) -> str:
-        counts = f"({self.n_gold} labels, {self.n} judge scores)"
+        counts = f"({self.n_labels} labels, {self.n} judge scores)"
         return f"{self.outcome}: {self.numbers} {counts}{': ' * bool(self.reason)}{self.reason}"
 
 
@@ -121,24 +122,24 @@ class GateOutcomes(NamedTuple):
 
 
 def gate_outcomes(
-    low: ArrayLike, high: ArrayLike, p_below: ArrayLike, *, line: ArrayLike, error: float = 0.05
+    low: ArrayLike, high: ArrayLike, p_below: ArrayLike, *, threshold: ArrayLike, error: float = 0.05
 ) -> GateOutcomes:
     r"""Pass, fail or inconclusive, with at most `error` of false passes and of false fails over all checks.
 
     With intervals [l, u] at confidence 1 - 2 `error`:
 
-    - pass where :math:`l >` line: all checks have to pass, so that each may be tested at `error`;
-    - fail where :math:`u <` line and the one-sided p-value, adjusted by Holm over the checks, is at most
+    - pass where :math:`l >` threshold: all checks have to pass, so that each may be tested at `error`;
+    - fail where :math:`u <` threshold and the one-sided p-value, adjusted by Holm over the checks, is at most
       `error`: one failing check fails the gate;
-    - else inconclusive, an end that lies on the line included.
+    - else inconclusive, an end that lies on the threshold included.
 
     Parameters
     ----------
     low, high : array_like, shape (k,)
         Ends of the intervals; NaN where there is none, which is inconclusive.
     p_below : array_like, shape (k,)
-        P-values against "not below the line"; NaN where nothing was tested.
-    line : float or array_like, shape (k,)
+        P-values against "not below the threshold"; NaN where nothing was tested.
+    threshold : float or array_like, shape (k,)
     error : float, default 0.05
 
     References
@@ -148,10 +149,10 @@ def gate_outcomes(
 
     Examples
     --------
-    >>> found = gate_outcomes([3.2, 2.8, 1.0], [4.0, 3.6, 2.9], [0.999, 0.4, 0.03], line=3)
+    >>> found = gate_outcomes([3.2, 2.8, 1.0], [4.0, 3.6, 2.9], [0.999, 0.4, 0.03], threshold=3)
     >>> found.outcomes, found.outcome
     (('pass', 'inconclusive', 'inconclusive'), 'inconclusive')
-    >>> gate_outcomes([1.0], [2.9], [0.03], line=3).outcome
+    >>> gate_outcomes([1.0], [2.9], [0.03], threshold=3).outcome
     'fail'
     """
     error_of(error)
@@ -159,7 +160,7 @@ def gate_outcomes(
     ends = {name: check.array(value, name, ndim=1) for name, value in named.items()}
     check.same_length(**ends)
     lows, highs, p = ends.values()
-    lines = np.broadcast_to(check.array(line, "line"), lows.shape)
+    lines = np.broadcast_to(check.array(threshold, "threshold"), lows.shape)
     p_adjusted = adjusted(p, "holm")
     failed = (highs < lines) & (p_adjusted <= error)
     outcomes = np.where(lows > lines, PASS, np.where(failed, FAIL, INCONCLUSIVE))
@@ -178,17 +179,17 @@ def error_of(error: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatePlan(Result):
-    """Which means a gate tells from its line.
+    """Which means a gate tells from its threshold.
 
     Attributes
     ----------
-    line : float
+    threshold : float
     passes_at, fails_at : float
         True mean (or difference) at which it passes, or fails, with probability `power`; NaN where none does.
     best_low : float
         Lower end of the interval if every label were the best there is; NaN without a scale.
     half_width : float
-        Of the interval at the line, at confidence 1 - 2 `error`.
+        Of the interval at the threshold, at confidence 1 - 2 `error`.
     n_labels, n_items : int
     rho, sd : float
         Correlation of judge and people, standard deviation of people's scores.
@@ -197,8 +198,8 @@ class GatePlan(Result):
         True mean, chance of a pass, chance of a fail.
     """
 
-    _cells = "line passes_at fails_at best_low half_width n_labels n_items rho sd error power"
-    line: float
+    _cells = "threshold passes_at fails_at best_low half_width n_labels n_items rho sd error power"
+    threshold: float
     passes_at: float
     fails_at: float
     best_low: float
@@ -214,7 +215,7 @@ class GatePlan(Result):
     @property
     def can_pass(self) -> bool:
         """Whether any result would pass."""
-        return not self.best_low <= self.line
+        return not self.best_low <= self.threshold
 
     def chances(self, mean: float) -> tuple[float, float]:
         """Chance of a pass and of a fail at a true mean, between the points of `curve` by straight lines."""
@@ -222,23 +223,28 @@ class GatePlan(Result):
         return float(np.interp(mean, at, passed)), float(np.interp(mean, at, failed))
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"gate-plan": True, "line": self.line, "error": self.error, "power": self.power}
+        terms: dict[str, Any] = {
+            "gate-plan": True,
+            "threshold": self.threshold,
+            "error": self.error,
+            "power": self.power,
+        }
         return terms | {"gold": self.n_labels, "n": self.n_items, "rho": self.rho, "sd": self.sd}
 
     def __str__(self) -> str:
         made = f"{self.n_labels} labels and {self.n_items} judge scores (r = {short(self.rho)}, sd {short(self.sd)})"
         if not self.can_pass:
             best = f"even if every label were the best there is, the interval would begin at {short(self.best_low)}"
-            return f"cannot pass: with {made} {best}, not above {short(self.line)}"
+            return f"cannot pass: with {made} {best}, not above {short(self.threshold)}"
         chance = f"{100 * self.power:g} %"
         powers = [f"passes with {chance} a true mean of {short(self.passes_at)}"] * math.isfinite(self.passes_at)
         powers += [f"fails with {chance} one of {short(self.fails_at)}"] * math.isfinite(self.fails_at)
         never = f"neither passes nor fails any mean with {chance}"
-        return f"a gate at {short(self.line)} {' and '.join(powers) or never}, from {made}"
+        return f"a gate at {short(self.threshold)} {' and '.join(powers) or never}, from {made}"
 
 
 def gate_plan(
-    line: float,
+    threshold: float,
     *,
     n_labels: int,
     n_items: int,
@@ -254,13 +260,13 @@ def gate_plan(
 
     With h the half-width that `ppi_mean` makes on the average at confidence 1 - 2 `error`, and s the standard error,
 
-    .. math:: P(\text{pass} \mid \theta) = \Phi\Big(\frac{\theta - \text{line} - h}{s}\Big), \qquad
-              P(\text{fail} \mid \theta) = \Phi\Big(\frac{\text{line} - h - \theta}{s}\Big), \qquad
+    .. math:: P(\text{pass} \mid \theta) = \Phi\Big(\frac{\theta - \text{threshold} - h}{s}\Big), \qquad
+              P(\text{fail} \mid \theta) = \Phi\Big(\frac{\text{threshold} - h - \theta}{s}\Big), \qquad
               s^2 = \sigma^2 \Big[\frac{1 - \rho^2}{n} \Big(1 + \frac{1 - n/N}{n - 3}\Big) + \frac{\rho^2}{N}\Big]
 
     Parameters
     ----------
-    line : float
+    threshold : float
         What the mean has to exceed; of a difference minus the margin.
     n_labels, n_items : int
         Items with a label, and with a judge score, of the build (of a difference: pairs).
@@ -301,26 +307,29 @@ def gate_plan(
         sd = _EVEN * (ends[1] - ends[0])
     elif not 0 < float(sd) < math.inf:
         raise ArgumentError("sd", "must be above 0", f"got {sd!r}")
-    if ends is not None and not ends[0] <= line < ends[1]:
+    if ends is not None and not ends[0] <= threshold < ends[1]:
         rule = f"must lie on the scale and below its top ({ends[0]:g} to {ends[1]:g})"
-        raise ArgumentError("line", rule, f"got {line!r}")
-    line, sd, rho, confidence = float(line), float(sd), float(rho), 1 - 2 * level
-    low, high = ends or (line - 4 * sd, line + 4 * sd)
-    means = np.unique(np.concatenate([np.linspace(low, high, _GAPS), [line]]))
+        raise ArgumentError("threshold", rule, f"got {threshold!r}")
+    threshold, sd, rho, confidence = float(threshold), float(sd), float(rho), 1 - 2 * level
+    low, high = ends or (threshold - 4 * sd, threshold + 4 * sd)
+    means = np.unique(np.concatenate([np.linspace(low, high, _GAPS), [threshold]]))
     half = np.array([_half_width(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
-    passed, failed = special.ndtr((means - line - half) / error_at), special.ndtr((line - half - means) / error_at)
+    passed, failed = (
+        special.ndtr((means - threshold - half) / error_at),
+        special.ndtr((threshold - half - means) / error_at),
+    )
     best_low = math.nan
     if ends is not None:  # where the interval begins if people and judge give each item the best score
         top, rest = np.full(n_labels, ends[1]), np.full(n_items - n_labels, ends[1])
         best_low = ppi_mean(top, top, rest, bounds=ends, step=step, confidence_level=confidence).interval.low
     return GatePlan(
-        line=line,
+        threshold=threshold,
         passes_at=_where(means, passed, wanted),
         fails_at=_where(means[::-1], failed[::-1], wanted),
         best_low=float(best_low),
-        half_width=float(np.interp(line, means, half)),
+        half_width=float(np.interp(threshold, means, half)),
         n_labels=n_labels,
         n_items=n_items,
         rho=rho,

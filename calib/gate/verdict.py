@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 _MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
-_HEADS = ("check", "outcome", "estimate", "interval", "line", "labels", "what would decide")
+_HEADS = ("check", "outcome", "estimate", "interval", "threshold", "labels", "what would decide")
 _KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
 _MOST = 10  # annotations of a kind that a step of GitHub's shows
 
@@ -55,7 +55,7 @@ class Verdict:
     checks : Results
         One `calib.stats.GateCheck` per criterion.
     asked : dict
-        What was asked for: lines, margin, baseline, error, looks.
+        What was asked for: lines, margin, baseline, error, sequential.
     digests : dict of str
         Hashes of the scores and the labels that it rests on, whatever their order.
     notes : tuple of str
@@ -68,7 +68,7 @@ class Verdict:
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
     >>> verdict = calib.gate(judge, human, system="clean", baseline="coherence-2", margin={"coherence": 0})
-    >>> verdict.exit_code, verdict.checks[0].line
+    >>> verdict.exit_code, verdict.checks[0].threshold
     (0, 0.0)
     """
 
@@ -94,8 +94,8 @@ class Verdict:
             criterion, needed = str(label["criterion"]), int(one.labels_to_decide)
             rows = f'scores[(scores["system"] == {self.system!r}) & (scores["criterion"] == {criterion!r})]'
             both = " of inputs that both builds answered" * (one.estimand != "human mean")
-            draw = f"calib.choose_items({rows}, {max(1, needed - one.n_gold)})"
-            steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_gold}): {draw}")
+            draw = f"calib.choose({rows}, {max(1, needed - one.n_labels)})"
+            steps.append(f"{criterion}: about {needed} labels{both} (has {one.n_labels}): {draw}")
         return tuple(steps)
 
     def to_frame(self) -> pd.DataFrame:
@@ -108,15 +108,15 @@ class Verdict:
         table = "\n".join(
             f"| {' | '.join(cell if cell == '---' else markdown_text(cell) for cell in row)} |" for row in rows
         )
-        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the line"
+        beside = f"not worse than {self.asked['baseline']}" if self.asked["baseline"] else "above the threshold"
         head = f"### {_MARKS[self.outcome]}: {markdown_text(self.system)} ({markdown_text(beside)})"
         steps = "\n".join(f"- to decide {markdown_text(step)}" for step in self.next_steps)
         cautions = [*self.notes, *dict.fromkeys(text for one in self.checks for text in one.warnings)]
         notes = "\n".join(f"- ⚠ {markdown_text(text)}" for text in cautions)
         assumed = "\n".join(f"- assumed: {markdown_text(text)}" for text in gate_assumptions(self.checks))
         signed = "\n".join(f"- `{one.signature}`" for one in self.checks)
-        gold = f"labels `{self.digests['gold'][:19]}`, scores `{self.digests['scores'][:19]}`"
-        return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, gold))) + "\n"
+        labels = f"labels `{self.digests['labels'][:19]}`, scores `{self.digests['scores'][:19]}`"
+        return "\n\n".join(filter(None, (head, table, steps, notes, assumed, signed, labels))) + "\n"
 
     def record(self) -> dict[str, Any]:
         """All of it as plain values, as JSON and the ledger have it."""
@@ -164,7 +164,7 @@ def _pairs(verdict: Verdict) -> list[tuple[dict[str, Any], GateCheck]]:
 
 
 def _line(label: dict[str, Any], one: GateCheck) -> str:
-    counts = f"({one.n_gold} labels, {one.n} judge scores)"
+    counts = f"({one.n_labels} labels, {one.n} judge scores)"
     return f"{label['criterion']}: {one.numbers} {counts}{': ' * bool(one.reason)}{one.reason}"
 
 
@@ -174,7 +174,15 @@ def _cells(label: dict[str, Any], one: GateCheck) -> list[str]:
     decide = "; ".join(filter(None, (one.reason, needed)))
     interval = bracket(one.interval, one.confidence_level) if estimated else ""
     estimate = short(one.estimate) if estimated else ""
-    return [str(label["criterion"]), _MARKS[one.outcome], estimate, interval, short(one.line), str(one.n_gold), decide]
+    return [
+        str(label["criterion"]),
+        _MARKS[one.outcome],
+        estimate,
+        interval,
+        short(one.threshold),
+        str(one.n_labels),
+        decide,
+    ]
 
 
 # --- the forms that a build takes -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pandas as pd
 
 from calib.inputs.names import InferredTables
 from calib.table import TableError
-from calib.table.gold import MOST_VALUES, gold_pairs, values_of
+from calib.table.labelled import MOST_VALUES, label_pairs, values_of
 from calib.table.validate import scores_in
 
 LEAST_GOLD = 10  # of `interval` and `difference`
@@ -87,7 +87,7 @@ def beside(intake: InferredTables) -> tuple[Beside, ...]:
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
     pairs = []
     try:
-        for pair in gold_pairs(scores_in(intake.scores, "scores"), scores_in(intake.labels, "gold")):
+        for pair in label_pairs(scores_in(intake.scores, "scores"), scores_in(intake.labels, "gold")):
             mine = pair.frame[pair.frame["_merge"] != "right_only"]
             in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
             pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, intake))
@@ -234,7 +234,7 @@ def _few_values(pair: Beside) -> str:
 def _both_verdicts(pair: Beside) -> str:
     values = pair.people["score"].unique()
     if len(values) != 2:
-        return f"labels have {len(values)} values (--pass-mark says what passes)"
+        return f"labels have {len(values)} values (--label-threshold says what passes)"
     few, passes = _labels(_LEAST_VERDICTS)(pair), pair.labelled["y"] > values.mean()
     one_side = f"people {'pass' if passes.all() else 'fail'} all" if passes.all() or not passes.any() else ""
     return few or one_side
@@ -417,7 +417,7 @@ _ANALYSES = (
     Needs("favour at equal quality", "bias", (_labels(_LEAST_CLAIMS), _both_vary, _features), _named_features,
           "scores", some=True),
     Needs("labels needed", "labels_needed", (*_OF_MEANS, _labels_vary, _labels_to_buy), count=_labels_needed),
-    Needs("items to label", "choose_items", count=_choice),
+    Needs("items to label", "choose", count=_choice),
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
-from calib.inputs.names import Columns, InferredColumn, InferredTables, Side, Source
+from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
 from calib.inputs.roles import is_table, seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
@@ -37,10 +37,6 @@ ROLES = {
     "output": "output text", "text": "text", "weight": "weights", "first": "first of a pair",
     "second": "second of a pair", "other": "not used",
 }  # fmt: skip
-# commands that have another name than their verb
-_COMMANDS = {"agreement": "agree", "rank_judges": "compare", "labels_needed": "plan", "choose_items": "choose",
-             "score_sets": "sets", "pass_fail": "passfail",
-             "pairwise_agreement": "pairwise-agreement"}  # fmt: skip
 _FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
@@ -189,7 +185,7 @@ def look_of(intake: InferredTables) -> Look:
     if not roles & {"judge", "label"}:
         lacking = ["no column was taken for scores: say which are (--judge, --label)."]
     elif "item" not in roles:
-        lacking = ["no column holds ids: each row counts as an item of its own (--item names one)."]
+        lacking = ["no column holds ids: each row counts as an item of its own (--column item= names one)."]
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
@@ -374,7 +370,7 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
     frames, words = _python_arguments(intake)
     paths, options = [str(source.path) for source in intake.sources], _as_options(intake.options)
     commands, lines = list[str](), list[str]()
-    if any(one.possible and one.verb not in ("choose_items", "labels_needed") for one in can):
+    if any(one.possible and one.verb not in ("choose", "labels_needed") for one in can):
         commands.append(_joined("report", paths, options))
         page = _literal(str(report_path(intake)))
         lines.append(f"calib.report(calib.look({', '.join([*frames, *words])}), {page})")
@@ -385,15 +381,15 @@ def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...
         # of two systems both are named, else the first, which is held against all others
         systems = one.systems if len(one.systems) == 2 else one.systems[:1]
         # of reliability people come first; items are drawn from the judge's scores alone
-        order = {"choose_items": slice(1), "reliability": slice(None, None, -1)}.get(one.verb, slice(None))
-        for criterion in each if one.whole or (own and one.verb != "choose_items") else ():
+        order = {"choose": slice(1), "reliability": slice(None, None, -1)}.get(one.verb, slice(None))
+        for criterion in each if one.whole or (own and one.verb != "choose") else ():
             named = {**one.options, **criterion}
             sides = dict(zip("ab", systems, strict=False))
             arguments = [f"{name}={_literal(value)}" for name, value in {**sides, **named}.items()]
             lines.append(f"calib.{one.verb}({', '.join([*frames[order], *arguments, *words])})")
             amount = [str(named.pop("n"))] if "n" in named else []
-            more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose_items")]
-            commands.append(_joined(_COMMANDS.get(one.verb, one.verb), [*paths[order], *amount, *systems], more))
+            more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose")]
+            commands.append(_joined(one.verb.replace("_", "-"), [*paths[order], *amount, *systems], more))
     in_files = all(source.path is not None for source in intake.sources)
     return tuple(commands) if in_files else (), tuple(lines)
 
@@ -417,8 +413,11 @@ def _as_options(values: Mapping[str, Any]) -> list[str]:
     """Each value as an option; one that begins as an option does is joined to its name."""
     words = []
     for name, value in values.items():
-        option = f"--{name.replace('_', '-')}"
+        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
         for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            if name in BY_COLUMN:
+                words += [option, f"{name}={one}"]
+                continue
             words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
     return words
 

@@ -40,6 +40,10 @@ class Columns(TypedDict, total=False):
     wide: Annotated[Wide, "What several columns of scores stand for: system, rater (judges) or criterion."]
 
 
+# roles that a command line gives as --column ROLE=NAME; the others have an option of their own
+BY_COLUMN = ("item", "label_item", "annotator", "rater", "criterion", "wide")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A file or frame as it was read.

@@ -31,7 +31,7 @@ from calib.table import (
     read_frame,
 )
 from calib.table.checks import has_answers
-from calib.table.gold import mean_of_people
+from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
 from calib.table.validate import ValidatedTable, scores_in
 
@@ -44,8 +44,8 @@ _WANTED = {
     "label": "people's labels, in the file or in a second one",
 }
 _SIDE = {
-    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "first", "second"), "judge"),
-    **dict.fromkeys(("gold", "human", "people"), "label"),
+    **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second"), "judge"),
+    **dict.fromkeys(("labels", "gold", "human", "people"), "label"),
 }
 
 
@@ -85,15 +85,17 @@ def resolve_inputs(
     needs: Sequence[str] = ("judge", "label"),
     any_scale: bool = False,
     in_pairs: bool = False,
+    either_side: bool = False,
 ) -> Inputs:
     """Tables of calib's as they are, and tables inferred from anything else.
 
     What looks wrong in a user's files becomes a warning, a judge on a scale of its own only where it may not be
     (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
+    With `either_side` a judge may stand in the place of people, and people in that of a judge.
     """
     tables = resolve_tables(first, second, columns, names=names, in_pairs=in_pairs)
     if not isinstance(tables, InferredTables):
-        return _of_tables(tables, names, needs)
+        return _of_tables(tables, names, needs, either_side)
     for source in tables.sources:
         for note in source.notes:
             if note.endswith("?"):
@@ -133,45 +135,45 @@ def resolve_tables(
     return _as_table(one), _as_table(two)
 
 
-def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]) -> Inputs:
+def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str], either_side: bool) -> Inputs:
     """Tables of calib's, each of which has one side."""
     order = dict(zip((_SIDE[name] for name in names), things, strict=False))
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
-    if names[-1] == "gold" and things[0] is not None and things[-1] is not None:
-        _warn_of_swapped(*things)
+    if not either_side and names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
+        _warn_of_swapped(things[0], things[-1], names[-1])
     people = gold = order.get("label")
     if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
-        gold = mean_of_people(scores_in(people, "gold" if "gold" in names else "human")).frame
+        gold = mean_of_annotators(scores_in(people, next(name for name in names if _SIDE[name] == "label"))).frame
     return Inputs(order.get("judge"), gold, people)
 
 
-def _warn_of_swapped(scores: Any, gold: Any) -> None:
+def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
     """Say where labels are of more items than were scored, or mostly of others; people's scores are no judge's."""
-    frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (scores, gold)]
+    frames = [thing.frame if isinstance(thing, ValidatedTable) else thing for thing in (scores, labels)]
     people, judges = (set(frame["method"].unique()) if "method" in frame else set() for frame in frames)
     if people == {"human"} and judges and judges <= {"sample", "logprob", "chain"}:
-        raise ArgumentError("gold", "must be people's labels", "these are a judge's, and the two may be swapped")
-    labels = set(frames[1]["item"].tolist())
-    unmatched = len(labels.difference(frames[0]["item"].tolist()))
+        raise ArgumentError(argument, "must be people's labels", "these are a judge's, and the two may be swapped")
+    labelled = set(frames[1]["item"].tolist())
+    unmatched = len(labelled.difference(frames[0]["item"].tolist()))
     n_scored = scores.n_items if isinstance(scores, ValidatedTable) else None
     n_scored = int(frames[0]["item"].nunique()) if n_scored is None else n_scored
-    if 0 < unmatched < len(labels) and (len(labels) > n_scored or 2 * unmatched > len(labels)):
+    if 0 < unmatched < len(labelled) and (len(labelled) > n_scored or 2 * unmatched > len(labelled)):
         check.warn(
-            f"{len(labels)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
+            f"{len(labelled)} items are labelled, {unmatched} of them without a score, and {n_scored} are scored: what "
             "has no score is left out. Are the two the wrong way round?"
         )
 
 
-def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tuple[Any, Any, Any]:
+def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tuple[Any, Any, Any]:
     """The scores of two judges and of people: from three tables or files, or where one file holds both judges."""
     refuse_partitions(second, "scores_b")
-    if human is None and is_calibs(second := opened(second)):
-        raise ArgumentError("human", "must be given, beside two tables of calib's")
-    names = ("scores_a", "human")
-    if second is not None and (human is not None or isinstance(second, InferredTables)):
-        one, two = (resolve_inputs(scores, human, columns, names=names) for scores in (first, second))
+    if labels is None and is_calibs(second := opened(second)):
+        raise ArgumentError("labels", "must be given, beside two tables of calib's")
+    options: dict[str, Any] = {"names": ("scores_a", "labels"), "either_side": True}
+    if second is not None and (labels is not None or isinstance(second, InferredTables)):
+        one, two = (resolve_inputs(scores, labels, columns, **options) for scores in (first, second))
         others = two.scores
         if one.inferred is not None and two.inferred is not None:  # another name, where two files call theirs the same
             rater = others["rater"].astype(str)
@@ -179,7 +181,7 @@ def two_judges(first: Data, second: Data, human: Data, columns: Columns) -> tupl
                 rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
             )
         return one.scores, others, one.gold
-    files = resolve_inputs(first, second if human is None else human, columns, names=names)
+    files = resolve_inputs(first, second if labels is None else labels, columns, **options)
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
     if len(raters) != 2:

@@ -43,12 +43,12 @@ from calib.inputs.rows import (
 from calib.inputs.scales import scales_of
 from calib.inputs.source import source_of
 from calib.table import TableError
-from calib.table.gold import mean_of_people
+from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
 Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
 QUALITY = "quality"
-_PEOPLE = ("gold", "human", "people")  # arguments that are people's
+_PEOPLE = ("labels", "gold", "human", "people")  # arguments that are people's
 _KEY = ["item", "system", "criterion", "rater"]
 _ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
@@ -70,7 +70,7 @@ def infer_tables(
     """A user's files or frames as tables, or one of them beside a table of calib's.
 
     They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came
-    as, of which "gold" and "human" are people's. With `in_pairs` preferences stay shares of the first of the two
+    as, of which "labels" are people's. With `in_pairs` preferences stay shares of the first of the two
     compared, who are named in `system_a` and `system_b`; else they become win rates of systems. `columns` say what
     columns are; the rest is recognised.
 
@@ -199,7 +199,7 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
         guessed_scale=scales.guessed,
         scores=scores,
         annotations=annotations,
-        labels=None if annotations is None else mean_of_people(ValidatedTable(annotations, "scores", "gold")).frame,
+        labels=None if annotations is None else mean_of_annotators(ValidatedTable(annotations, "scores", "gold")).frame,
         items=item_table(files, sides),
         pairwise=pairwise,
         words=words,
@@ -480,7 +480,7 @@ def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
             hint = f"; {same!r} and {spelled[change(same)]!r} differ in {words} alone: write them alike"
     such = " and ".join(map(repr, unmatched[:2]))
     if scored and len(unmatched) == len(labelled):
-        hint = hint or "; item= and label_item= (--item, --label-item) name other columns"
+        hint = hint or "; item= and label_item= (--column item=, --column label_item=) name other columns"
         mine = " and ".join(map(repr, list(scored)[:2]))
         raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
     if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result

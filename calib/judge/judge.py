@@ -1,23 +1,28 @@
-"""A judge, and what exactly is asked of it: requests, their seeds, and the keys of their replies."""
+"""A judge: what exactly is asked of it, with which seeds and under which keys, and the rows of its answers."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.judge.calls.endpoint import MOST_BYTES, public_url
 from calib.judge.prompt import Prompt
+from calib.judge.replies.extract import RatingRow
 from calib.judge.replies.grammar import PATTERN_VERSION
 from calib.judge.replies.reply import to_json
 from calib.judge.scale import Scale
-from calib.table import check_items
+from calib.table import STATUSES, check_items, check_ratings
 
 Row = dict[str, Any]  # an item, by column
 
@@ -26,6 +31,7 @@ _STEPS_TOKENS = 512
 DEFAULT_DRAWS = {"sample": 20, "logprob": 1}
 # servers with samplers of their own get them switched off: samples follow the model's own distribution
 SAMPLERS_OFF = {"top_k": -1, "min_p": 0.0}
+_STATUS_CODES = {status: code for code, status in enumerate(STATUSES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +41,18 @@ class Judge:
     Parameters
     ----------
     model : str
-        ``"offline"`` for the embedded judge, else a model string such as
-        ``"openai/gpt-4o-mini"``. Models of OpenAI and models with a `base_url` are asked
-        directly; everything else, and what begins with ``"litellm/"``, through LiteLLM. API
-        keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge
-        is a small program for trying things out: it compares words, names, numbers and
-        spelling with the source, for the four criteria of `geval_prompt`; what it says of
-        any other criterion means nothing.
+        ``"offline"`` for the embedded judge, else a model string such as ``"openai/gpt-4o-mini"``. Models of OpenAI
+        and models with a `base_url` are asked directly; everything else, and what begins with ``"litellm/"``, through
+        LiteLLM. API keys come from the environment (OPENAI_API_KEY for direct calls). The embedded judge is a small
+        program for trying things out: it compares words, names, numbers and spelling with the source, for the four
+        criteria of `geval_prompt`; what it says of any other criterion means nothing.
     method : {"auto", "logprob", "sample"}, default "auto"
-        "logprob" reads the token probabilities at the score, "sample" draws replies.
-        "auto" asks once whether the model gives token probabilities, then keeps to
-        one method for the whole run and writes it into the ratings.
+        "logprob" reads the token probabilities at the score, "sample" draws replies. "auto" asks once whether the
+        model gives token probabilities, then keeps to one method for the whole run and writes it into the ratings.
     draws : int, optional
         Replies per item, of a pair in each order: default 20 samples, or 1 reasoning chain for "logprob" with a
-        prompt that reasons (without reasoning one reply says everything). With several
-        chains the mean of their expectations estimates the same as the mean of as many
-        samples, with less variance.
+        prompt that reasons (without reasoning one reply says everything). With several chains the mean of their
+        expectations estimates the same as the mean of as many samples, with less variance.
     temperature : float, default 1.0
         At another temperature samples and chains follow another distribution than the
         model's own: another estimand, which the tables keep apart.
@@ -71,11 +73,9 @@ class Judge:
     max_reply_bytes : int, default 16,000,000
         The longest reply, unpacked: a longer one is not read to its end, and its item fails.
     requests_per_minute, tokens_per_minute : float, optional
-        Limits of the provider. Tokens are counted as an estimate of the prompt's and
-        `max_tokens`.
+        Limits of the provider. Tokens are counted as an estimate of the prompt's and `max_tokens`.
     price : (float, float), optional
-        US dollars per million tokens in and out. Default: LiteLLM's price list, where the
-        model is on it.
+        US dollars per million tokens in and out. Default: LiteLLM's price list, where the model is on it.
     noise_floor : float, default 0
         Labels with a smaller probability are not told apart: their mass becomes ambiguous.
     continuation : bool, default False
@@ -212,13 +212,6 @@ def draws_request(judge: Judge, plan: Plan, group: list[Call]) -> dict[str, Any]
     return seeded(judge, body | ({"n": len(group)} if len(group) > 1 else {}), first.draw)
 
 
-def continuation_request(body: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The body that asks for the token after a beginning of a reply."""
-    messages = [*body["messages"], {"role": "assistant", "content": prefix}]
-    goes_on = {"add_generation_prompt": False, "continue_final_message": True}
-    return body | {"messages": messages, "max_tokens": 1} | goes_on
-
-
 def steps_request(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     """The body that asks for evaluation steps."""
     most = max(_STEPS_TOKENS, judge.max_tokens or 0)
@@ -260,3 +253,88 @@ def seeded(judge: Judge, body: dict[str, Any], draw: int) -> dict[str, Any]:
         return body
     own = digest([judge.seed or 0, draw, body["messages"]]).digest()
     return body | {"seed": int.from_bytes(own[:4], "big") >> 1}
+
+
+# --- the rows of its answers, in columns ------------------------------------------------------------------------------
+
+
+class Sheet:
+    """Rating rows by call; a number costs eight bytes, whatever the run's length.
+
+    Attributes
+    ----------
+    calls : list of Call
+        All draws of the run.
+    counts : Counter
+        Draws by how they read: "ok", or what stands in the way.
+    """
+
+    def __init__(self, *, texts: bool = False) -> None:
+        self.keeps_texts = texts
+        self.expect([])
+
+    def expect(self, calls: list[Call]) -> dict[str, Call]:
+        """Begin with these calls, in the order of the table; the different ones by key (equal texts share a reply)."""
+        self.counts: Counter[str] = Counter()
+        self.calls, self._places = calls, dict[str, list[int]]()
+        self._call, self._status = array("q"), array("b")
+        self._numbers = {name: array("d") for name in ("score", "weight", "low", "high")}
+        self._texts: dict[int, str] = {}
+        for place, call in enumerate(calls):
+            self._places.setdefault(call.key, []).append(place)
+        return {key: calls[places[0]] for key, places in self._places.items()}
+
+    def add(self, call: Call, rows: Sequence[RatingRow], text: str) -> None:
+        """The rows of one draw."""
+        self.counts["ok" if any(row.status == "ok" for row in rows) else rows[0].status] += 1
+        score, weight, status, low, high = zip(*rows, strict=True)
+        for place in self._places[call.key]:
+            self._call.extend([place] * len(rows))
+            self._status.extend([_STATUS_CODES[one] for one in status])
+            for name, numbers in (("score", score), ("weight", weight), ("low", low), ("high", high)):
+                self._numbers[name].extend(numbers)
+            if self.keeps_texts:
+                self._texts[place] = text
+
+    def fail(self, call: Call) -> None:
+        """The row of a draw that came to nothing."""
+        self.add(call, [RatingRow(math.nan, 1.0, "failed")], "")
+
+    def missing(self) -> int:
+        """Draws that were expected and have no row."""
+        return len(self.calls) - len(set(self._call))
+
+    def frame(self, judge: Judge, run: str) -> pd.DataFrame:
+        """The checked table of ratings, in the order of the calls."""
+        place = np.frombuffer(self._call, dtype=np.int64)
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        calls, numbers = self.calls, {name: np.frombuffer(each)[order] for name, each in self._numbers.items()}
+        # a prompt is the same object for many calls
+        prompts = {id(call.prompt): call.prompt for call in calls}
+        ids = {key: prompt.id for key, prompt in prompts.items()}
+        scales = {key: str(prompt.scale) for key, prompt in prompts.items()}
+        frame = pd.DataFrame(
+            {
+                "item": _categorical([str(call.row["item"]) for call in calls], place),
+                "criterion": _categorical([call.prompt.criterion for call in calls], place),
+                "rater": _categorical([judge.model], np.zeros(len(place), dtype=np.int64)),
+                "prompt": _categorical([ids[id(call.prompt)] for call in calls], place),
+                "scale": _categorical([scales[id(call.prompt)] for call in calls], place),
+                "method": _categorical([call.method for call in calls], place),
+                "temperature": float(judge.temperature),
+                "run": _categorical([run], np.zeros(len(place), dtype=np.int64)),
+                "draw": np.array([call.draw for call in calls], dtype=np.int64)[place],
+                "status": pd.Categorical.from_codes(np.frombuffer(self._status, dtype=np.int8)[order], STATUSES),
+                **numbers,
+            }
+        )
+        if any(call.shown_first for call in calls):
+            frame["shown_first"] = _categorical([call.shown_first for call in calls], place)
+        if self.keeps_texts:
+            frame["reply"] = pd.Series([self._texts[i] for i in place.tolist()], dtype=object)
+        return check_ratings(frame)
+
+
+def _categorical(values: list[str], place: Any) -> pd.Categorical:
+    return pd.Categorical(pd.Index(values, dtype=object)).take(place).remove_unused_categories()

@@ -11,13 +11,12 @@ What it looks at, per criterion:
 - relevance: how many sentences are backed by the source, and whether its opening is covered;
 - anything else: the mean of the four.
 
-Its noise, by design: the latent score of each item is off by a fixed amount between
--0.45 and +0.45 label steps (a hash of criterion and texts); the distribution over
-labels is a discretised normal with sd 0.6 steps around it; 1 % of the mass goes to a
-token that is no label; and when it reasons first, each chain moves the latent score
-by -0.5, 0 or +0.5 steps. Draws depend on the request's `seed` alone. A wording other than
-the plain one (a variant) is up to 0.5 steps strict or kind, and up to 0.6 off item by item, by
-hashes of its text; the plain one is neither, so that it is not one of the variants' population.
+Its noise, by design: the latent score of each item is off by a fixed amount between -0.45 and +0.45 label steps (a
+hash of criterion and texts); the distribution over labels is a discretised normal with sd 0.6 steps around it; 1 % of
+the mass goes to a token that is no label; and when it reasons first, each chain moves the latent score by -0.5, 0 or
++0.5 steps. Draws depend on the request's `seed` alone. A wording other than the plain one (a variant) is up to 0.5
+steps strict or kind, and up to 0.6 off item by item, by hashes of its text; the plain one is neither, so that it is
+not one of the variants' population.
 
 Of two outputs it says which is better by the difference of what it sees in each, with the same
 noise (none between equal texts), and 0.2 label steps in favour of the one that is shown first.
@@ -72,12 +71,9 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
     seed = int(request.get("seed") or 0)
     head = _ITEM_SECTION.sub("", question)  # what an item says is not read as an instruction
     if question_parts := _REWORD_QUESTION.match(head):  # the same behind other words, as it cannot do better
-        places = [int(_uniform(question, seed, what) * 5) for what in ("task", "criterion")]
-        task, criterion = (
-            f"{_TASK_LEADS[places[0]]} {question_parts[1]}",
-            f"{_CRITERION_LEADS[places[1]]} {question_parts[2]}",
-        )
-        text = json.dumps({"task": task, "criterion": criterion})
+        task = _TASK_LEADS[int(_uniform(question, seed, "task") * 5)]
+        criterion = _CRITERION_LEADS[int(_uniform(question, seed, "criterion") * 5)]
+        text = json.dumps({"task": f"{task} {question_parts[1]}", "criterion": f"{criterion} {question_parts[2]}"})
     elif "evaluation steps" in head and not _LABELS_LINE.search(head) and not _PAIR_LINE.search(head):
         criterion = _criterion_of(head) or "the criterion"
         text = (
@@ -90,7 +86,7 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
         return _completion(_rating_tokens(question, gist, form, seed, float(request.get("temperature", 1.0))), request)
     else:
         text = "The embedded judge reads prompts with a line 'Labels, from worst to best: ...'."
-    return _completion([_sure_token(text)], request)
+    return _completion([_Token(text)], request)
 
 
 class _Gist(NamedTuple):
@@ -101,8 +97,10 @@ class _Gist(NamedTuple):
 
 
 class _Token(NamedTuple):
+    """A text and the probabilities of what could stand there; none of a token that is certain."""
+
     text: str
-    top: dict[str, float]
+    top: dict[str, float] | None = None
 
 
 class _ReplyForm(NamedTuple):
@@ -119,10 +117,6 @@ _REASONED_FORMS = {
     "Score: <label>": _ReplyForm([], ["\n", "Score", ":"], " ", []),
     '"score": "<label>"': _ReplyForm(['{"', "reason", '":', ' "'], ['",', ' "', "score", '":', ' "'], "", ['"}']),
 }
-
-
-def _sure_token(text: str) -> _Token:
-    return _Token(text, {text: 1.0})
 
 
 # --- reading ----------------------------------------------------------------------------------------------------
@@ -256,7 +250,7 @@ def _rating_tokens(question: str, gist: _Gist, form: _ReplyForm, seed: int, temp
     if thinking:
         verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
         reasons = ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
-    return [*map(_sure_token, form.opening + reasons + form.closing), slot, *map(_sure_token, form.after)]
+    return [*map(_Token, form.opening + reasons + form.closing), slot, *map(_Token, form.after)]
 
 
 def _uniform(text: str, seed: int, purpose: str) -> float:
@@ -279,13 +273,12 @@ def _completion(tokens: list[_Token], request: dict[str, Any]) -> dict[str, Any]
         most = int(request.get("top_logprobs") or 0)
         entries = []
         for token in tokens:
-            ranked = sorted(token.top.items(), key=lambda pair: -pair[1])[:most]
-            top = [{"token": text, "logprob": _log_or_floor(p)} for text, p in ranked]
-            own = {"token": token.text, "logprob": _log_or_floor(token.top[token.text])}
-            entries.append(own | {"top_logprobs": top})
+            top = token.top or {token.text: 1.0}
+            listed = [
+                {"token": text, "logprob": math.log(p) if p > 0 else -9999.0}
+                for text, p in sorted(top.items(), key=lambda pair: -pair[1])
+            ]
+            own = next(one for one in listed if one["token"] == token.text)
+            entries.append(own | {"top_logprobs": listed[:most]})
         choice["logprobs"] = {"content": entries}
     return {"object": "chat.completion", "model": "offline", "choices": [choice]}
-
-
-def _log_or_floor(p: float) -> float:
-    return math.log(p) if p > 0 else -9999.0

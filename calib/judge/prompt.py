@@ -13,20 +13,18 @@ from typing import Any
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.text import printable
 from calib.judge.scale import Scale
 from calib.judge.variants import (
+    ANY_TASKS,
+    FACETS,
     MOST_VARIANTS,
     STEPS_HEADING,
     SUMMARY_TASK,
     Parts,
-    changes_of,
-    check_pair,
-    default_task,
     layout,
     pair_layout,
     pair_scale,
-    pair_task,
-    turned,
     way_of,
 )
 from calib.table.schema import ORDERS
@@ -79,12 +77,20 @@ class Prompt:
     pair: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an unknown kind of reasoning and a template that shows no item."""
+        """Refuse an unknown kind of reasoning, a template that shows no item, and what is no pair of outputs."""
         check.choice(self.reasoning, "reasoning", REASONING)
         if not self.inputs:
             raise ArgumentError("template", "must name an item's column as {{column}}", "names none")
-        if self.pair is not None:
-            check_pair(self.pair, self.inputs, self.scale)
+        if (pair := self.pair) is None:
+            return
+        if not isinstance(pair, tuple) or len(set(pair)) != 2 or len(pair) != 2 or not set(pair) <= set(self.inputs):
+            rule = f"must be a tuple of two columns that the template shows, of {', '.join(map(repr, self.inputs))}"
+            raise ArgumentError("pair", rule, f"got {pair!r}")
+        values = sorted(self.scale.values)
+        mirrored = all(math.isclose(a + b, 1) for a, b in zip(values, values[::-1], strict=True))
+        if (values[0], values[-1]) != (0, 1) or not mirrored:
+            rule = "of a pair must be shares of A, from 0 (the second is better) to 1, as far below 0.5 as above"
+            raise ArgumentError("scale", rule, f"got {self.scale!r}")
 
     @classmethod
     def from_criteria(
@@ -133,7 +139,8 @@ class Prompt:
         if not isinstance(chosen, Scale):
             raise TypeError(f"`scale` must be a calib.Scale, such as Scale.of(no=0, yes=1), but got {scale!r}.")
         columns = tuple(inputs)
-        parts = Parts(task or default_task(columns), name, criteria, chosen, columns, reasoning)
+        task = task or ANY_TASKS[0].format(shown=", ".join(columns), rated=columns[-1])
+        parts = Parts(task, name, criteria, chosen, columns, reasoning)
         prompt = cls(name, layout(parts), chosen, reasoning, None, parts=parts)
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -152,11 +159,10 @@ class Prompt:
     ) -> Prompt:
         """A prompt that asks which of two outputs is better, for items that are pairs (see `calib.pair_items`).
 
-        `rate` asks about each pair twice, once with either output first, and writes down which
-        (`shown_first`); what comes first is always called A. Scores are in terms of the item's
-        `output_a`, whatever was first: 1 it is better, 0 the other is, 0.5 a tie. `summarize` averages
-        the two orders. Both orders are one prompt with one `id`. A wording of your own, as a whole, is
-        ``Prompt(name, template, scale, pair=("output_a", "output_b"))``.
+        `rate` asks about each pair twice, once with either output first, and writes down which (`shown_first`); what
+        comes first is always called A. Scores are in terms of the item's `output_a`, whatever was first: 1 it is
+        better, 0 the other is, 0.5 a tie. `summarize` averages the two orders. Both orders are one prompt with one
+        `id`. A wording of your own, as a whole, is ``Prompt(name, template, scale, pair=("output_a", "output_b"))``.
 
         Parameters
         ----------
@@ -201,7 +207,7 @@ class Prompt:
         meaning = meaning_of(criteria) if criteria in _BUILT_IN else criteria
         scale = pair_scale(labels, ties=ties)
         wanted = steps is None or len(steps) > 0
-        template = pair_layout(name, meaning, task or pair_task(columns), columns, scale, reasoning, steps=wanted)
+        template = pair_layout(name, meaning, task, columns, scale, reasoning, steps=wanted)
         prompt = cls(name, template, scale, reasoning, None, pair=(columns[-2], columns[-1]))
         return prompt if steps is None else prompt.with_steps(steps)
 
@@ -212,8 +218,12 @@ class Prompt:
 
     @property
     def turned_scale(self) -> Scale:
-        """What the labels stand for where a pair's second output is shown first."""
-        return turned(self.scale) if self.pair else self.scale
+        """What the labels stand for where a pair's second output is shown first: the opposite."""
+        if not self.pair:
+            return self.scale
+        values = sorted(self.scale.values)
+        opposite = dict(zip(values, reversed(values), strict=True))
+        return Scale(self.scale.labels, tuple(opposite[value] for value in self.scale.values))
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -252,17 +262,15 @@ class Prompt:
     def variants(self, n: int) -> tuple[Prompt, ...]:
         """The prompt itself and n - 1 others that ask the same in other ways, to see what the wording does.
 
-        They differ in four facets with four choices each: the instruction (as given, to an
-        assessor, as a question, as an order), the order (criterion and steps before or after
-        the material), the scale (labels alone, ends in words, levels in words, best first) and
-        the format (plain, headings, tags, terse). Criterion, texts, labels, steps, the kind of
-        reasoning and the form of the answer stay. `write_variants` has the judge reword the
-        task and the criterion instead.
+        They differ in four facets with four choices each: the instruction (as given, to an assessor, as a question,
+        as an order), the order (criterion and steps before or after the material), the scale (labels alone, ends in
+        words, levels in words, best first) and the format (plain, headings, tags, terse). Criterion, texts, labels,
+        steps, the kind of reasoning and the form of the answer stay. `write_variants` has the judge reword the task
+        and the criterion instead.
 
-        Which ones come is fixed, and the first n are always the same: among them each choice
-        of a facet comes up equally often, or once more; among the first 16 each pair of
-        choices of two facets once. Each has its `changes`; steps that are still to be written are
-        written once for all of them.
+        Which ones come is fixed, and the first n are always the same: among them each choice of a facet comes up
+        equally often, or once more; among the first 16 each pair of choices of two facets once. Each has its
+        `changes`; steps that are still to be written are written once for all of them.
 
         Parameters
         ----------
@@ -281,8 +289,11 @@ class Prompt:
         if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= MOST_VARIANTS:
             there = "all the ways there are (`calib.write_variants` has the judge write others)"
             raise ArgumentError("n", f"must be a whole number from 1 to {MOST_VARIANTS}, {there}", f"got {n!r}")
-        ways = [way_of(k) for k in range(n)]
-        return tuple(replace(self, template=layout(parts, way), changes=self.changes + changes_of(way)) for way in ways)
+        variants = []
+        for way in map(way_of, range(n)):
+            changed = [(facet, FACETS[facet][choice]) for facet, choice in way._asdict().items() if choice]
+            variants.append(replace(self, template=layout(parts, way), changes=(*self.changes, *changed)))
+        return tuple(variants)
 
     def render(self, item: Mapping[str, Any], *, shown_first: str = "a") -> list[dict[str, str]]:
         """The chat messages for one item, which must have the columns that the template names.
@@ -321,17 +332,12 @@ class Prompt:
 
     def __repr__(self) -> str:
         changed = "".join(f"; {facet}: {choice}" for facet, choice in self.changes)
-        return f"<Prompt {_shown(self.id)}: {_shown(', '.join(self.inputs))} on {self.scale!r}{changed}>"
+        return f"<Prompt {printable(self.id)}: {printable(', '.join(self.inputs))} on {self.scale!r}{changed}>"
 
 
 def is_empty(text: Any) -> bool:
     """Whether a cell of an item holds nothing to show."""
     return text is None or (isinstance(text, float) and math.isnan(text))
-
-
-def _shown(text: str) -> str:
-    """A text of the user's with what a terminal would act on escaped."""
-    return repr(text)[1:-1]
 
 
 @lru_cache(maxsize=1024)
@@ -346,7 +352,7 @@ def parts_of(prompt: Prompt, verb: str) -> Parts:
         own = "is one for pairs" if prompt.pair else "has a template written by hand"
         what = "is a variant itself" if prompt.parts and prompt.changes else own
         rule = "needs a prompt whose parts are known, as `geval_prompt` and `Prompt.from_criteria` make it"
-        raise ArgumentError(verb, rule, f"{_shown(prompt.id)} {what}")
+        raise ArgumentError(verb, rule, f"{printable(prompt.id)} {what}")
     return prompt.parts
 
 

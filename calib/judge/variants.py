@@ -1,4 +1,4 @@
-"""How a judge is asked which of two outputs is better: the wording, and what its labels stand for. Text alone."""
+"""The wording of prompts: its variants, rewordings by a judge, and the question which of two outputs is better."""
 
 from __future__ import annotations
 
@@ -6,100 +6,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from math import isclose
 from typing import NamedTuple
 
 from calib.core.check import ArgumentError
 from calib.judge.scale import Scale
-
-WITH_TIES, WITHOUT_TIES = ("A", "B", "tie"), ("A", "B")
-
-
-def pair_scale(labels: Sequence[str] | None, *, ties: bool) -> Scale:
-    """The share of A that each label stands for: of the first output, the second and, with ties, neither.
-
-    Examples
-    --------
-    >>> pair_scale(None, ties=True), str(pair_scale(("1", "2"), ties=False))
-    (Scale.of(B=0, tie=0.5, A=1), '0|1')
-    """
-    words = (WITH_TIES if ties else WITHOUT_TIES) if labels is None else labels
-    most = 3 if ties else 2
-    good = not isinstance(words, str) and len(words) == most
-    good = good and all(
-        isinstance(word, str) and word and word == word.strip() and not set("\n\r,{}") & set(word) for word in words
-    )
-    if not good or len({word.casefold() for word in words}) < most:
-        named = "the first output, the second and a tie" if ties else "the first output and the second"
-        raise ArgumentError("labels", f"must be {most} different words, for {named}", f"got {labels!r}")
-    first, second, *tie = words
-    return Scale((second, *tie, first), (0.0, *([0.5] if tie else []), 1.0))
-
-
-def turned(scale: Scale) -> Scale:
-    """What the labels stand for once the two outputs have changed places.
-
-    Examples
-    --------
-    >>> turned(Scale.of(B=0, tie=0.5, A=1)).values
-    (1.0, 0.5, 0.0)
-    """
-    opposite = dict(zip(sorted(scale.values), sorted(scale.values, reverse=True), strict=True))
-    return Scale(scale.labels, tuple(opposite[value] for value in scale.values))
-
-
-def check_pair(pair: tuple[str, str], inputs: Sequence[str], scale: Scale) -> None:
-    """Refuse two outputs that are not shown, and a scale that is none of shares of A."""
-    if not isinstance(pair, tuple) or len(set(pair)) != 2 or len(pair) != 2 or not set(pair) <= set(inputs):
-        rule = f"must be a tuple of two columns that the template shows, of {', '.join(map(repr, inputs))}"
-        raise ArgumentError("pair", rule, f"got {pair!r}")
-    values = sorted(scale.values)
-    if (values[0], values[-1]) != (0, 1) or not all(
-        isclose(a + b, 1) for a, b in zip(values, values[::-1], strict=True)
-    ):
-        rule = "of a pair must be shares of A, from 0 (the second is better) to 1, as far below 0.5 as above"
-        raise ArgumentError("scale", rule, f"got {scale!r}")
-
-
-def pair_task(inputs: Sequence[str]) -> str:
-    """What the judge sees and has to do, where the user does not say it."""
-    *others, first, second = inputs
-    texts = ", ".join((*others, first, second))
-    return (
-        f"You are given: {texts}. Compare {first} with {second} by one criterion: which of the two is better? "
-        "The order in which they stand means nothing."
-    )
-
-
-def pair_layout(
-    name: str, criteria: str, task: str, inputs: Sequence[str], scale: Scale, reasoning: str, *, steps: bool
-) -> str:
-    """The template: task, criterion, steps if there are any, texts, what each label says, the form of the answer."""
-    *_, first, second = inputs
-    blocks = [task, f"Criterion: {name}\n{criteria}"]
-    blocks += [f"{STEPS_HEADING}\n{{{{steps}}}}"] if steps else []
-    blocks += ["{{" + column + "}}" for column in inputs]
-    answer = f"{label_line(scale, first, second)}\n{ANSWER_FORMS.get(reasoning, '')}"
-    cue = f"Your verdict on {first} and {second} for {name}:"
-    return "\n\n".join([*blocks, f"{answer}\n{cue}"])
-
-
-def label_line(scale: Scale, first: str, second: str) -> str:
-    """What each label says, in words.
-
-    Examples
-    --------
-    >>> label_line(pair_scale(None, ties=True), "output_a", "output_b")
-    'Labels: A if output_a is better, B if output_b is better, tie if neither is.'
-    """
-    worst, *tie, best = scale.labels
-    meanings = [
-        f"{best} if {first} is better",
-        f"{worst} if {second} is better",
-        *(f"{word} if neither is" for word in tie),
-    ]
-    return f"Labels: {', '.join(meanings)}."
-
 
 # --- how a prompt is worded -------------------------------------------------------------------------------------------
 
@@ -121,6 +31,11 @@ class Parts(NamedTuple):
     scale: Scale
     inputs: tuple[str, ...]
     reasoning: str
+
+    @property
+    def wording(self) -> tuple[str, ...]:
+        """What must differ for two prompts to be worded differently."""
+        return tuple(" ".join(text.casefold().split()) for text in (self.task, self.criteria))
 
 
 class Way(NamedTuple):
@@ -166,8 +81,7 @@ def way_of(k: int) -> Way:
 
     References
     ----------
-    Bush (1952), Orthogonal arrays of index unity, Annals of Mathematical Statistics 23,
-    doi:10.1214/aoms/1177729387.
+    Bush (1952), Orthogonal arrays of index unity, Annals of Mathematical Statistics 23, doi:10.1214/aoms/1177729387.
 
     Examples
     --------
@@ -184,18 +98,6 @@ def way_of(k: int) -> Way:
     return Way(*choices)
 
 
-def changes_of(way: Way) -> tuple[tuple[str, str], ...]:
-    """What a way changes, in words.
-
-    Examples
-    --------
-    >>> changes_of(Way(scale=3))
-    (('scale', 'best first'),)
-    """
-    chosen = zip(FACETS.items(), way, strict=True)
-    return tuple((facet, choices[number]) for (facet, choices), number in chosen if number)
-
-
 # --- the wording ------------------------------------------------------------------------------------------------
 
 # each in the four ways of `FACETS`; what a task of the user's own says is kept word for word
@@ -207,7 +109,7 @@ _SUMMARY_TASKS = (
     "here?",
     "Rate a summary (the output) of a source text. One criterion counts; leave all others aside.",
 )
-_ANY_TASKS = (
+ANY_TASKS = (
     "You are given: {shown}. Judge the {rated} by one criterion.",
     "You are an experienced assessor. Before you are: {shown}. Assess the {rated} on a single criterion and on nothing "
     "else.",
@@ -221,11 +123,10 @@ _OWN_TASKS = (
     "Rate the {rated} by the criterion named here.\n{task}",
 )
 SUMMARY_TASK = _SUMMARY_TASKS[0]
-
-
-def default_task(inputs: tuple[str, ...]) -> str:
-    """What the judge sees and has to do, where the user does not say it."""
-    return _ANY_TASKS[0].format(shown=", ".join(inputs), rated=inputs[-1])
+_PAIR_TASK = (
+    "You are given: {shown}. Compare {first} with {second} by one criterion: which of the two is better? "
+    "The order in which they stand means nothing."
+)
 
 
 # from worst to best
@@ -267,7 +168,7 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     for the same form of answer in the same words.
     """
     words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
-    wordings = ([text.format(**words) for text in texts] for texts in (_SUMMARY_TASKS, _ANY_TASKS, _OWN_TASKS))
+    wordings = ([text.format(**words) for text in texts] for texts in (_SUMMARY_TASKS, ANY_TASKS, _OWN_TASKS))
     task = next(tasks for tasks in wordings if tasks[0] == parts.task)[way.instruction]
     texts = {
         "task": ("Task", task),
@@ -289,6 +190,46 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     gap = "\n" if format_ == "terse" else "\n\n"
     last = gap if format_ != "plain" else "\n"
     return f"{gap.join(blocks[:-1])}{last}{blocks[-1]}\n{cue}"
+
+
+# --- which of two outputs is better -----------------------------------------------------------------------------
+
+
+def pair_scale(labels: Sequence[str] | None, *, ties: bool) -> Scale:
+    """The share of A that each label stands for: of the first output, the second and, with ties, neither.
+
+    Examples
+    --------
+    >>> pair_scale(None, ties=True), str(pair_scale(("1", "2"), ties=False))
+    (Scale.of(B=0, tie=0.5, A=1), '0|1')
+    """
+    most = 3 if ties else 2
+    words = ("A", "B", "tie")[:most] if labels is None else labels
+    good = not isinstance(words, str) and len(words) == most
+    good = good and all(
+        isinstance(word, str) and word and word == word.strip() and not set("\n\r,{}") & set(word) for word in words
+    )
+    if not good or len({word.casefold() for word in words}) < most:
+        named = "the first output, the second and a tie" if ties else "the first output and the second"
+        raise ArgumentError("labels", f"must be {most} different words, for {named}", f"got {labels!r}")
+    first, second, *tie = words
+    return Scale((second, *tie, first), (0.0, *([0.5] if tie else []), 1.0))
+
+
+def pair_layout(
+    name: str, criteria: str, task: str | None, inputs: Sequence[str], scale: Scale, reasoning: str, *, steps: bool
+) -> str:
+    """The template: task, criterion, steps if there are any, texts, what each label says, the form of the answer."""
+    *_, first, second = inputs
+    words = {"shown": ", ".join(inputs), "first": first, "second": second}
+    blocks = [task or _PAIR_TASK.format(**words), f"Criterion: {name}\n{criteria}"]
+    blocks += [f"{STEPS_HEADING}\n{{{{steps}}}}"] if steps else []
+    blocks += ["{{" + column + "}}" for column in inputs]
+    worst, *tie, best = scale.labels
+    meanings = [f"{best} if {first} is better", f"{worst} if {second} is better", *(f"{t} if neither is" for t in tie)]
+    answer = f"Labels: {', '.join(meanings)}.\n{ANSWER_FORMS.get(reasoning, '')}"
+    cue = f"Your verdict on {first} and {second} for {name}:"
+    return "\n\n".join([*blocks, f"{answer}\n{cue}"])
 
 
 # --- rewordings by a judge --------------------------------------------------------------------------------------

@@ -1,22 +1,24 @@
-"""A file of people's answers as a checked frame, whoever wrote it and whatever a spreadsheet did to it."""
+"""Files of labels as one table of answers, whoever wrote them and whatever a spreadsheet did to them."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import pandas as pd
 
+from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.source import Grid, cut, decoded, first_sheet
-from calib.labelling.page import ANSWERS, CANNOT_SAY
+from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
 from calib.table import ScaleRange, TableError, parse_scale
 from calib.table.files import from_json, json_object
 
@@ -25,9 +27,17 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 # as spreadsheets write them, in the languages of most of them
 _YES = ("true", "1", "1.0", "wahr", "vrai", "vero", "verdadero", "verdadeiro", "waar", "prawda", "истина")
 _NO = ("", "false", "0", "0.0", "falsch", "faux", "falso", "onwaar", "fałsz", "ложь")
-_OURS = {"item", "criterion", "rater", "score"}
+_REQUIRED = {"item", "criterion", "rater", "score"}
 _LABEL_STUDIO = {"annotations", "annotation_id", "lead_time", "data"}
-_OWN = 'labels of your own need no such file: calib.interval("scores.csv", "labels.csv")'
+_OWN_LABELS = 'labels of your own need no such file: calib.interval("scores.csv", "labels.csv")'
+_FILLED = {
+    "item": "must be an id",
+    "criterion": "must name what was asked",
+    "rater": "must say who labelled (type the name into that column)",
+    "page": "must hold the hash of the page, which tells its labels from those of others",
+}
+_KEY = ["item", "criterion", "rater"]
+_HASH = re.compile(r"[0-9a-f]{12}")
 
 
 class File(NamedTuple):
@@ -35,66 +45,121 @@ class File(NamedTuple):
 
     name: str
     frame: pd.DataFrame
-    line: Callable[[int], str]
-    notes: tuple[str, ...] = ()
+    places: list[str]
+    notes: Sequence[str] = ()
 
 
-class _Cells(NamedTuple):
-    """Rows of texts under names, the place of each, and how they were read."""
+class _Rows(NamedTuple):
+    """What a file holds before it is checked, the same of all forms: names of columns, and rows with their places."""
 
     names: list[str]
-    rows: list[list[str]]
-    places: list[str]
+    rows: list[tuple[str, Mapping[str, Any]]]
     notes: Sequence[str] = ()
 
 
 def answers_in(path: Path) -> File:
     """The answers in a file of a page, or of another tool that people labelled with."""
     name = printable(path.name)
-    cells = _cells_of(path, name)
-    if missing := [column for column in ANSWERS if column not in cells.names]:
+    names, rows, notes = _rows_in(path, name)
+    if missing := [column for column in ANSWERS if column not in names]:
         lacks = f"column{'s' * (len(missing) > 1)} {', '.join(f'`{column}`' for column in missing)} missing"
-        there = ", ".join(map(repr, cells.names[:12])) + ", ..." * (len(cells.names) > 12)
-        if not set(cells.names) >= _OURS:
-            raise TableError(f"{name}: is no export of a label page: {lacks}; there are {there}; {_OWN}.")
-        judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(cells.names)
+        there = ", ".join(map(repr, names[:12])) + ", ..." * (len(names) > 12)
+        if not set(names) >= _REQUIRED:
+            raise TableError(f"{name}: is no export of a label page: {lacks}; there are {there}; {_OWN_LABELS}.")
+        judged = {"prompt", "weight", "draw", "mass", "entropy"} & set(names)
         kind = "a judge's scores" if judged else "a table of scores, or an export whose header was edited"
         raise TableError(f"{name}: is no export of a label page but {kind}: {lacks}; there are {there}.")
     # half characters, which only JSON can hold, few programs take
-    texts = {
-        column: [row[place].encode("utf-8", "replace").decode() for row in cells.rows]
-        for place, column in enumerate(cells.names)
+    cells = {
+        column: [_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows] for column in ANSWERS
     }
-    frame = pd.DataFrame({column: texts[column] for column in ANSWERS}, dtype=object)
-    return _checked(File(name, frame, cells.places.__getitem__, tuple(cells.notes)))
+    if not rows:
+        raise TableError(f"{name}: must have an answer, but has none: nothing was labelled when it was exported.")
+    return _checked(File(name, pd.DataFrame(cells, dtype=object), [place for place, _ in rows], notes))
 
 
-def _cells_of(path: Path, name: str) -> _Cells:
+def _checked(file: File) -> File:
+    """The columns as what they hold: numbers, times, true and false."""
+    name, frame = file.name, file.frame
+    for column, rule in _FILLED.items():
+        _refuse(file, column, [bool(cell.strip()) for cell in frame[column]], rule)
+    plain = {column: frame[column].str.strip() for column in ("rater", "criterion", "scale", "page")}
+    page = plain["page"].iloc[0]
+    _refuse(file, "page", plain["page"] == page, f"must be of one page ({page})")
+    methods = frame["method"].str.strip().isin(["human", ""])
+    _refuse(file, "method", methods, "must be 'human' (a judge's scores are no labels of people)")
+    status = frame["status"].str.strip().str.casefold()
+    _refuse(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
+    score, seconds, position = (_numbers(file, column) for column in ("score", "seconds", "position"))
+    _refuse(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
+    scales: dict[str, ScaleRange | None] = {}
+    for row, text in enumerate(frame["scale"]):
+        if text not in scales:
+            try:
+                scales[text] = parse_scale(text.strip())
+            except TableError as error:
+                raise TableError(f"{name}, {file.places[row]}, column `scale`: {error}") from None
+    on_scale = [_is_on(scales[text], value) for text, value in zip(frame["scale"], score, strict=True)]
+    _refuse(file, "score", on_scale, "must be a value of its `scale`")
+    _refuse(file, "seconds", ~(seconds < 0), "must not be negative")
+    moments, zoneless = [], 0
+    for row, cell in enumerate(frame["time"].str.strip()):
+        try:
+            moment = datetime.fromisoformat(cell) if cell else None
+        except ValueError:
+            hint = "a spreadsheet rewrites them: export from the page again"
+            _refuse_row(file, "time", row, f"must be a time such as 2026-03-01T09:30:00Z ({hint})")
+        if moment is not None and moment.tzinfo is None:
+            zoneless, moment = zoneless + 1, moment.replace(tzinfo=UTC)
+        moments.append(moment)
+    notes = [*file.notes, *[f"{zoneless} times say no zone and are taken for UTC."] * bool(zoneless)]
+    swapped = frame["swapped"].str.strip().str.casefold()
+    _refuse(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
+    frame = frame.assign(
+        **plain, method="human", status=status, score=score, seconds=seconds, position=position,
+        swapped=swapped.isin(_YES), when=pd.Series(pd.to_datetime(moments, utc=True), index=frame.index),
+    )  # fmt: skip
+    return file._replace(frame=frame, notes=[f"{name}: {note}" for note in notes])
+
+
+def _rows_in(path: Path, name: str) -> _Rows:
+    """The rows of a file in any form: an export of the page, a sheet of it, or what another tool wrote."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise TableError(f"{name}: answers are read from files that end in {', '.join(ENDINGS)}.")
     if ending == ".xlsx":
-        return _of_sheet(path)
+        grid, _ = first_sheet(path)
+        names = [_text(cell).strip() for cell in grid.rows[0]]
+        if not set(names) >= _REQUIRED:  # a sheet that was made to be filled in
+            from calib.labelling.workbook import workbook_answers
+
+            return _of_frame(workbook_answers(path))
+        rows = [(f"row {line}", row) for line, row in zip(grid.lines, grid.rows, strict=True)][1:]
+        kept = [(place, row) for place, row in rows if any(_text(cell).strip() for cell in row)]
+        return _Rows(names, [(place, dict(zip(names, row, strict=True))) for place, row in kept])
     text, notes = decoded(path.read_bytes(), name)
-    objects, grid = list[tuple[str, dict[str, Any]]](), None
+    objects, table = list[tuple[str, Mapping[str, Any]]](), None
     if ending in (".json", ".jsonl", ".ndjson"):
         objects = _objects(text, name)
         heads = set(objects[0][1]) if objects else set()
     else:
-        grid = cut(text, name)
-        heads = {cell.strip() for cell in next(iter(grid.rows), [])}
-    if not heads >= _OURS and heads & _LABEL_STUDIO:
+        table = cut(text, name)
+        heads = {cell.strip() for cell in next(iter(table.rows), [])}
+    if not heads >= _REQUIRED and heads & _LABEL_STUDIO:
         from calib.labelling.label_studio import label_studio_answers
 
         return _of_frame(label_studio_answers(path))
-    if grid is not None:
-        return _of_grid(grid, name, notes)
-    names = list(dict.fromkeys(str(key) for _, row in objects for key in row))
-    rows = [[_text(row.get(key)) for key in names] for _, row in objects]
-    return _Cells(names, rows, [place for place, _ in objects], notes)
+    if table is not None:
+        return _of_table(table, name, notes)
+    return _Rows(list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes)
 
 
-def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
+def _of_frame(frame: pd.DataFrame) -> _Rows:
+    rows = frame.astype(object).to_dict("records")
+    return _Rows(list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)])
+
+
+def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Rows of a list of objects, or of one object a line, with their places."""
     try:
         if text.lstrip().startswith("["):
@@ -107,12 +172,12 @@ def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
             with suppress(json.JSONDecodeError):  # where each line is an object
                 whole = from_json(text)
         if isinstance(whole, dict):
-            held = [value for value in whole.values() if isinstance(value, list) and value]
-            rows = held[0] if len(held) == 1 and isinstance(held[0][0], dict) else [whole]
+            lists = [value for value in whole.values() if isinstance(value, list) and value]
+            rows = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else [whole]
             return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
     except ValueError as error:
         raise TableError(f"{name}: not JSON: {error}.") from None
-    objects = []
+    objects: list[tuple[str, Mapping[str, Any]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -122,38 +187,18 @@ def _objects(text: str, name: str) -> list[tuple[str, dict[str, Any]]]:
     return objects
 
 
-def _of_grid(grid: Grid, name: str, notes: Sequence[str]) -> _Cells:
-    kept = [(line, row) for line, row in zip(grid.lines, grid.rows, strict=True) if any(cell.strip() for cell in row)]
+def _of_table(table: Grid, name: str, notes: Sequence[str]) -> _Rows:
+    kept = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
     if not kept:
         raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
     names = [cell.strip() for cell in kept[0][1]]
-    rows = []
     for line, row in kept[1:]:
         if len(row) < len(names) or any(cell.strip() for cell in row[len(names) :]):
             rule = f"must have as many cells as line {kept[0][0]} has names ({len(names)})"
             raise TableError(f"{name}, line {line}: {rule}, but has {len(row)}.")
-        rows.append(row[: len(names)])
     if again := [column for column in names if column and names.count(column) > 1]:
         raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
-    return _Cells(names, rows, [f"line {line}" for line, _ in kept[1:]], notes)
-
-
-def _of_sheet(path: Path) -> _Cells:
-    """An export that was saved as a sheet, or a sheet that was made to be filled in."""
-    grid, _ = first_sheet(path)
-    names = [_text(cell).strip() for cell in grid.rows[0]]
-    if set(names) >= _OURS:
-        rows = [(line, [_text(cell) for cell in row]) for line, row in zip(grid.lines, grid.rows, strict=True)]
-        kept = [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
-        return _Cells(names, [row for _, row in kept], [f"row {line}" for line, _ in kept])
-    from calib.labelling.workbook import workbook_answers
-
-    return _of_frame(workbook_answers(path))
-
-
-def _of_frame(frame: pd.DataFrame) -> _Cells:
-    rows = [[_text(value) for value in row] for row in frame.astype(object).itertuples(index=False)]
-    return _Cells([str(name) for name in frame], rows, [f"answer {number}" for number in range(1, len(rows) + 1)])
+    return _Rows(names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes)
 
 
 def _text(value: Any) -> str:
@@ -165,115 +210,132 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _checked(file: File) -> File:
-    """The columns as what they hold."""
-    frame = file.frame
-    if frame.empty:
-        raise TableError(f"{file.name}: must have an answer, but has none: nothing was labelled when it was exported.")
-    for column in ("item", "criterion", "rater", "page"):
-        _refuse(file, column, [bool(cell.strip()) for cell in frame[column]], _MUST[column])
-    same = frame["page"].str.strip() == frame["page"].iloc[0].strip()
-    _refuse(file, "page", same, f"must be of one page ({frame['page'].iloc[0].strip()})")
-    methods = frame["method"].str.strip()
-    _refuse(file, "method", methods.isin(["human", ""]), "must be 'human' (a judge's scores are no labels of people)")
-    status = frame["status"].str.strip().str.casefold()
-    _refuse(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
-    score, seconds, position = (_numbers(file, column) for column in ("score", "seconds", "position"))
-    _refuse(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
-    _refuse(file, "score", _on_scale(file, score), "must be a value of its `scale`")
-    _refuse(file, "seconds", ~(seconds < 0), "must not be negative")
-    when, zoneless = _times(file)
-    swapped = frame["swapped"].str.strip().str.casefold()
-    _refuse(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
-    plain = {name: frame[name].str.strip() for name in ("rater", "criterion", "scale", "page")}
-    typed = frame.assign(
-        **plain, method="human", status=status, score=score, seconds=seconds, position=position,
-        swapped=swapped.isin(_YES), when=when,
-    )  # fmt: skip
-    zones = f"{file.name}: {zoneless} times say no zone and are taken for UTC." if zoneless else ""
-    return file._replace(frame=typed, notes=(*(f"{file.name}: {note}" for note in file.notes), *[zones] * bool(zones)))
-
-
-_MUST = {
-    "item": "must be an id",
-    "criterion": "must name what was asked",
-    "rater": "must say who labelled (type the name into that column)",
-    "page": "must hold the hash of the page, which tells its labels from those of others",
-}
-
-
 def _refuse(file: File, column: str, good: Any, rule: str) -> None:
-    bad = [place for place, fine in enumerate(good) if not fine]
-    if bad:
-        _refused(file, column, bad[0], rule)
+    """Refuse the first row that is not good."""
+    if bad := [row for row, is_good in enumerate(good) if not is_good]:
+        _refuse_row(file, column, bad[0], rule)
 
 
-def _refused(file: File, column: str, row: int, rule: str) -> NoReturn:
+def _refuse_row(file: File, column: str, row: int, rule: str) -> NoReturn:
     cell = file.frame[column].iloc[row]
     excerpt = cell if len(cell) <= 40 else f"{cell[:37]}..."
-    raise TableError(f"{file.name}, {file.line(row)}, column `{column}`: {rule}, but got {excerpt!r}.")
+    raise TableError(f"{file.name}, {file.places[row]}, column `{column}`: {rule}, but got {excerpt!r}.")
 
 
 def _numbers(file: File, column: str) -> pd.Series:
     """A column of numbers, blanks as NaN; with decimal commas where no cell can be taken for anything else."""
     cells = [cell.strip() for cell in file.frame[column]]
-    filled = [place for place, cell in enumerate(cells) if cell]
-    out = pd.Series(math.nan, index=file.frame.index)
-    plain = [place for place in filled if _NUMBER.fullmatch(cells[place])]
-    if len(plain) == len(filled):
-        out.iloc[filled] = [float(cells[place]) for place in filled]
-    elif (values := decimal_commas([cells[place] for place in filled])) is not None:
-        out.iloc[filled] = values
+    filled = [row for row, cell in enumerate(cells) if cell]
+    numbers = pd.Series(math.nan, index=file.frame.index)
+    if not (odd := [row for row in filled if not _NUMBER.fullmatch(cells[row])]):
+        numbers.iloc[filled] = [float(cells[row]) for row in filled]
+    elif (values := decimal_commas([cells[row] for row in filled])) is not None:
+        numbers.iloc[filled] = values
     else:
-        odd = next(place for place in filled if place not in set(plain))
         hint = " (a spreadsheet makes dates of some numbers: export from the page again)"
-        _refused(file, column, odd, f"must be a number{hint * bool(re.search('[./:-]', cells[odd]))}")
-    return out
+        _refuse_row(file, column, odd[0], f"must be a number{hint * bool(re.search('[./:-]', cells[odd[0]]))}")
+    return numbers
 
 
-def _on_scale(file: File, score: pd.Series) -> list[bool]:
-    """Whether each score is a value of the scale in its row; one without a scale may be any."""
-    scales: dict[str, ScaleRange | None] = {}
-    for row, text in enumerate(file.frame["scale"]):
-        if text not in scales:
-            try:
-                scales[text] = parse_scale(text.strip())
-            except TableError as error:
-                raise TableError(f"{file.name}, {file.line(row)}, column `scale`: {error}") from None
-    on_scale = []
-    for text, value in zip(file.frame["scale"], score, strict=True):
-        scale = scales[text]
-        if scale is None or math.isnan(value):
-            on_scale.append(True)
-        else:  # a person gives one of its values, and no mean of them
-            values = scale.values  # noqa: PD011 - of a scale, not of a Series
-            on_scale.append(value in values if values else scale.low <= value <= scale.high)
-    return on_scale
-
-
-def _times(file: File) -> tuple[pd.Series, int]:
-    """Times in UTC, and how many of them say no zone."""
-    moments, zoneless = [], 0
-    for row, cell in enumerate(file.frame["time"]):
-        try:
-            moment = datetime.fromisoformat(cell.strip()) if cell.strip() else None
-        except ValueError:
-            rule = (
-                "must be a time such as 2026-03-01T09:30:00Z (a spreadsheet rewrites them: export from the page again)"
-            )
-            _refused(file, "time", row, rule)
-        if moment is not None and moment.tzinfo is None:
-            zoneless, moment = zoneless + 1, moment.replace(tzinfo=UTC)
-        moments.append(moment)
-    return pd.Series(pd.to_datetime(moments, utc=True), index=file.frame.index), zoneless
+def _is_on(scale: ScaleRange | None, score: float) -> bool:
+    """Whether a person may give this score: a value of the scale, no mean of them; any where there is no scale."""
+    if scale is None or math.isnan(score):
+        return True
+    return score in scale.values if scale.values else scale.low <= score <= scale.high  # noqa: PD011 - no Series
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number and its noun.
-
-    Examples
-    --------
-    >>> counted(1, "item"), counted(2, "item"), counted(2, "person", "people")
-    ('1 item', '2 items', '2 people')
-    """
+    """A number and its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+# --- several files ----------------------------------------------------------------------------------------------------
+
+
+def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.DataFrame, str, list[str]]:
+    """The answers of files of one page, in the order in which each annotator gave them; the page; notes on them.
+
+    Of an answer that was given again the later one counts.
+    """
+    parts = [file.frame.assign(file=number, row=range(len(file.frame))) for number, file in enumerate(files)]
+    every = pd.concat(parts, ignore_index=True)
+    of_page = str(every["page"].iloc[0])
+    if len(others := every.loc[every["page"] != of_page]):
+        both = f"{files[0].name} is of page {of_page} and {files[others['file'].iloc[0]].name} of page"
+        why = "a page is made of its items, criteria and scales, and labels from two pages answer two questions"
+        raise TableError(f"{both} {others['page'].iloc[0]}: {why}. Read them apart.")
+    if page is not None:
+        _refuse_other_page(str(page), of_page, files[0].name)
+    for criterion, rows in every.groupby("criterion", sort=False):
+        if len(other := rows[rows["scale"] != rows["scale"].iloc[0]]):
+            difference = f"{rows['scale'].iloc[0]!r} before and {other['scale'].iloc[0]!r} here"
+            raise TableError(
+                f"{_places(other.head(1), files)}: {criterion!r} must have one scale, but has {difference}."
+            )
+    last = every["file"].map(every.groupby("file")["when"].max())
+    every = every.assign(last=last).sort_values(["when", "last"], kind="stable", na_position="first")
+    notes = [note for file in files for note in file.notes]
+    notes += [*_files_of_two_people(every, files), *_changed_answers(every, files)]
+    spellings: dict[str, list[str]] = {}  # names that differ in case or blanks only
+    for name in every["rater"].unique():
+        spellings.setdefault(" ".join(name.casefold().split()), []).append(name)
+    alike = [names for names in spellings.values() if len(names) > 1]
+    notes += [f"{' and '.join(map(repr, names))} are taken for {len(names)} people: are they one?" for names in alike]
+    # of each answer the last comment that says something
+    filled = every["comment"].where(every["comment"].str.strip() != "")
+    comments = filled.groupby([every[name] for name in _KEY]).transform("last").fillna("")
+    latest = every.drop_duplicates(_KEY, keep="last").assign(comment=comments)
+    ordered = latest.sort_values(["rater", "when", "position"], kind="stable", na_position="first")
+    return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), of_page, notes
+
+
+def _refuse_other_page(page: str, of_page: str, name: str) -> None:
+    """Refuse labels of another page than the one that was named, by its path or its hash."""
+    if Path(page).is_file():
+        if of_page not in Path(page).read_text("utf-8", errors="replace"):
+            raise ArgumentError(
+                "page", f"must be the page that {name} comes from ({of_page})", f"{page!r} has none such"
+            )
+    elif not _HASH.fullmatch(page):
+        raise ArgumentError("page", "must be the path of a label page, or its hash", f"there is no file {page!r}")
+    elif page != of_page:
+        raise ArgumentError("page", "must be the page that was labelled", f"is {page}, and {name} is of {of_page}")
+
+
+def _places(rows: pd.DataFrame, files: Sequence[File]) -> str:
+    pairs = zip(rows["file"], rows["row"], strict=True)
+    return " and ".join(f"{files[file].name}, {files[file].places[row]}" for file, row in pairs)
+
+
+def _changed_answers(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
+    """Which answers were changed; two that differ, of which none is later, are refused."""
+    again = every[every.duplicated(_KEY, keep=False)]
+    changes: dict[str, list[str]] = {}
+    for (item, criterion, rater), rows in again.groupby(_KEY, sort=False):
+        if len(rows[["score", "status"]].drop_duplicates()) == 1:
+            continue
+        latest = rows[rows["when"] == rows["when"].iloc[-1]] if rows["when"].notna().all() else rows
+        if len(latest["score"].unique()) > 1:
+            twice = f"{rater!r} answered item {item!r} ({criterion}) twice, differently ({_places(latest, files)})"
+            raise TableError(f"{twice}, and no time says which answer is the later one: take one of them out.")
+        words = [CANNOT_SAY_LABEL if math.isnan(score) else f"{score:g}" for score in rows["score"]]
+        steps = [word for word, before in zip(words, [None, *words], strict=False) if word != before]
+        changes.setdefault(rater, []).append(f"item {item!r}, {criterion}: {' then '.join(steps)}")
+    for rater, steps in changes.items():
+        yield f"{rater!r} answered {counted(len(steps), 'question')} anew, and the later answer counts ({steps[0]})."
+
+
+def _files_of_two_people(every: pd.DataFrame, files: Sequence[File]) -> Iterator[str]:
+    """Files of one name that contradict each other while both were being labelled."""
+    for rater, rows in every.groupby("rater", sort=False):
+        for one, other in combinations(sorted(rows["file"].unique()), 2):
+            first, second = rows[rows["file"] == one], rows[rows["file"] == other]
+            both = first.merge(second, on=["item", "criterion"], suffixes=("", "_b"))
+            apart = both[(both["score"] != both["score_b"]) & both[["score", "score_b"]].notna().any(axis=1)]
+            overlap = (apart["when_b"].min() <= first["when"].max()) and (apart["when"].min() <= second["when"].max())
+            if len(apart) and overlap:
+                yield (
+                    f"{files[one].name} and {files[other].name} are both of {rater!r}, were labelled at times that "
+                    f"overlap, and differ in {len(apart)} of {len(both)} answers: are they of two "
+                    "people? Then give one of them another name in the column `rater`."
+                )

@@ -19,7 +19,7 @@ _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019)
 
 
 @options_from(
-    "label_page",
+    "label",
     without=("criteria", "annotators", "words"),
     called={"drawn": "CHOSEN", "path": "--out", "criteria": "--criterion", "annotators": "--annotator"},
 )
@@ -52,7 +52,7 @@ def label(
     meanings = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
     names = [name for name, _, _ in pairs] or None
     criteria = meanings if len(meanings) == len(pairs) > 0 else names
-    pages = calib.label_page(
+    pages = calib.label(
         items or chosen,
         None if items is None else chosen,
         criteria=criteria,

@@ -1,4 +1,4 @@
-"""The same items for Label Studio: tasks to import, the labelling interface beside them, and exports read back.
+"""Label Studio: tasks to import with the labelling interface beside them, and exports read back.
 
 The forms are those of Label Studio 1.23: its task format, its tags (Text, Choices, Number, TextArea), and its exports
 JSON, JSON_MIN, CSV and TSV.
@@ -11,6 +11,8 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -18,19 +20,7 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.labelling.forms import (
-    Filled,
-    Record,
-    answers_of,
-    choices_of,
-    coded,
-    legible,
-    read_record,
-    record_of,
-    scale_told,
-    utc,
-)
-from calib.labelling.page import CANNOT_SAY, Task
+from calib.labelling.record import CANNOT_SAY, Record, Task, answers_of, by_code, legible
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not
 
@@ -48,10 +38,10 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
     path = Path(path)
     tasks = []
     for sheet in task.sheets:
-        for position, item in enumerate(sheet.asked, start=1):
-            data = {f"text{place}": legible(text) for place, text in enumerate(item.shown, start=1)}
+        for record in sheet.records:
+            data = {f"text{place}": legible(text) for place, text in enumerate(record.shown, start=1)}
             data |= {"annotator": legible(sheet.annotator)} if len(task.sheets) > 1 else {}
-            tasks.append(json.dumps({"data": {**data, "calib": record_of(task, sheet, position, item)}}))
+            tasks.append(json.dumps({"data": {**data, "calib": record.to_json()}}))
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         part.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
@@ -70,7 +60,7 @@ def _interface(task: Task) -> str:
         column = ET.SubElement(beside, "View", style="flex:1 1 20em")
         ET.SubElement(column, "Header", value=_literal(part), size="4")
         ET.SubElement(column, "Text", name=f"text{place}", value=f"$text{place}", valueType="text")
-    for row, (code, criterion) in enumerate(coded(task.criteria).items()):
+    for row, (code, criterion) in enumerate(by_code(task.criteria).items()):
         ET.SubElement(view, "Header", value=_literal(criterion.name), size="4")
         if criterion.meaning:
             ET.SubElement(view, "Header", value=_literal(criterion.meaning), size="6")
@@ -82,7 +72,7 @@ def _interface(task: Task) -> str:
         required = {"required": "true"} if criterion.levels else {}
         box = ET.SubElement(view, "Choices", {**kind, "showInline": "true", **required})
         keys = _KEYS[row] if row < len(_KEYS) else ""
-        for place, (alias, word) in enumerate(choices_of(criterion).items()):
+        for place, (alias, word) in enumerate(criterion.choices.items()):
             hotkey = {"hotkey": keys[place]} if place < len(keys) else {}
             ET.SubElement(box, "Choice", {"value": _literal(word), "alias": alias, **hotkey})
     ET.SubElement(view, "TextArea", name="comment", toName="text1", placeholder="Comment", maxSubmissions="1", rows="2")
@@ -119,29 +109,50 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
             f"{path.name}: must be an export of Label Studio (JSON, JSON_MIN, CSV or TSV), but no task says whether it "
             "was annotated: it may be the file that was imported."
         )
-    filled = [one for task in tasks for one in _filled(task, f"{path.name}, task {task.get('id', '?')}")]
-    last: dict[tuple[str, str], Filled] = {}  # of several annotations of a task by one account
-    for one in filled:
-        if one.time >= last.setdefault((one.where, one.account), one).time:
-            last[one.where, one.account] = one
+    last: dict[tuple[str, str], Record] = {}  # of several annotations of a task by one account
+    for task in tasks:
+        for record in _records_of(task, f"{path.name}, task {task.get('id', '?')}"):
+            if record.time >= last.setdefault((record.place, record.account), record).time:
+                last[record.place, record.account] = record
     return answers_of(list(last.values()))
 
 
-def _filled(task: Mapping[str, Any], where: str) -> Iterator[Filled]:
+def _records_of(task: Mapping[str, Any], place: str) -> Iterator[Record]:
     """A task as each of its annotators filled it in; drafts, predictions and what was skipped are none of them."""
     data = task.get("data") if "annotations" in task else task
-    item = read_record(data.get("calib") if isinstance(data, Mapping) else None, where)
-    if "annotations" not in task:
-        values = {name: _plain_value(value) for name, value in task.items()}
-        yield from _annotated(item, values, task, task.get("annotator"), where)
-        return
-    for annotation in task["annotations"] or ():
-        if not (annotation.get("was_cancelled") or annotation.get("skipped")):
-            values = {}  # what each control says
-            for result in annotation.get("result") or ():
-                value = result.get("value") or {}
-                values[result.get("from_name")] = _plain_value(value.get(result.get("type"), value.get("text")))
-            yield from _annotated(item, values, annotation, annotation.get("completed_by"), where)
+    record = Record.from_json(data.get("calib") if isinstance(data, Mapping) else None, place)
+    done = [one for one in task.get("annotations") or () if not (one.get("was_cancelled") or one.get("skipped"))]
+    for annotation in done if "annotations" in task else [task]:
+        values, account = dict(annotation), annotation.get("annotator")  # by the name of each control
+        if "annotations" in task:
+            results = [(result, result.get("value") or {}) for result in annotation.get("result") or ()]
+            values = {one.get("from_name"): value.get(one.get("type"), value.get("text")) for one, value in results}
+            account = annotation.get("completed_by")
+        values = {name: _plain_value(value) for name, value in values.items()}
+        filled = {name: value for name, value in values.items() if value is not None and value not in ("", [], {})}
+        answers: dict[str, Any] = {}
+        for code, criterion in by_code(record.criteria).items():
+            if code in filled and code + _UNSURE in filled:
+                rule = f"{criterion.name!r} must be {criterion.scale_in_words}"
+                raise TableError(f"{place}: {rule}, but got both.")
+            for name in (code, code + _UNSURE):
+                if name in filled:
+                    answers[code] = filled[name]
+        if not answers:
+            continue
+        seconds, time = math.nan, ""
+        with suppress(TypeError, ValueError):  # what is not there is None
+            seconds = float(annotation.get("lead_time"))  # type: ignore[arg-type]
+        with suppress(TypeError, ValueError):
+            moment = datetime.fromisoformat(annotation.get("created_at") or annotation.get("updated_at"))  # type: ignore[arg-type]
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            time = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        if isinstance(account, Mapping):
+            account = account.get("email") or account.get("id")
+        yield replace(
+            record, account=str(account), answers=answers, comment=str(filled.get("comment", "")), seconds=seconds,
+            time=time,
+        )  # fmt: skip
 
 
 def _plain_value(value: Any) -> Any:
@@ -152,31 +163,3 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, dict) and (inner := [value[key] for key in ("number", "choices", "text") if key in value]):
         return _plain_value(inner[0])
     return value
-
-
-def _annotated(
-    item: Record, values: Mapping[str, Any], annotation: Mapping[str, Any], account: Any, where: str
-) -> Iterator[Filled]:
-    """One annotation, if it has an answer."""
-    answers: dict[str, Any] = {}
-    for code, criterion in coded(item.criteria).items():
-        given = [values[name] for name in (code, code + _UNSURE) if not _blank(values.get(name))]
-        if len(given) > 1:
-            raise TableError(f"{where}: {criterion.name!r} must be {scale_told(criterion)}, but got both.")
-        answers |= dict.fromkeys([code] * len(given), *given)
-    if isinstance(account, Mapping):
-        account = account.get("email") or account.get("id")
-    seconds = math.nan
-    with suppress(TypeError, ValueError):
-        seconds = float(annotation.get("lead_time"))  # type: ignore[arg-type]  # None is a TypeError
-    if answers:
-        yield Filled(
-            item, str(account), answers, where,
-            comment="" if _blank(values.get("comment")) else str(values["comment"]),
-            seconds=seconds,
-            time=utc(annotation.get("created_at") or annotation.get("updated_at")),
-        )  # fmt: skip
-
-
-def _blank(value: Any) -> bool:
-    return value is None or value in ("", [], {})

@@ -1,4 +1,4 @@
-"""The items that may be labelled, with their texts; and what was drawn from them."""
+"""Items to label with their texts, what was drawn from them, and which annotator gets which."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from calib.inputs.resolve import opened
 from calib.inputs.roles import Seen, is_table, refuse_unknown, seen
 from calib.inputs.rows import compared_ids, id_texts
 from calib.inputs.source import source_of
-from calib.labelling.page import Asked, Sheet
+from calib.labelling.record import Criterion, Record, Sheet
 from calib.table import TableArgumentError, TableError
 from calib.table.pairs import chosen_in
 
 _FEW, _SHORT = 12, 40  # different words, and characters of one, that are no texts
+_LONGEST = 40  # characters of a name in that of a file
 _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order in which they are shown
 
 
@@ -38,7 +39,7 @@ class Drawn:
     """
 
     chosen: dict[str, str] | None = None
-    strata: Mapping[str, Any] = field(default_factory=dict)
+    strata: Mapping[str, Any] = field(default_factory=dict)  # by the ids as they stand
     firsts: Mapping[str, str] = field(default_factory=dict)  # of a pair: the system whose wins are scored
     criteria: tuple[str, ...] = ()
     scales: Mapping[str, str] = field(default_factory=dict)
@@ -68,15 +69,13 @@ def source_in(thing: Any, argument: str) -> Source:
 
 
 def drawn_of(drawn: Any, columns: Columns) -> Drawn:
-    """What `choose_items` returned, rows of one's own, ids, or a file of these."""
+    """What `choose` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
         return Drawn()
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
-    is_plain = (
-        isinstance(drawn, Iterable) and not isinstance(drawn, str | Path | Mapping) and not hasattr(drawn, "columns")
-    )
-    if is_plain and not any(isinstance(one, Mapping) for one in drawn):
-        return _of_ids(drawn)
+    is_file_or_frame = isinstance(drawn, str | Path | Mapping) or hasattr(drawn, "columns")
+    if isinstance(drawn, Iterable) and not is_file_or_frame and not any(isinstance(one, Mapping) for one in drawn):
+        return _drawn_ids(drawn)
     source = source_in(drawn, "drawn")
     frame = source.frame
     if "chosen" in frame:
@@ -85,27 +84,40 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
         except TableError as error:
             raise TableError(f"{source.name}: {error}") from None
         if frame.empty:
-            raise TableArgumentError(
-                "drawn", "must have chosen items", f"{source.name} has none where `chosen` is true"
-            )
-    how: dict[str, Any] = {"texts": tuple(_called(source)), "is_own": "chosen" not in frame}
-    if is_table(frame):
-        return replace(_of_table(frame), **how)
-    read = seen(replace(source, frame=frame), "", columns)
-    ids = next((one for one in read.ids if columns.get("item", one) == one), "")
-    if not ids:
-        raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_named(frame)}")
-    return Drawn(_by_id(_ids_of(read, ids)), **how)
+            given = f"{source.name} has none where `chosen` is true"
+            raise TableArgumentError("drawn", "must have chosen items", given)
+    common: dict[str, Any] = {"texts": tuple(_text_columns(source)), "is_own": "chosen" not in frame}
+    if not is_table(frame):
+        read = seen(replace(source, frame=frame), "", columns)
+        name = next((one for one in read.ids if columns.get("item", one) == one), "")
+        if not name:
+            raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_listed(source.frame)}")
+        return Drawn(_by_id(_ids_of(read, name)), **common)
+    # a table of calib's: ids as they stand, criterion and scale of the judge, strata
+    spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
+    keys = id_texts(pd.Series(spelled, dtype=object))
+    cells = frame.astype(object).where(frame.notna(), "")
+    scales = cells.groupby("criterion", sort=False)["scale"].first() if "scale" in frame else {}
+    return Drawn(
+        chosen=dict(zip(keys, spelled, strict=True)),
+        strata=dict(zip(spelled, frame["stratum"], strict=True)) if "stratum" in frame else {},
+        firsts=dict(zip(keys, cells["system"].astype(str), strict=True)) if "system" in frame else {},
+        criteria=tuple(dict.fromkeys(cells["criterion"].astype(str))),
+        scales={str(criterion): str(scale) for criterion, scale in dict(scales).items()},
+        prompts=tuple(dict.fromkeys(cells["prompt"].astype(str))) if "prompt" in frame else (),
+        **common,
+    )
 
 
-def _of_ids(thing: Any) -> Drawn:
-    ids = pd.Series(list(thing), dtype=object)
+def _drawn_ids(drawn: Iterable[Any]) -> Drawn:
+    ids = pd.Series(list(drawn), dtype=object)
     if ids.empty:
         raise ArgumentError("drawn", "must hold ids", "is empty")
     if ids.map(lambda one: type(one).__name__ in ("bool", "bool_")).any():
-        raise ArgumentError("drawn", "must hold ids", "got True and False: give the table that has the column `chosen`")
+        given = "got True and False: give the table that has the column `chosen`"
+        raise ArgumentError("drawn", "must hold ids", given)
     if not ids.map(lambda one: isinstance(one, str | int | float) or hasattr(one, "item")).all():
-        raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(thing)[:3]!r}")
+        raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(drawn)[:3]!r}")
     texts = id_texts(ids)
     if texts.duplicated().any():
         raise ArgumentError("drawn", "must hold each id once", f"has {texts[texts.duplicated()].iloc[0]!r} again")
@@ -116,22 +128,6 @@ def _by_id(ids: pd.Series) -> dict[str, str]:
     if ids.isna().any():
         raise ArgumentError("drawn", "must have an id for each item", f"has none in row {int(ids.isna().idxmax())}")
     return {one: one for one in ids}
-
-
-def _of_table(frame: pd.DataFrame) -> Drawn:
-    """A table of calib's: ids as they stand, criterion and scale of the judge, strata."""
-    spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
-    ids = id_texts(pd.Series(spelled, dtype=object))
-    texts = frame.astype(object).where(frame.notna(), "")
-    scales = texts.groupby("criterion", sort=False)["scale"].first() if "scale" in frame else {}
-    return Drawn(
-        dict(zip(ids, spelled, strict=True)),
-        dict(zip(ids, frame["stratum"], strict=True)) if "stratum" in frame else {},
-        dict(zip(ids, texts["system"].astype(str), strict=True)) if "system" in frame else {},
-        tuple(dict.fromkeys(texts["criterion"].astype(str))),
-        {str(criterion): str(scale) for criterion, scale in dict(scales).items()},
-        tuple(dict.fromkeys(texts["prompt"].astype(str))) if "prompt" in frame else (),
-    )
 
 
 # --- the items ------------------------------------------------------------------------------------------------------
@@ -149,14 +145,19 @@ def pool_of(
         raise TableArgumentError("drawn", rule, given, mentions=("items",))
     read = seen(source, "", columns)
     names = _columns_shown(source, inputs, pair, drawn)
-    ids = _best_ids(read, columns, drawn, paired=pair is not None)
+    # ids are in the column that has most of what was drawn; without one they are the places of rows
+    columns_of_ids = [columns["item"]] if "item" in columns else read.ids
+    candidates = [_ids_of(read, name, paired=pair is not None) for name in columns_of_ids]
+    if not candidates:
+        candidates.append(pd.Series(range(len(source.frame))).map("{}".format))
+    ids = max(candidates, key=lambda one: 0 if drawn.chosen is None else len(drawn.chosen.keys() & set(one)))
     cells = zip(*(source.frame[name].tolist() for name in names), strict=True)
     texts: dict[str, tuple[str, ...]] = {}
     lines: dict[str, str] = {}
     for place, (item, row) in enumerate(zip(ids.tolist(), cells, strict=True)):
         if not isinstance(item, str):  # a row without an id
             continue
-        own = tuple(map(_text, row))
+        own = tuple(map(_shown_text, row))
         if texts.setdefault(item, own) != own:
             where = f"{source.name}: {source.line(place)}"
             hint = "; where rows are of several systems, name their column: system" * ("system" not in read.roles)
@@ -174,18 +175,17 @@ def pool_of(
 
 
 def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
-    """The columns of texts: those that were named, else those called so."""
-    has = f"{source.name} has {_named(source.frame)}"
+    """The columns of texts: those that were named, else those whose names say so."""
+    has = f"{source.name} has {_listed(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
-                given = f"got {name!r}: {has}"
-                raise TableArgumentError(argument, "must be columns of the items", given)
+                raise TableArgumentError(argument, "must be columns of the items", f"got {name!r}: {has}")
     if pair is not None and (len(pair) != 2 or pair[0] == pair[1]):
         raise ArgumentError("pair", "must be two columns of outputs", f"got {pair!r}")
     two = list(pair or ())
-    called = [name for name in _called(source) if not two or ROLE_OF[key(name)] == "source"]
-    columns = [*(name for name in (called if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
+    by_name = [name for name in _text_columns(source) if not two or ROLE_OF[key(name)] == "source"]
+    columns = [*(name for name in (by_name if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not columns and drawn.texts:
         few = ", ".join(map(repr, drawn.texts))
         given = f"{source.name} has none and the other one has {few}: the two may be swapped"
@@ -203,40 +203,33 @@ def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[
     return columns
 
 
-def _called(source: Source) -> list[str]:
-    """The columns that are called as texts are, source before output, and may be texts.
+def _text_columns(source: Source) -> list[str]:
+    """The columns that are named as texts are, source before output, and may be texts.
 
     The prompt of a table of scores is an id; a source of few short words, such as the name of a data set or of a
     system, is nothing to read.
     """
     frame = source.frame
     roles = {name: ROLE_OF.get(key(name)) for name in frame if not pd.api.types.is_numeric_dtype(frame[name].dtype)}
-    named = [name for role in _SHOWN for name in roles if roles[name] == role]
-    texts = [name for name in named if not (is_table(frame) and name == "prompt")]
-    for name in [name for name in texts if roles[name] == "source"]:
-        cells = frame[name].dropna().astype(str)
-        if 3 * cells.nunique() <= len(cells) and cells.nunique() <= _FEW and bool((cells.str.len() <= _SHORT).all()):
-            texts.remove(name)
-    return texts
+    columns = []
+    for role, name in ((role, name) for role in _SHOWN for name in roles if roles[name] == role):
+        if is_table(frame) and name == "prompt":
+            continue
+        if role == "source":
+            cells = frame[name].dropna().astype(str)
+            n = cells.nunique()
+            if 3 * n <= len(cells) and n <= _FEW and bool((cells.str.len() <= _SHORT).all()):
+                continue
+        columns.append(name)
+    return columns
 
 
-def _named(frame: pd.DataFrame) -> str:
+def _listed(frame: pd.DataFrame) -> str:
     return ", ".join(repr(str(name)) for name in frame)
 
 
-def _best_ids(read: Seen, columns: Columns, drawn: Drawn, *, paired: bool) -> pd.Series:
-    """The ids of rows: from the column that has most of what was drawn, with the system where they repeat."""
-    names = [columns["item"]] if "item" in columns else read.ids
-    candidates = [_ids_of(read, name, paired=paired) for name in names]
-    if not names:  # the places of rows
-        candidates.append(pd.Series(range(len(read.source.frame))).map("{}".format))
-    if drawn.chosen is None:
-        return candidates[0]
-    counts = [len(drawn.chosen.keys() & set(one)) for one in candidates]
-    return candidates[counts.index(max(counts))]
-
-
 def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
+    """The ids in a column, with the system where they repeat over systems."""
     if paired and {"first", "second"} <= set(read.roles):
         return compared_ids(read.with_role("item", name, "ids"))
     ids, system = id_texts(read.source.frame[name]), read.cells("system")
@@ -247,7 +240,7 @@ def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
     return ids + "/" + systems if repeats else ids
 
 
-def _text(cell: Any) -> str:
+def _shown_text(cell: Any) -> str:
     """A cell as people read it; messages and lists as JSON."""
     if isinstance(cell, str):
         return cell
@@ -259,35 +252,29 @@ def _text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def to_ask(pool: Pool, drawn: Drawn) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Of each chosen item its id, as it stands where it was drawn, and its texts."""
+def to_ask(pool: Pool, drawn: Drawn, page: str, criteria: tuple[Criterion, ...]) -> list[Record]:
+    """The chosen items, each with its id as it stands where it was drawn."""
     chosen = {item: item for item in pool.texts} if drawn.chosen is None else drawn.chosen
     if unmatched := [item for item in chosen if item not in pool.texts]:
-        few = " and ".join(map(repr, unmatched[:2]))
-        there = " and ".join(map(repr, list(pool.texts)[:2]))
+        few, there = (" and ".join(map(repr, ids[:2])) for ids in (unmatched, list(pool.texts)))
         given = f"{len(unmatched)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
         raise TableArgumentError("drawn", "must hold ids of the items", given)
+    records = []
     for item, spelled in chosen.items():
+        texts, sides, where = pool.texts[item], pool.sides.get(item), f"{pool.name}, {pool.lines[item]}"
         if "\0" in spelled or spelled.encode("utf-8", "ignore").decode() != spelled:
             rule = "holds half a character or NUL, which no file of labels can"
-            raise TableError(f"{pool.name}, {pool.lines[item]}: the id {item!r} {rule}.")
-        if all(not text.strip() for text in pool.texts[item]):
-            raise TableError(
-                f"{pool.name}, {pool.lines[item]}: {item!r} has no text to show ({', '.join(pool.parts)})."
-            )
-    texts_of = {}
-    for item, spelled in chosen.items():
-        texts, names = pool.texts[item], pool.sides.get(item)
+            raise TableError(f"{where}: the id {item!r} {rule}.")
+        if all(not text.strip() for text in texts):
+            raise TableError(f"{where}: {item!r} has no text to show ({', '.join(pool.parts)}).")
         # of a pair the output first whose wins the judge's scores are
-        turned = names and drawn.firsts.get(item, names[0]) == names[1] != names[0]
-        texts_of[item] = (spelled, (*texts[:-2], texts[-1], texts[-2]) if turned else texts)
-    return texts_of
+        turned = sides and drawn.firsts.get(item, sides[0]) == sides[1] != sides[0]
+        texts = (*texts[:-2], texts[-1], texts[-2]) if turned else texts
+        records.append(Record(spelled, texts, page=page, criteria=criteria))
+    return records
 
 
-# --- who is asked what ------------------------------------------------------------------------------------------------
-
-
-_LONGEST = 40  # characters of a name in that of a file
+# --- which annotator gets which item ----------------------------------------------------------------------------------
 
 
 def rng_of(*words: object) -> np.random.Generator:
@@ -303,7 +290,7 @@ def rng_of(*words: object) -> np.random.Generator:
 
 
 def sheets_of(
-    asked: Sequence[Asked],
+    records: Sequence[Record],
     annotators: Sequence[str],
     *,
     overlap: int | None = None,
@@ -318,9 +305,9 @@ def sheets_of(
     stratum, so that shares differ by one item at most, in each stratum too. Of a pair two annotators who share it see
     the two orders, and each annotator sees half of the pairs in either.
     """
-    count = len(asked) if overlap is None else overlap
+    count = len(records) if overlap is None else overlap
     # in random order within each stratum; the order in which items came says nothing
-    ordered = sorted(asked, key=lambda one: one.item)
+    ordered = sorted(records, key=lambda one: one.item)
     mixed = [ordered[at] for at in rng_of(seed, page, "deal").permutation(len(ordered))]
     dealt = sorted(mixed, key=lambda one: str(strata.get(one.item, "")))
     # at one distance from a random start each place has the same chance
@@ -329,19 +316,19 @@ def sheets_of(
     shared = [dealt[place] for place in common]
     rest = [one for place, one in enumerate(dealt) if place not in set(common)]
     sheets = []
-    for place, name in enumerate(annotators):
-        own = rest[place :: len(annotators)]
+    for number, name in enumerate(annotators):
+        own = rest[number :: len(annotators)]
+        mine = [*shared, *own]
         if paired:
             source, n = rng_of(seed, page, "swap"), len(shared)
             base = _some(n, n // 2 + int(source.integers(2)) * (n % 2), source)
-            flags = [flag != bool(place % 2) for flag in base]
-            more = (len(shared) + len(own)) // 2 - sum(flags)
+            flags = [flag != bool(number % 2) for flag in base]
+            more = len(mine) // 2 - sum(flags)
             flags += _some(len(own), min(max(more, 0), len(own)), rng_of(seed, page, name, "swap"))
-            mine = [replace(one, swapped=flag) for one, flag in zip([*shared, *own], flags, strict=True)]
-        else:
-            mine = [*shared, *own]
+            mine = [replace(one, swapped=flag) for one, flag in zip(mine, flags, strict=True)]
         order = rng_of(seed, page, name, "order").permutation(len(mine))
-        sheets.append(Sheet(name, tuple(mine[at] for at in order)))
+        placed = (replace(mine[at], annotator=name, position=place) for place, at in enumerate(order, start=1))
+        sheets.append(Sheet(name, tuple(placed)))
     return tuple(sheets)
 
 
@@ -351,7 +338,9 @@ def _some(n: int, count: int, source: np.random.Generator) -> list[bool]:
     return [place in picked for place in range(n)]
 
 
-def annotators_of(annotators: Sequence[str] | None, rater: str | None, overlap: int | None, n: int) -> tuple[str, ...]:
+def annotator_names(
+    annotators: Sequence[str] | None, rater: str | None, overlap: int | None, n: int
+) -> tuple[str, ...]:
     """The names of those who label; one that is empty where the page shall ask."""
     if annotators is None:
         if overlap is not None:
@@ -385,13 +374,7 @@ def _name(text: str, argument: str) -> str:
 
 
 def file_names(names: Sequence[str]) -> list[str]:
-    """The names of annotators as parts of names of files, each another, also where case does not count.
-
-    Examples
-    --------
-    >>> file_names(["Ann", "ann", "../x", "J. Doe", "?"])
-    ['Ann', 'ann-2', 'x', 'J.-Doe', 'annotator']
-    """
+    """The names of annotators as parts of names of files, each another, also where case does not count."""
     plain_names: list[str] = []
     for name in names:
         plain = re.sub(r"[^\w.]+", "-", name).strip("-.")[:_LONGEST].strip("-.") or "annotator"

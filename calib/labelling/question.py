@@ -12,23 +12,17 @@ from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale, number_text
-from calib.labelling.page import Criterion, Level
 from calib.labelling.pool import Drawn
+from calib.labelling.record import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
 WINS = "0|0.5|1"
 _WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first is better"))
-_SAY = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
+_FORMS = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
 
 def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tuple[Criterion, ...]:
-    """The criteria, by what was said, else by what was drawn.
-
-    Examples
-    --------
-    >>> criteria_of({"tone": "Is it kind?"}, "poor|fair|good", Drawn(), paired=False)[0].levels[0]
-    Level(value=0.0, word='poor')
-    """
+    """The criteria that were named, else those of what was drawn."""
     meanings = _meanings(criteria, drawn)
     if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
         scales = {} if scale is None else dict.fromkeys(meanings, scale)
@@ -36,11 +30,28 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
         raise ArgumentError("scale", f"must be of the criteria {_listed(meanings)}", f"got one of {unmatched[0]!r}")
     else:
         scales = dict(scale)
-    questions = tuple(_criterion(name, meaning, scales.get(name), drawn, paired) for name, meaning in meanings.items())
+    questions = []
+    for name, meaning in meanings.items():
+        own, judged = scales.get(name), drawn.scales.get(name, "")
+        if own is None and not (paired or judged):
+            scored = f"the judge scored {_listed(drawn.criteria)}"
+            why = "of the judge none is known" if name in drawn.criteria else scored
+            given = f"came without, and {why}" if drawn.criteria else "came without"
+            raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", given)
+        if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
+            raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
+        text, levels = _levels((WINS if paired else judged) if own is None else own, judged)
+        if paired and text != WINS:
+            raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {own!r}")
+        mine, theirs = parse_scale(text), parse_scale(judged)
+        if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
+            both = f"people are asked for {name} on {text}, and the judge's scores are on {judged}"
+            check.warn(f"other_scale: {both}: `interval` wants both on one scale")
+        questions.append(Criterion(name, meaning, text, _WON if paired else levels))
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
         both = f"the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(meanings)}"
         check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
-    return questions
+    return tuple(questions)
 
 
 def _listed(names: Any) -> str:
@@ -48,23 +59,31 @@ def _listed(names: Any) -> str:
 
 
 def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
+    """What each criterion means, empty where nothing says it."""
+    if criteria is None and not drawn.criteria:
+        rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
+        raise ArgumentError("criteria", rule, "came without, and no criterion was drawn for")
     if criteria is None:
-        if not drawn.criteria:
-            rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
-            raise ArgumentError("criteria", rule, "came without, and no criterion was drawn for")
-        return {name: _built_in(name, drawn) for name in drawn.criteria}
-    if isinstance(criteria, Mapping):
+        pairs: list[tuple[Any, Any]] = [(name, None) for name in drawn.criteria]
+    elif isinstance(criteria, Mapping):
         pairs = list(criteria.items())
     else:
         names = [criteria] if isinstance(criteria, str) else list(criteria) if _is_list(criteria) else [None]
         pairs = [(name, None) for name in names]
-    rule = "must be a name, several, or names with what they mean"
     if not pairs or not all(isinstance(name, str) and isinstance(meaning, str | None) for name, meaning in pairs):
+        rule = "must be a name, several, or names with what they mean"
         raise ArgumentError("criteria", rule, f"got {criteria!r}")
-    meanings = {
-        name.strip(): _built_in(name.strip(), drawn) if meaning is None else meaning.strip() for name, meaning in pairs
-    }
-    if len(meanings) < len(pairs) or not all(name and name.isprintable() for name in meanings):
+    meanings = {}
+    for text, meaning in pairs:
+        name = text if criteria is None else text.strip()
+        meanings[name] = "" if meaning is None else meaning.strip()
+        if meaning is None and name in CRITERIA and drawn.prompts:
+            # what the judge was asked, where that was one of calib's own questions about a summary
+            scales = {text for text in (drawn.scales.get(name, ""), "1|2|3|4|5") if "|" in text}
+            ids = {geval_prompt(name, reasoning=how, scale=one).id for how, one in product(REASONING, scales)}
+            meanings[name] = meaning_of(name) if ids & set(drawn.prompts) else ""
+    names_are_good = len(meanings) == len(pairs) and all(name and name.isprintable() for name in meanings)
+    if criteria is not None and not names_are_good:
         raise ArgumentError("criteria", "must be different names, none of them empty", f"got {_listed(dict(pairs))}")
     return meanings
 
@@ -73,86 +92,52 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) or (hasattr(value, "__iter__") and not hasattr(value, "columns"))
 
 
-def _built_in(name: str, drawn: Drawn) -> str:
-    """What the judge was asked, where that was one of calib's own questions about a summary."""
-    if name not in CRITERIA or not drawn.prompts:
-        return ""
-    scales = {text for text in (drawn.scales.get(name, ""), "1|2|3|4|5") if "|" in text}
-    ids = {geval_prompt(name, reasoning=how, scale=scale).id for how, scale in product(REASONING, scales)}
-    return meaning_of(name) if ids & set(drawn.prompts) else ""
-
-
-def _criterion(name: str, meaning: str, scale: Any, drawn: Drawn, paired: bool) -> Criterion:
-    judged = drawn.scales.get(name, "")
-    if scale is None and not (paired or judged):
-        scored = f"the judge scored {_listed(drawn.criteria)}"
-        why = "of the judge none is known" if name in drawn.criteria else scored
-        given = f"came without, and {why}" if drawn.criteria else "came without"
-        raise ArgumentError("scale", f"must be given for {name!r}, such as {_SAY}", given)
-    if scale is None and not paired and (name, judged) == (PREFERENCE, WINS):
-        raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-    text, levels = _levels((WINS if paired else judged) if scale is None else scale, judged)
-    if paired and text != WINS:
-        raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {scale!r}")
-    mine, theirs = parse_scale(text), parse_scale(judged)
-    if mine and theirs and (mine.low, mine.high) != (theirs.low, theirs.high):
-        check.warn(
-            f"other_scale: people are asked for {name} on {text}, and the judge's scores are on {judged}: `interval` "
-            "wants both on one scale"
-        )
-    return Criterion(name, meaning, text, _WON if paired else levels)
-
-
 def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
-    """A scale as the tables write it, and its levels."""
+    """A scale as the tables write it, and its levels; words alone take the judge's values, if there are as many."""
     if isinstance(scale, str) and ".." in scale:
         ends = None
         with suppress(TableError):
             ends = parse_scale(scale)
         if ends is None:
-            raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
+            raise ArgumentError("scale", f"must read {_FORMS}", f"got {scale!r}")
         return f"{number_text(ends.low)}..{number_text(ends.high)}", ()
-    parsed = _parsed(scale, judged)
+    parsed = scale if isinstance(scale, Scale) else _parsed(scale, judged)
     words = zip(parsed.labels, parsed.values, strict=True)
     return str(parsed), tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
 
 
 def _parsed(scale: Any, judged: str) -> Scale:
-    """A scale of levels, from any form; words alone take the judge's values, where there are as many of them."""
-    if isinstance(scale, Scale):
-        return scale
     if isinstance(scale, Mapping):
-        text = "|".join(_pair(*pair) for pair in scale.items())
+        text = "|".join(_level_text(*pair) for pair in scale.items())
     elif isinstance(scale, str) or _is_list(scale):
         text = scale if isinstance(scale, str) else "|".join(str(one) for one in scale)
     else:
-        raise ArgumentError("scale", f"must read {_SAY}", f"got {scale!r}")
+        raise ArgumentError("scale", f"must read {_FORMS}", f"got {scale!r}")
     try:
         pairs = scale_words(text)
         values = parse_scale(judged)
         are_words = "=" not in text and not any(_is_number_of(*pair) for pair in pairs)
         if are_words and values is not None and len(values.values) == len(pairs):
-            text = "|".join(
-                f"{word}={number_text(value)}" for (word, _), value in zip(pairs, values.values, strict=True)
-            )
+            numbers = map(number_text, values.values)
+            text = "|".join(f"{word}={number}" for (word, _), number in zip(pairs, numbers, strict=True))
         parsed = Scale.parse(text)
     except ArgumentError as error:
-        raise ArgumentError("scale", f"must read {_SAY}, each word and value once", f"got {scale!r}") from error
+        raise ArgumentError("scale", f"must read {_FORMS}, each word and value once", f"got {scale!r}") from error
     if are_words and any(word[0].isdecimal() for word in parsed.labels):
         rule = "must say the value of each word where one begins with a figure, such as 'poor=1|good=2'"
         raise ArgumentError("scale", rule, f"got {scale!r}")
     return parsed
 
 
-def _pair(one: Any, other: Any) -> str:
+def _level_text(one: Any, other: Any) -> str:
     """A value and its word, in either order."""
     value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
     try:
         number = number_text(float(value))
-        return f"{str(word).replace('|', '/').strip() or number}={number}"
     except (TypeError, ValueError):
         given = f"got {one!r}: {other!r}"
         raise ArgumentError("scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", given) from None
+    return f"{str(word).replace('|', '/').strip() or number}={number}"
 
 
 def _is_number_of(word: str, value: float) -> bool:

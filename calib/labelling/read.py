@@ -1,7 +1,8 @@
-"""Labels as they come back from people: read, joined, checked, and looked at."""
+"""Labels as they come back from people: read, joined, checked, and described by annotator."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,35 +10,34 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from calib import stats
 from calib.analysis.agreement.frames import reliability
 from calib.analysis.planning.frames import labels_needed
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.numeric import adjusted
 from calib.core.result import short
 from calib.core.text import printable
 from calib.inputs.names import Data
 from calib.inputs.resolve import resolve_inputs
-from calib.labelling.answers import ENDINGS, answers_in, counted
-from calib.labelling.people import (
-    all_alike,
-    annotators_of,
-    disagreements_of,
-    in_common,
-    joined_answers,
-    price_of,
-    strictness_of,
-)
-from calib.table import check_ratings
-from calib.table.gold import NAMES, ends_of, gold_pairs, mean_of_people
+from calib.labelling.answers import ENDINGS, answers_in, counted, joined_answers
+from calib.labelling.record import CANNOT_SAY
+from calib.table import check_ratings, parse_scale
+from calib.table.labelled import NAMES, ends_of, label_pairs, mean_of_annotators
 from calib.table.labels import Labels, Progress
 from calib.table.pairs import DESIGN, Pair, chosen_in
 from calib.table.results import Results
 from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
-_ENOUGH = 3  # items in common
-_START = 10  # labels before the first look of a confidence sequence
+_MIN_COMMON = 3  # items in common for reliability
+_MIN_LABELS = 10  # before the first look of a confidence sequence
+_MIN_ALIKE = 10  # labels below which the same one each time says nothing
+_MIN_STRICTNESS = 5  # items in common below which no difference of annotators can be told
+_ALPHA = 0.05
+_PAUSE = 10  # medians: a page that was left open
+_COLUMNS = ("item", "criterion", "spread", "comments")  # of the disagreements, before the annotators' own
 
 
 def read_labels(
@@ -58,7 +58,7 @@ def read_labels(
         Exports (CSV, JSONL) of one page, by one annotator or several; what came back of an .xlsx sheet or from Label
         Studio; or a folder of such files.
     drawn : table, path or frame, optional
-        What `choose_items` returned: the items are checked against it, and `progress` says how far the labels are.
+        What `choose` returned: the items are checked against it, and `progress` says how far the labels are.
     page : path or str, optional
         The page that was labelled, or its hash: files of another page are refused.
     half_width : float, optional
@@ -98,33 +98,34 @@ def read_labels(
     if drawn is not None:
         scores = resolve_inputs(drawn, None, {}, names=("scores",), needs=()).scores
         if scores is None:
-            rule = "must be what `choose_items` returned"
+            rule = "must be what `choose` returned"
             raise ArgumentError("drawn", rule, "got a table without a judge's scores")
         pool = scores_in(scores, "drawn")
-    notes += [] if pool is None else against_drawn(answers, pool)
+        notes += against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
-    gold = mean_of_people(scores_in(ratings, "files"))
-    annotators, (price, cut) = annotators_of(answers), price_of(answers)
-    agreed, why = _reliability(ratings, pool)
-    notes += [*all_alike(answers), *strictness_of(answers), *cut, *why]
+    gold = mean_of_annotators(scores_in(ratings, "files"))
+    agreed, reasons = _reliability(ratings, pool)
+    annotators, alike = annotators_of(answers)
+    price, cut = price_of(answers)
+    labels = answers[answers["score"].notna()]
     return Labels(
         ratings=ratings,
         gold=gold.frame,
         page=of_page,
         annotators=annotators,
         disagreements=disagreements_of(answers),
-        overlap=in_common(answers),
+        overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
         reliability=agreed,
         seconds_per_label=price,
         progress=None if pool is None else progress_of(answers, gold, pool, half_width),
-        notes=tuple(notes),
+        notes=(*notes, *alike, *strictness_of(answers), *cut, *reasons),
     )
 
 
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files, those of a folder in the order of their names."""
     names = list(files) if isinstance(files, Sequence) and not isinstance(files, str) else [files]
-    if odd := [one for one in names if not isinstance(one, str | os.PathLike)]:
+    if odd := [name for name in names if not isinstance(name, str | os.PathLike)]:
         raise ArgumentError("files", "must be paths of files of labels", f"got {type(odd[0]).__name__}")
     paths: list[Path] = []
     for name in names:
@@ -153,21 +154,130 @@ def _reliability(ratings: pd.DataFrame, drawn: ValidatedTable | None) -> tuple[R
         groups = scores["item"].astype(object).map(dict(zip(first["item"], first["group"], strict=True)))
         scores = scores.assign(group=groups) if groups.notna().all() else scores
     results: Results[Any] = Results((), ())
-    why = []
+    reasons = []
     for criterion, rows in scores[scores["score"].notna()].groupby("criterion", observed=True, sort=False):
         if rows["rater"].nunique() < 2:
             continue
         common = int(rows.groupby("item", observed=True)["rater"].nunique().gt(1).sum())
-        if common < _ENOUGH:
-            why.append(
-                f"{criterion}: reliability needs {_ENOUGH} items that two annotators labelled, but there are {common}."
-            )
+        if common < _MIN_COMMON:
+            needs = f"reliability needs {_MIN_COMMON} items that two annotators labelled"
+            reasons.append(f"{criterion}: {needs}, but there are {common}.")
             continue
         try:
             results += reliability(rows)
         except ValueError as error:
-            why.append(f"{criterion}: no reliability: {error}")
-    return results if len(results) else None, why
+            reasons.append(f"{criterion}: no reliability: {error}")
+    return results if len(results) else None, reasons
+
+
+# --- annotators -------------------------------------------------------------------------------------------------------
+
+
+def annotators_of(answers: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A row per annotator and criterion: counts, times of the first and last answer, median seconds, mean.
+
+    And a note on each whose labels are all the same.
+    """
+    rows, notes = [], []
+    for (rater, criterion), part in answers.groupby(["rater", "criterion"], sort=False):
+        labels = part["score"].dropna()
+        rows.append({
+            "annotator": str(rater),
+            "criterion": str(criterion),
+            "n_items": part["item"].nunique(),
+            "n_labels": len(labels),
+            "n_cannot_say": int((part["status"] == CANNOT_SAY).sum()),
+            "n_comments": int((part["comment"].str.strip() != "").sum()),
+            "first": part["when"].min(),
+            "last": part["when"].max(),
+            "seconds": part.loc[labels.index, "seconds"].median(),
+            "mean": labels.mean(),
+        })  # fmt: skip
+        if len(labels) >= _MIN_ALIKE and labels.min() == labels.max():
+            alike = f"all {len(labels)} labels are {short(labels.iloc[0])}, which says nothing about agreement"
+            notes.append(f"{str(rater)!r} on {criterion}: {alike}.")
+    return pd.DataFrame(rows), notes
+
+
+def disagreements_of(answers: pd.DataFrame) -> pd.DataFrame:
+    """Items that two or more annotators scored differently, the farthest apart first, with what each gave."""
+    labels = answers[answers["score"].notna()]
+    names = {name: f"{name} (annotator)" if name in _COLUMNS else name for name in labels["rater"].unique().tolist()}
+    scores = labels.groupby(["item", "criterion"], sort=False)["score"]
+    apart = answers[answers["item"].isin(labels.loc[scores.transform("max") > scores.transform("min"), "item"])]
+    differences = []
+    for (item, criterion), rows in apart.groupby(["item", "criterion"], sort=False):
+        labelled = rows[rows["score"].notna()]
+        spread = labelled["score"].max() - labelled["score"].min()
+        if spread > 0:
+            pairs = zip(rows["rater"], rows["comment"], strict=True)
+            comments = "; ".join(f"{rater}: {comment}" for rater, comment in pairs if comment.strip())
+            scores_of = {names[rater]: score for rater, score in zip(labelled["rater"], labelled["score"], strict=True)}
+            row = {"item": item, "criterion": criterion, "spread": spread, "comments": comments}
+            scale = parse_scale(rows["scale"].iloc[0])
+            width = 1.0 if scale is None else scale.high - scale.low
+            differences.append((spread / width, row | scores_of))
+    differences.sort(key=lambda pair: -pair[0])  # of several scales each by its share
+    return pd.DataFrame([row for _, row in differences], columns=[*_COLUMNS, *names.values()])
+
+
+def strictness_of(answers: pd.DataFrame) -> list[str]:
+    """A sentence for each criterion of which annotators differ on the items in common by more than chance.
+
+    If they do not differ, any exchange of an item's labels among those who gave them is as likely as what came: under
+    these exchanges each annotator's sum of deviations from the items' means has a known variance. p-values by the
+    chi-squared law, adjusted (Holm) over criteria.
+    """
+    labels = answers[answers["score"].notna()]
+    results = [(str(name), *_strictness(rows)) for name, rows in labels.groupby("criterion", sort=False)]
+    if not results:
+        return []
+    adjusted_p = adjusted([p for _, p, _ in results], "holm")
+    notes = []
+    for (criterion, _, mean), p in zip(results, adjusted_p, strict=True):
+        if p < _ALPHA:
+            means = ", ".join(f"{name!r} {value:+.2g}" for name, value in mean.sort_values().items())
+            notes.append(
+                f"{criterion}: annotators differ on the items in common ({means} from the items' means, p {short(p)}): "
+                "an interval of their labels is one for these annotators; others may give another mean."
+            )
+    return notes
+
+
+def _strictness(rows: pd.DataFrame) -> tuple[float, pd.Series]:
+    """The p-value of "no annotator is stricter", and how far each is from the mean of an item on average."""
+    table = rows.pivot_table(index="item", columns="rater", values="score", sort=False)
+    common = table[table.count(axis=1) > 1].dropna(axis=1, how="all")
+    scores, there = common.to_numpy(dtype=float), common.notna().to_numpy()
+    if len(common) < _MIN_STRICTNESS:
+        return math.nan, pd.Series(dtype=float)
+    m = there.sum(axis=1)
+    off = np.where(there, common.sub(common.mean(axis=1), axis=0).to_numpy(), 0.0)
+    variance = np.nanvar(scores, axis=1, ddof=1)
+    spread = np.diag(there.T @ variance) - (there.T * (variance / m)) @ there
+    total = off.sum(axis=0)
+    rank = int(np.linalg.matrix_rank(spread, hermitian=True))
+    p = float(special.chdtrc(rank, total @ np.linalg.pinv(spread, hermitian=True) @ total)) if rank else math.nan
+    return p, pd.Series(total / there.sum(axis=0), index=common.columns)
+
+
+def price_of(answers: pd.DataFrame) -> tuple[float, list[str]]:
+    """Active seconds that a label takes on average, "cannot say" paid for too; NaN where no time is known.
+
+    No item counts for more than ten times its annotator's median: a page was left open. Items, not answers: of several
+    criteria the first answer takes the reading, too.
+    """
+    timed = answers[answers["seconds"].notna()]
+    labels = int(timed["score"].notna().sum())
+    if not labels:
+        return math.nan, []
+    spent = timed.groupby(["rater", "item"], sort=False)["seconds"].sum()
+    most = _PAUSE * spent.groupby("rater").transform("median")
+    long = (spent > most) & (most > 0)
+    total = float(spent.where(~long, most).sum())
+    longest = spent[long].max()
+    cut = f"{counted(int(long.sum()), 'item')} took more than ten times the median (the longest {longest:.0f} s)"
+    return total / labels, [f"{cut} and count as ten times it in the seconds per label."] * bool(long.any())
 
 
 # --- how far the labelling is -----------------------------------------------------------------------------------------
@@ -191,11 +301,8 @@ def against_drawn(answers: pd.DataFrame, drawn: ValidatedTable) -> list[str]:
         notes.append(f"{counted(len(others), 'labelled item')} not chosen by the drawing, such as {others[0]!r}.")
     if waiting := chosen - items:
         notes.append(f"{len(waiting)} of {len(chosen)} chosen items have no answer yet.")
-    unjudged = set(answers.loc[answers["score"].isna(), "item"]) - set(answers.loc[answers["score"].notna(), "item"])
-    if unjudged & chosen:
-        notes.append(
-            f"{len(unjudged & chosen)} of {len(chosen)} chosen items could not be judged, and count as unlabelled."
-        )
+    if unjudged := items & chosen - set(answers.loc[answers["score"].notna(), "item"]):
+        notes.append(f"{len(unjudged)} of {len(chosen)} chosen items could not be judged, and count as unlabelled.")
     return notes
 
 
@@ -214,7 +321,7 @@ def progress_of(
     if not by_people & by_judge:
         which = f"people were asked for {', '.join(sorted(by_people))} and the judge for {', '.join(sorted(by_judge))}"
         return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{which}: there is no interval.",))
-    pairs = list(gold_pairs(drawn, gold))
+    pairs = list(label_pairs(drawn, gold))
     first = _first_labels(answers)
     looks = [look for pair in pairs if (look := _so_far(pair, first, notes)) is not None]
     needed = None
@@ -226,11 +333,11 @@ def progress_of(
         else:
             for pair, result in zip(pairs, needed, strict=True):
                 there = int(pair.frame["y"].notna().sum())
-                more = min(result.n_gold, result.n_gold_alone) - there
+                more = min(result.n_labels, result.n_labels_alone) - there
                 notes.append(
                     f"{pair.label['criterion']}: {counted(there, 'item')} labelled so far; "
                     f"{'no more' if more <= 0 else f'{more} more'} needed for +/- {short(half_width)} "
-                    f"({result.n_gold} with the judge, {result.n_gold_alone} without), looked at once."
+                    f"({result.n_labels} with the judge, {result.n_labels_alone} without), looked at once."
                 )
     return Progress(
         chosen=len(chosen),
@@ -264,7 +371,7 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     # why labels are no simple random sample in the order in which they came
     why = "no time or place says when each label came" * bool(np.isnan(came).any())
     if not set(DESIGN) <= set(frame) or frame["design"].isna().all():
-        why = "nothing says how the items were drawn (`choose_items` writes it)"
+        why = "nothing says how the items were drawn (`choose` writes it)"
     else:
         chosen = frame[frame["design"].notna()]
         if set(chosen["design"].astype(str)) != {"simple"} or len(chosen["stratum"].unique()) > 1:
@@ -274,9 +381,9 @@ def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, A
     if why:
         notes.append(f"{criterion}: no interval that may be looked at after every label, as {why}; `interval` has one.")
         return None
-    if len(rows) < _START:
-        missing = counted(_START - len(rows), "label")
-        notes.append(f"{criterion}: {missing} short of the first interval, which needs {_START}.")
+    if len(rows) < _MIN_LABELS:
+        missing = counted(_MIN_LABELS - len(rows), "label")
+        notes.append(f"{criterion}: {missing} short of the first interval, which needs {_MIN_LABELS}.")
         return None
     ordered = rows.iloc[np.argsort(came, kind="stable")]
     pool = frame.loc[frame["x"].notna(), "x"].astype(float)

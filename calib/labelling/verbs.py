@@ -1,4 +1,4 @@
-"""What `calib.label_page` returns: the files to label in."""
+"""`calib.label`: the files that people label in."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.tables import checked_options
-from calib.labelling.page import Asked, Criterion, Sheet, Task, page_id
-from calib.labelling.pool import annotators_of, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
+from calib.labelling.page import page_of
+from calib.labelling.pool import annotator_names, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
 from calib.labelling.question import criteria_of
 from calib.labelling.read import read_labels
+from calib.labelling.record import Criterion, Task, page_id
 from calib.table import TableArgumentError, TableError
 from calib.table.files import whole_or_not
 from calib.table.labels import Labels
@@ -90,7 +91,7 @@ _ENDINGS = {"html": (".html", ".htm"), "xlsx": (".xlsx",), "label-studio": (".js
 _GUIDES = (".md", ".markdown", ".txt")
 
 
-def label_page(
+def label(
     items: Any,
     drawn: Any = None,
     *,
@@ -122,7 +123,7 @@ def label_page(
     items : table, path or frame
         The texts: calib's table of items, or a file of your own.
     drawn : table, path, frame or sequence of ids, optional
-        What `choose_items` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
+        What `choose` returned; rows of your own, or ids. Default: all items, or those that are chosen in `items`.
     criteria : str, sequence or mapping, optional
         What is asked of each item: a name, several, or names with what they mean. Default: the criterion of `drawn`.
     scale : str, Scale or mapping, optional
@@ -163,13 +164,13 @@ def label_page(
     >>> import calib, tempfile
     >>> items, people = calib.load_planted()
     >>> judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    >>> drawn = calib.choose_items(judge[judge["criterion"] == "fluency"], 40, rng=1)
+    >>> drawn = calib.choose(judge[judge["criterion"] == "fluency"], 40, rng=1)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pages = calib.label_page(items, drawn, annotators=["ann", "bo"], overlap=10, path=f"{folder}/label.html")
+    ...     pages = calib.label(items, drawn, annotators=["ann", "bo"], overlap=10, path=f"{folder}/label.html")
     >>> [path.name for path in pages.paths], pages.n_items, pages.overlap, pages.n_labels
     (['label-ann.html', 'label-bo.html'], 40, 10, 50)
     """
-    as_typed(label_page, locals())
+    as_typed(label, locals())
     check.choice(to, "to", tuple(_ENDINGS))
     path, endings = Path(path).expanduser(), _ENDINGS[to]
     if path.suffix.lower() not in endings:
@@ -185,47 +186,44 @@ def label_page(
     pool = pool_of(texts, columns, inputs, pair, picked)
     questions = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], questions)
-    chosen = _still_to_label(to_ask(pool, picked), labelled, page, questions, set(pool.texts))
-    names = annotators_of(annotators, rater, overlap, len(chosen))
-    strata = {spelled: picked.strata.get(one, "") for one, (spelled, _) in chosen.items()}
-    sheets = sheets_of(
-        [Asked(spelled, texts) for spelled, texts in chosen.values()],
-        names,
-        overlap=overlap,
-        strata=strata,
-        seed=seed,
-        page=page,
-        paired=pair is not None,
-    )
+    chosen = to_ask(pool, picked, page, questions)
+    if labelled is not None:
+        done = _done(labelled, page, questions, set(pool.texts) | {one.item for one in chosen})
+        left = [one for one in chosen if one.item not in done]
+        if not left:
+            given = f"has all {len(chosen)} chosen items"
+            raise ArgumentError("labelled", "must leave something to label", given)
+        chosen = left
+    names, paired = annotator_names(annotators, rater, overlap, len(chosen)), pair is not None
+    sheets = sheets_of(chosen, names, overlap=overlap, strata=picked.strata, seed=seed, page=page, paired=paired)
     title = title or ", ".join(one.name for one in questions)
-    task = Task(title, page, pool.parts, pair is not None, questions, guide, sheets)
-    read = [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])]
-    files = _files(task, path, to, read)
+    task = Task(title, page, pool.parts, paired, questions, guide, sheets)
+    targets = [path]  # the file of a single sheet has the name that was given
+    if to != "label-studio" and len(names) > 1:
+        targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in file_names(names)]
+    _refuse_writing_over(targets, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])], to)
     return LabelPages(
-        paths=_written(task, files, to, words),
+        paths=_written(task, targets, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
         overlap=len(chosen) if overlap is None else overlap,
         criteria=tuple(one.name for one in questions),
         parts=pool.parts,
-        n_labels=sum(len(sheet.asked) for sheet in sheets) * len(questions),
-        n_words=sum(len(text.split()) for sheet in sheets for one in sheet.asked for text in one.texts),
+        n_labels=sum(len(sheet.records) for sheet in sheets) * len(questions),
+        n_words=sum(len(text.split()) for sheet in sheets for one in sheet.records for text in one.texts),
     )
 
 
 def _guideline(guideline: str | Path | None) -> str:
     """A text as it is, or that of a file."""
-    if guideline is None:
-        return ""
-    text = str(guideline)
+    text = str(guideline or "")
     if not isinstance(guideline, Path) and not ("\n" not in text and text.lower().endswith(_GUIDES)):
         return text
-    path = Path(guideline).expanduser()
+    path = Path(text).expanduser()
     if path.suffix.lower() not in _GUIDES:
-        raise ArgumentError(
-            "guideline", f"must be a text, or a file that ends in {', '.join(_GUIDES)}", f"got {text!r}"
-        )
+        rule = f"must be a text, or a file that ends in {', '.join(_GUIDES)}"
+        raise ArgumentError("guideline", rule, f"got {text!r}")
     if not path.is_file():
         raise ArgumentError("guideline", "must be a text, or a file", f"there is no file {text!r}")
     try:
@@ -234,16 +232,8 @@ def _guideline(guideline: str | Path | None) -> str:
         raise ArgumentError("guideline", "must be a file in UTF-8", f"{text!r} is not") from None
 
 
-def _still_to_label(
-    chosen: dict[str, tuple[str, tuple[str, ...]]],
-    labelled: Any,
-    page: str,
-    questions: Sequence[Criterion],
-    items: set[str],
-) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Those of which a label is missing."""
-    if labelled is None:
-        return chosen
+def _done(labelled: Any, page: str, questions: Sequence[Criterion], items: set[str]) -> set[str]:
+    """The items of which all that is asked is answered, "cannot say" too; labels of another page are refused."""
     frame = labelled.ratings if isinstance(labelled, Labels) else labelled
     if not isinstance(frame, pd.DataFrame):
         is_one = isinstance(labelled, str | Path) or not isinstance(labelled, Iterable)
@@ -257,64 +247,49 @@ def _still_to_label(
         frame = read_labels([Path(path) for path in paths]).ratings
     if missing := {"item", "criterion"} - set(frame):
         raise TableArgumentError("labelled", "must be labels of such a page", f"there is no column {min(missing)!r}")
-    pages = set(frame["page"].astype(str)) - {page} if "page" in frame else set()
-    if pages:
+    if pages := (set(frame["page"].astype(str)) - {page} if "page" in frame else set()):
         rule = "must be labels of a page with the same items and texts, criteria, meanings of these, and scales"
         raise ArgumentError("labelled", rule, f"these are of page {min(pages)}, and this is {page}")
-    answered = frame[["item", "criterion"]].astype(str).drop_duplicates()
-    done = answered.groupby("item")["criterion"].agg(set)
-    if not (items | {spelled for spelled, _ in chosen.values()}) & set(done.index):
+    answered = frame[["item", "criterion"]].astype(str).groupby("item")["criterion"].agg(set)
+    if not items & set(answered.index):
         rule = "must be labels of these items (a spreadsheet may have changed their ids)"
-        raise ArgumentError("labelled", rule, f"has none of them, but {min(done.index, default='')!r}")
+        raise ArgumentError("labelled", rule, f"has none of them, but {min(answered.index, default='')!r}")
     wanted = {one.name for one in questions}
-    left = {one: shown for one, shown in chosen.items() if not wanted <= done.get(shown[0], set())}
-    if not left:
-        raise ArgumentError("labelled", "must leave something to label", f"has all {len(chosen)} chosen items")
-    return left
+    return {item for item, criteria in answered.items() if wanted <= criteria}
 
 
-# --- the files: where they go, and what they must not write over ------------------------------------------------------
+# --- the files: what they must not write over, and each form's writer -------------------------------------------------
 
 
-def _files(task: Task, path: Path, to: str, read: Sequence[Any]) -> list[tuple[Sheet, Path]]:
-    """A file for each annotator: none that is read is written over, nor a workbook that somebody may have filled in."""
-    sheets = task.sheets[:1] if to == "label-studio" else task.sheets
-    targets = [path]  # the one of a single sheet is called as was said
-    if len(sheets) > 1:
-        names = file_names([sheet.annotator for sheet in sheets])
-        targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
-    there = [one for one in targets if one.is_file()]
-    for one, other in product(there, (Path(thing).expanduser() for thing in read if isinstance(thing, str | Path))):
-        if other.is_file() and one.samefile(other):
-            raise ArgumentError("path", "must lead to other files than those that are read", f"{str(one)!r} is one")
-    for one in there if to == "xlsx" else ():
+def _refuse_writing_over(targets: Sequence[Path], read: Sequence[Any], to: str) -> None:
+    """Refuse to write over a file that is read, or over a workbook that somebody may have filled in."""
+    there = [path for path in targets if path.is_file()]
+    sources = [path for thing in read if isinstance(thing, str | Path) and (path := Path(thing).expanduser()).is_file()]
+    for path, source in product(there, sources):
+        if path.samefile(source):
+            raise ArgumentError("path", "must lead to other files than those that are read", f"{str(path)!r} is one")
+    for path in there if to == "xlsx" else ():
         from calib.labelling.workbook import workbook_answers
 
         with suppress(TableError):  # of another kind, or with a slip in it
-            if workbook_answers(one).empty:
+            if workbook_answers(path).empty:
                 continue
-        given = f"{str(one)!r} is there: move it, or write elsewhere"
+        given = f"{str(path)!r} is there: move it, or write elsewhere"
         raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
-    return list(zip(sheets, targets, strict=True))
 
 
-def _written(
-    task: Task, files: Sequence[tuple[Sheet, Path]], to: str, words: Mapping[str, str] | None
-) -> tuple[Path, ...]:
+def _written(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 
-        path = files[0][1]
-        return (write_label_studio(task, path), path.with_suffix(".xml"))
+        return (write_label_studio(task, targets[0]), targets[0].with_suffix(".xml"))
     if to == "xlsx":
         from calib.labelling.workbook import write_workbook
 
-        return tuple(write_workbook(task, sheet, target) for sheet, target in files)
-    from calib.labelling.page import page_of
-
-    texts = [page_of(task, sheet, words) for sheet, _ in files]  # all of them before the first file
-    for text, (_, target) in zip(texts, files, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with stoppable(), whole_or_not(target) as part:
+        return tuple(write_workbook(task, sheet, path) for sheet, path in zip(task.sheets, targets, strict=True))
+    pages = [page_of(task, sheet, words) for sheet in task.sheets]  # all of them before the first file
+    for text, path in zip(pages, targets, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with stoppable(), whole_or_not(path) as part:
             part.write_text(text, encoding="utf-8", newline="")
-    return tuple(target for _, target in files)
+    return tuple(targets)

@@ -16,18 +16,19 @@ from calib.core.topic import topic_of
 from calib.table.results import Results, filled
 from calib.table.text import telling, visible
 
-COUNTS = ("n_gold", "n", "n_groups", "n_systems")
+COUNTS = ("n_labels", "n", "n_groups", "n_systems")
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
 # what stays in a table even if it says the same in each row
 _STAY = {
-    *_ESTIMATES, "p_value", "mean", "human_mean", "difference", "median_entropy", "median_mass", "score", "low", "high",
-    "skill", "mean_size", "singles", "accepted_share", "n_accepted", "n_people",
+    *_ESTIMATES, "p_value", "mean", "label_mean", "difference", "median_entropy", "median_mass", "score", "low", "high",
+    "skill", "mean_size", "singles", "accepted_share", "n_accepted", "n_escalated",
 }  # fmt: skip
 # what the results of several topics have
 _COMMON_HEADS = {
     "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
     "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
-    "n_gold": "human labels", "n_groups": "groups", "n_systems": "systems", "n_missing": "missing",
+    "n_labels": "labels", "label_mean": "mean label", "n_groups": "groups", "n_systems": "systems",
+    "n_missing": "missing",
     "n_unmatched": "unmatched", "n_unread": "unread", "n_unscored": "labels without a score", "n_dropped": "dropped",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from calib.analysis.agreement import frames as agreements
 from calib.analysis.bias import frames as biases
-from calib.analysis.calibration import frames as calibrations
+from calib.analysis.calibration import frames as calibrations, frames_escalation
 from calib.analysis.distributions import frames as distributions
 from calib.analysis.means import frames as means
 from calib.analysis.pairs import frames as pairs
@@ -52,7 +52,7 @@ _SECTIONS = {
     # a confidence level of intervals is not that of a promise
     "calibrate": _Section(calibrations, "What a score means"),
     "score_sets": _Section(calibrations, "Sets of labels", ()),
-    "escalate": _Section(calibrations, "What the judge may decide alone", ()),
+    "escalate": _Section(frames_escalation, "What the judge may decide alone", ()),
     "pass_fail": _Section(verdicts, "Pass and fail"),
     "bias": _Section(biases, "What moves the judge beyond quality"),
     "pairwise_agreement": _Section(pairs, "The judge's verdicts on pairs beside people's"),

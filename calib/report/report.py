@@ -231,9 +231,9 @@ def report(
     | ---: | ---: | ---: |
     | 4.000 | 0.316 | \[3.122, 4.878\] |
     <BLANKLINE>
-    Also: method people alone, estimand human mean, judge's weight 0, human labels 5, n 5, ...
+    Also: method people alone, estimand human mean, judge's weight 0, labels 5, n 5, ...
     <BLANKLINE>
-    - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.2.0`
+    - `t|of:human-mean|alt:two-sided|cl:0.95|gold:5|n:5|lam:0|v:0.3.0`
     <BLANKLINE>
     """
     as_typed(report, locals())

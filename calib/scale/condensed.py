@@ -1,4 +1,4 @@
-"""Scores that come in parts, beside people's labels: labelled items as they are, of all others a few for many.
+"""Scores in parts beside people's labels: rows of the labelled items, and rows that stand for all others.
 
 What a statistic has to know of items without a label are sums: how many there are, their mean and spread, for each
 group, stratum or system. So a row may stand for many items (`REPRESENTED`), and a verb works as on one table.
@@ -186,7 +186,7 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
 def _any_shared(groups: list[Any]) -> bool:
     if any(one is True for one in groups):
         return True
-    everything = np.concatenate(groups)
-    groups.clear()
-    everything.sort()
-    return bool((everything[1:] == everything[:-1]).any())
+    hashed = np.concatenate(groups)
+    groups.clear()  # the largest part of what came
+    hashed.sort()
+    return bool((hashed[1:] == hashed[:-1]).any())

@@ -1,4 +1,4 @@
-"""Work on many parts: in this process, or by whatever has the `submit` of `concurrent.futures`."""
+"""Tables in parts, and work on them: here, or by whatever has the `submit` of `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -29,13 +29,6 @@ def as_done(
     """What the work makes of each part as it is done, never of more parts at once than there are workers.
 
     The arguments of a part are asked for when it is begun.
-
-    Examples
-    --------
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> with ThreadPoolExecutor(2) as pool:
-    ...     sorted(as_done(pow, [(2, 3), (3, 2)], pool, 2, "powers", total=2))
-    [8, 9]
     """
     made = starmap(work, parts) if executor is None else _results(work, parts, executor, workers, in_order=False)
     yield from progress(made, what, total=total)
@@ -45,10 +38,10 @@ def _results(
     work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
 ) -> Iterator[Worked]:
     """So many under way as there is use for: what is handed out may hold whole frames."""
-    pool, left, under_way = pool_of(executor), iter(parts), list[Any]()
+    pool, waiting, under_way = pool_of(executor), iter(parts), list[Any]()
     try:
         while True:
-            for part in islice(left, most - len(under_way)):
+            for part in islice(waiting, most - len(under_way)):
                 under_way.append(pool.submit(work, *part))
             if not under_way:
                 return
@@ -70,13 +63,6 @@ def pool_of(executor: Any) -> Any:
 
     A dask client has an executor of its own; its results are not to be kept by their arguments (``pure=False``), as a
     call is paid for each time.
-
-    Examples
-    --------
-    >>> pool_of(4)
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `executor` must have the `submit` of concurrent.futures, but got int.
     """
     if hasattr(executor, "get_executor"):
         return executor.get_executor(pure=False)
@@ -173,7 +159,15 @@ class Partitions:
 
         Of partitions among the arguments, cut by the same items, it gets what loads the part beside.
         """
-        beside = {place: self._cut_alike(other) for place, other in enumerate(args) if isinstance(other, Partitions)}
+        beside = {}
+        for place, other in enumerate(args):
+            if isinstance(other, Partitions):
+                if not (self.again and other.again and len(self) == len(other)):
+                    mine, theirs = (f"{len(one)} parts" if one.again else "an iterator" for one in (self, other))
+                    rule = "must come in as many parts, cut by the same items"
+                    there = f"there are {mine} ({self.name}) and {theirs}"
+                    raise TableError(f"partitions that go together {rule}, but {there}.")
+                beside[place] = other.loads
         parts = (
             (number, load, *(beside[k][number] if k in beside else one for k, one in enumerate(args)))
             for number, load in enumerate(self.loads)
@@ -186,13 +180,6 @@ class Partitions:
             most = _AHEAD * (workers_of(self.executor) or _WORKERS)
             answers = _results(partial(_in_part, work), parts, self.executor, most, in_order=True)
         return progress(answers, what, total=len(self) if self.again else None)
-
-    def _cut_alike(self, other: Partitions) -> Any:
-        if self.again and other.again and len(self) == len(other):
-            return other.loads
-        mine, theirs = (f"{len(one)} parts" if one.again else "an iterator" for one in (self, other))
-        rule = "must come in as many parts, cut by the same items"
-        raise TableError(f"partitions that go together {rule}, but there are {mine} ({self.name}) and {theirs}.")
 
     def frame(self) -> pd.DataFrame:
         """All parts in one table."""
@@ -270,13 +257,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def is_partitioned(thing: Any) -> bool:
-    """Whether a table comes in parts.
-
-    Examples
-    --------
-    >>> is_partitioned(iter([])), is_partitioned(pd.DataFrame()), is_partitioned("ratings.csv")
-    (True, False, False)
-    """
+    """Whether a table comes in parts."""
     if isinstance(thing, Partitions) or hasattr(thing, "get_fragments") or hasattr(thing, "to_delayed"):
         return True
     if isinstance(thing, str | Path):
@@ -286,16 +267,7 @@ def is_partitioned(thing: Any) -> bool:
 
 
 def refuse_partitions(thing: Any, argument: str) -> None:
-    """Refuse a table in parts where only a whole one will do.
-
-    Examples
-    --------
-    >>> refuse_partitions([pd.DataFrame()], "scores")
-    Traceback (most recent call last):
-        ...
-    calib.core.check.ArgumentError: `scores` must be one table (a million scores fit in memory), but got partitions, \
-which `summarize` and `interval` take.
-    """
+    """Refuse a table in parts where only a whole one will do."""
     if is_partitioned(thing):
         came = "got partitions, which `summarize` and `interval` take"
         raise ArgumentError(argument, "must be one table (a million scores fit in memory)", came)
@@ -334,17 +306,7 @@ def items_hashed(items: pd.Series) -> Any:
 
 
 def refuse_shared(hashed: Sequence[Any], names: Callable[[int], pd.Series], table: str) -> None:
-    """Refuse an item that stands in two parts; `names` gives the items of one again.
-
-    Examples
-    --------
-    >>> parts = [pd.Series(["a", "b"]), pd.Series(["c", "a"])]
-    >>> refuse_shared([items_hashed(part) for part in parts], parts.__getitem__, "scores")
-    Traceback (most recent call last):
-        ...
-    calib.table.schema.TableError: scores: column `item`: all rows of an item must stand in one part, but 'a' is in \
-parts 0 and 1.
-    """
+    """Refuse an item that stands in two parts; `names` gives the items of one again."""
     everything = np.concatenate([*hashed, np.empty(0, dtype=np.uint64)])
     everything.sort()
     again = everything[1:][everything[1:] == everything[:-1]]

@@ -15,14 +15,19 @@ from calib.analysis.agreement.annotator import (
     AltTest as AltTest,
     alternative_annotator_test as alternative_annotator_test,
 )
-from calib.analysis.agreement.ceiling import Ceiling as Ceiling, human_ceiling as human_ceiling
-from calib.analysis.agreement.compare import Comparison as Comparison, compare as compare
-from calib.analysis.agreement.icc import ICC as ICC, icc as icc
-from calib.analysis.agreement.rank import Ranking as Ranking, rank_judges as rank_judges
+from calib.analysis.agreement.ceiling import Ceiling as Ceiling, label_ceiling as label_ceiling
+from calib.analysis.agreement.compare import (
+    Comparison as Comparison,
+    Ranking as Ranking,
+    compare as compare,
+    rank_judges as rank_judges,
+)
 from calib.analysis.agreement.reliability import (
+    ICC as ICC,
     Disattenuated as Disattenuated,
     Reliability as Reliability,
     disattenuated as disattenuated,
+    icc as icc,
     reliability as reliability,
 )
 from calib.analysis.bias.instrumented import (
@@ -38,7 +43,6 @@ from calib.analysis.bias.rater_effects import (
 from calib.analysis.calibration.accept_threshold import (
     AcceptPoint as AcceptPoint,
     AcceptThreshold as AcceptThreshold,
-    Escalation as Escalation,
     accept_threshold as accept_threshold,
 )
 from calib.analysis.calibration.annotator_logit import (
@@ -53,6 +57,7 @@ from calib.analysis.calibration.calibration_map import (
 )
 from calib.analysis.calibration.conformal import full_conformal as full_conformal, split_conformal as split_conformal
 from calib.analysis.calibration.corp import Corp as Corp, ReliabilityCurve as ReliabilityCurve, corp as corp
+from calib.analysis.calibration.escalation import Escalation as Escalation
 from calib.analysis.calibration.forecast_quality import (
     ForecastQuality as ForecastQuality,
     forecast_quality as forecast_quality,
@@ -84,19 +89,17 @@ from calib.analysis.distributions.profile import (
 )
 from calib.analysis.draws.components import (
     VarianceComponents as VarianceComponents,
-    variance_components as variance_components,
-)
-from calib.analysis.draws.convergence import Convergence as Convergence, convergence as convergence
-from calib.analysis.draws.spearman_brown import (
     attenuation as attenuation,
     draws_needed as draws_needed,
     precision_gain as precision_gain,
     spearman_brown as spearman_brown,
+    variance_components as variance_components,
 )
+from calib.analysis.draws.convergence import Convergence as Convergence, convergence as convergence
 from calib.analysis.drift.reading_change import ReadingChange as ReadingChange, reading_change as reading_change
 from calib.analysis.means.bootstrap import BootstrapEstimate as BootstrapEstimate, ppi_bootstrap as ppi_bootstrap
 from calib.analysis.means.contrast import DifferenceEstimate as DifferenceEstimate, ppi_difference as ppi_difference
-from calib.analysis.means.gold import Design as Design
+from calib.analysis.means.design import Design as Design
 from calib.analysis.means.mean import MeanEstimate as MeanEstimate, mean_interval as mean_interval, ppi_mean as ppi_mean
 from calib.analysis.means.moments import Moments as Moments
 from calib.analysis.means.proportion import (
@@ -134,7 +137,7 @@ from calib.analysis.pairs.pair_shares import (
 )
 from calib.analysis.pairs.ppi_bradley_terry import ppi_bradley_terry as ppi_bradley_terry
 from calib.analysis.planning.budget_plan import BudgetPlan as BudgetPlan, budget_plan as budget_plan
-from calib.analysis.planning.choose import Choice as Choice, choose_items as choose_items
+from calib.analysis.planning.choose import Choice as Choice, choose as choose
 from calib.analysis.planning.judge_correlation import (
     JudgeHelp as JudgeHelp,
     Transport as Transport,

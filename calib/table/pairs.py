@@ -19,7 +19,7 @@ FOLDED = ("fold", "calibration")  # what `calibrate` wrote beside its scores
 
 
 def chosen_in(frame: pd.DataFrame) -> pd.Series:
-    """Which items `choose_items` drew; a file has words for it, or nothing where an item was not drawn.
+    """Which items `choose` drew; a file has words for it, or nothing where an item was not drawn.
 
     Examples
     --------
@@ -49,6 +49,16 @@ class Pair:
         return self.frame[self.frame["_merge"] == "both"]
 
     @property
+    def scored(self) -> pd.DataFrame:
+        """The items of the first rater; `y` is NaN where the second has none."""
+        return self.frame[self.frame["_merge"] != "right_only"]
+
+    @property
+    def n_labels_unmatched(self) -> int:
+        """Items of the second rater alone."""
+        return len(self.frame) - len(self.scored)
+
+    @property
     def n_unmatched(self) -> int:
         """Items that only one of the two has."""
         return items_in(self.frame) - len(self.both)
@@ -66,7 +76,7 @@ class Pair:
 
     def on_one_scale(self, purpose: str) -> bool:
         """Whether both sides say their scale, which must be one."""
-        sides = {"scores": ["x", "scale"], "human": ["y", "scale_y"]}
+        sides = {"scores": ["x", "scale"], "labels": ["y", "scale_y"]}
         both = {name: self.both[columns].set_axis(["score", "scale"], axis=1) for name, columns in sides.items()}
         return one_scale(self.label, purpose, **both)
 
@@ -87,14 +97,14 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
             yield Pair(label | {"against": against}, aligned(mine, theirs, columns), little_mass(label, mine))
     if not shared:
         raise TableError(
-            f"scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
-            f"but scores have {first.holds} and human {second.holds}."
+            f"scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
+            f"but scores have {first.holds} and labels {second.holds}."
         )
 
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
-    # what `choose_items` wrote beside a judge's scores says how the labels came about
+    # what `choose` wrote beside a judge's scores says how the labels came about
     mine_only = ["n", "n_unread", "mass", "low", "high", *REPRESENTED, *DESIGN, *FOLDED, *columns]
     sides = []
     for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):
@@ -146,11 +156,11 @@ def one_scale(label: dict[str, Any], purpose: str, **sides: pd.DataFrame) -> boo
     Examples
     --------
     >>> judge, people = (pd.DataFrame({"score": [3.0], "scale": [scale]}) for scale in ("0..100", "1|2|3|4|5"))
-    >>> one_scale({"criterion": "fluency"}, "'exact'", scores=judge, human=people)
+    >>> one_scale({"criterion": "fluency"}, "'exact'", scores=judge, labels=people)
     Traceback (most recent call last):
         ...
-    calib.table.schema.TableError: fluency: scores and human must be on one scale for 'exact', but scores are on \
-'0..100' and human on '1|2|3|4|5'.
+    calib.table.schema.TableError: fluency: scores and labels must be on one scale for 'exact', but scores are on \
+'0..100' and labels on '1|2|3|4|5'.
     """
     scales = {name: sorted({str(text) for text in side["scale"].dropna()} - {""}) for name, side in sides.items()}
     every = [text for texts in scales.values() for text in texts]
@@ -192,7 +202,7 @@ def raters_side_by_side(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def all_known(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Each item once, with the human score and the design from whichever frame has them."""
+    """Each item once, with the label and the design from whichever frame has them."""
     return pd.concat(frames).drop(columns="x").groupby("item", sort=False).first()
 
 

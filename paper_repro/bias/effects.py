@@ -32,7 +32,7 @@ def _tables() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
 
 
 def _effects(row: str, table: str, found: Instrumented) -> Iterator[tuple[str, str, str, float]]:
-    effects = {"people": found.people, "judge": found.judge, "difference": found.difference, "control": found.control}
+    effects = {"people": found.labels, "judge": found.judge, "difference": found.difference, "control": found.control}
     for name, one in (effects | {"instrument": found, "instrument, annotators centred": found.centred}).items():
         yield table, row, name, one.estimate
         yield table, row, f"{name} z", one.z

@@ -73,7 +73,7 @@ def _alone(
         seconds["calib, PPI"] += time.process_time() - start
         for name in FIGURES:
             ends[name, "calib"].append(tuple(getattr(found, name).interval))
-        for name, figure in zip(programs, (found.ppi, found.corrected, found.people_rate), strict=False):
+        for name, figure in zip(programs, (found.ppi, found.corrected, found.label_rate), strict=False):
             ends["pass rate", name].append(tuple(figure.interval))
         for name, call in programs.items():
             if call is not None:
@@ -164,7 +164,7 @@ def _chosen_cut(n: int, runs: int, rng: np.random.Generator) -> Iterator[Row]:
         scores = 1.5 * people + rng.normal(size=n + 500)
         people[n:] = np.nan
         found = pass_fail(scores, people)
-        tpr, tnr = 1 - special.ndtr(found.cut - 1.5), special.ndtr(found.cut)
+        tpr, tnr = 1 - special.ndtr(found.judge_threshold - 1.5), special.ndtr(found.judge_threshold)
         true = {"tpr": tpr, "tnr": tnr, "accuracy": 0.6 * tpr + 0.4 * tnr, "corrected": 0.6, "ppi": 0.6}
         for name, kept in zip(names, ends.values(), strict=True):
             low, high = getattr(found, name).interval

@@ -156,7 +156,7 @@ def looks(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     pool = np.zeros(400) + np.tile([-1e-9, 1e-9], 200)  # a judge that says nothing
     high = np.array([_sequence(rng.normal(size=600), pool) for _ in range(some)])
     for k in (5, 20, 60):
-        yield _row("looks", "labels that add up, looks='any'", k, "fail", (high[:, :k] < 0).any(axis=1))
+        yield _row("looks", "labels that add up, sequential", k, "fail", (high[:, :k] < 0).any(axis=1))
 
 
 def _sequence(y: Any, pool: Any) -> Any:
@@ -172,7 +172,7 @@ def metrics(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     """Several criteria, all at the line: any false fail with 5 % each and by Holm, and all passing falsely."""
     for n, rho in ((2, 0.0), (2, 0.5), (4, 0.0), (4, 0.5), (8, 0.0), (8, 0.5)):
         z = np.sqrt(rho) * rng.normal(size=(runs, 1)) + np.sqrt(1 - rho) * rng.normal(size=(runs, n))
-        found = [gate_outcomes(one - 1.6449, one + 1.6449, special.ndtr(one), line=0.0).outcome for one in z]
+        found = [gate_outcomes(one - 1.6449, one + 1.6449, special.ndtr(one), threshold=0.0).outcome for one in z]
         design = f"{n} criteria, correlation {rho:g}"
         yield _row("criteria", f"{design}: 5 % each", 0.0, "fail", (special.ndtr(z) <= 0.05).any(axis=1))
         yield _row("criteria", f"{design}: gate", 0.0, "fail", [one == "fail" for one in found])

@@ -16,9 +16,9 @@ from calib.stats import CalibWarning, budget_plan, judge_correlation, ppi_mean
 
 SETS, BLOCKS = 2000, 40
 LIMIT = 0.05
-COLUMNS = ("study", "scenario", "n_gold", "n_items", "prompts", "draws", "rho_inf", "item_prompt", "r", "mean")
+COLUMNS = ("study", "scenario", "n_labels", "n_items", "prompts", "draws", "rho_inf", "item_prompt", "r", "mean")
 MEASURED = ("predicted", "realised", "ratio", "coverage", "coverage_low", "coverage_high", "sets")
-# n_gold, n_items, prompts, draws, rho_inf, item x prompt over item, r = draw / (item + item x prompt), mean (1 to 5)
+# n_labels, n_items, prompts, draws, rho_inf, item x prompt over item, r = draw / (item + item x prompt), mean (1 to 5)
 SCENARIOS = (
     (20, 200, 1, 1, 0.4, 0.2, 0.04, 3.0),
     (20, 200, 2, 4, 0.7, 0.5, 1.5, 3.7),
@@ -107,7 +107,7 @@ def predicted(scenario: Any, known: dict[str, float], rho: float, sd: float, cen
         rho=here,
         sd=sd,
         **known,
-        n_gold=n,
+        n_labels=n,
         n_items=items,
         prompts=prompts,
         draws=draws,

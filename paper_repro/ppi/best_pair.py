@@ -12,7 +12,7 @@ from typing import NamedTuple
 class Pair(NamedTuple):
     """Items with a label, items with a judge score alone, their price, and the labels alone that they are worth."""
 
-    n_gold: int
+    n_labels: int
     n_unlabeled: int
     cost: float
     effective_n: int

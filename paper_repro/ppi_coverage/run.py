@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from calib.analysis.means.gold import Gold
+from calib.analysis.means.design import MeanData
 from calib.analysis.means.methods import law_on_scale, stratified
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import jeffreys, post_stratified
@@ -469,7 +469,7 @@ def of_strata(cell: Cell, rng: np.random.Generator, sets: int) -> Found:
         y, f = (np.concatenate([s[i][:each] for s in scores]) for i in (0, 1))
         rest = np.concatenate([s[1][each:] for s in scores])
         codes = np.repeat(np.arange(4), each), np.repeat(np.arange(4), sizes - each)
-        data = Gold(y, f, moments_of(rest, "f"), rest, stratum=codes[0], stratum_rest=codes[1])
+        data = MeanData(y, f, moments_of(rest, "f"), rest, stratum=codes[0], stratum_rest=codes[1])
         low, high = ours(stratified(data, rule, finite=finite), bounds)
         rows.append((low[0], high[0]))
         golds.append((y, f))

@@ -99,12 +99,12 @@ def convergence_rows() -> Iterator[Row]:
     }
     mean = "mean of 28 runs"
     for method, found in curves.items():
-        for size, value in zip(SIZES, np.mean([curve.human for curve in found], axis=0), strict=True):
+        for size, value in zip(SIZES, np.mean([curve.agreement for curve in found], axis=0), strict=True):
             yield row(mean, method, f"N={size}", value)
     yield row("all", "largest error of the law", f"{SUBSETS} subsets", worst(curves["pearson"]))
     many = [converged(x, y, "pearson", MANY_SUBSETS) for _, x, y in data]
     yield row("all", "largest error of the law", f"{MANY_SUBSETS} subsets", worst(many))
-    top = np.array([np.argmax(curve.human) for curve in curves["kendall"]])
+    top = np.array([np.argmax(curve.agreement) for curve in curves["kendall"]])
     yield row("all", "runs whose tau-b is largest at N <= 10", "-", sum(np.array(SIZES)[top] <= 10))
     rng = np.random.default_rng(3)
     off = [error for _, x, _ in data for error in rmse_errors(x, rng)]
@@ -117,17 +117,17 @@ def convergence_rows() -> Iterator[Row]:
         yield row(name, "r", "-", parts.r, parts.interval)
         yield row(name, "reliability", "N=1", parts.icc, parts.icc_interval)
         yield row(name, "draws for reliability .9", "-", draws_needed(parts.r, 0.9**0.5))
-        yield row(name, "pearson", "N=20", curve.human_reference, curve.human_interval)
+        yield row(name, "pearson", "N=20", curve.agreement_reference, curve.agreement_interval)
 
 
 def converged(x: np.ndarray, y: np.ndarray, coefficient: str, n_subsets: int) -> calib.stats.Convergence:
     """One curve."""
-    return convergence(x, human=y, coefficient=coefficient, sizes=SIZES, n_subsets=n_subsets, rng=1)
+    return convergence(x, labels=y, coefficient=coefficient, sizes=SIZES, n_subsets=n_subsets, rng=1)
 
 
 def worst(curves: list[calib.stats.Convergence]) -> float:
     """The largest distance of the predicted from the measured Pearson correlation; 20 draws are the reference."""
-    return max(float(np.max(np.abs(np.subtract(c.human, c.human_predicted)[:-1]))) for c in curves)
+    return max(float(np.max(np.abs(np.subtract(c.agreement, c.agreement_predicted)[:-1]))) for c in curves)
 
 
 def rmse_errors(x: np.ndarray, rng: np.random.Generator) -> Iterator[float]:

@@ -348,7 +348,7 @@ def test_the_command_writes_both_tables(tmp_path, capsys):
     path = log(tmp_path, [result(item=f"q{k}", output=str(k), system="v") for k in range(3)])
     out, items = tmp_path / "ratings.csv", tmp_path / "items.csv"
     with pytest.raises(SystemExit) as left:
-        main(["import", str(path), "--rater", "g", "--out", str(out), "--items", str(items), "--scale", "tone=0..1"])
+        main(["read-log", str(path), "--rater", "g", "--out", str(out), "--items", str(items), "--scale", "tone=0..1"])
     assert left.value.code in (0, None)
     assert "3 ok" in capsys.readouterr().out
     assert len(calib.table.read(out, "ratings")) == len(calib.table.read(items, "items")) == 3

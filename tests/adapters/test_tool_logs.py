@@ -374,7 +374,7 @@ def test_gates_from_logs(tool, criterion, system, baseline, estimate, before, ou
         paths("deepeval-4.3.1/test_run_{}.json") if tool == "deepeval" else LOGS / FILES[tool], **said
     )
     scores = calib.summarize(table, items) if tool == "promptfoo" else table
-    line = {"above": {criterion: 3}} if baseline is None else {"baseline": baseline, "margin": {criterion: 0.3}}
+    line = {"threshold": {criterion: 3}} if baseline is None else {"baseline": baseline, "margin": {criterion: 0.3}}
     verdict = calib.gate(scores, people(), system=system, **line)
     check = verdict.checks.one()
     assert check.estimate == pytest.approx(estimate, abs=5e-5)
@@ -389,7 +389,7 @@ def test_gates_from_logs(tool, criterion, system, baseline, estimate, before, ou
 def test_the_line_that_fails_and_the_copy_that_passes():
     _, scores = calib.read_log(paths("deepeval-4.3.1/test_run_{}.json"))
     gold = people()
-    assert calib.gate(scores, gold, system="alpha", above={"correctness": 4.3}).outcome == "fail"
+    assert calib.gate(scores, gold, system="alpha", threshold={"correctness": 4.3}).outcome == "fail"
     alpha = scores[scores["system"] == "alpha"]
     again = alpha.assign(item=alpha["item"].astype(str) + "-again", system="again")
     labels = gold[gold["item"].astype(str).str.endswith("alpha")]
@@ -403,7 +403,7 @@ def test_a_log_goes_all_the_way(tmp_path):
     items, ratings = calib.read_log(LOGS / FILES["promptfoo"], item="testCase.description")
     scores, gold = calib.summarize(ratings, items), people()
     results = calib.interval(scores, gold, by="system"), calib.agreement(scores, calib.summarize(gold))
-    verdict = calib.gate(scores, gold, system="alpha", above=3)
+    verdict = calib.gate(scores, gold, system="alpha", threshold=3)
     calib.report([*results, verdict.checks], tmp_path / "page.html")
     assert "shown to lie above" in (tmp_path / "page.html").read_text()
 

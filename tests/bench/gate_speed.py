@@ -82,7 +82,7 @@ def main() -> int:
         folder = Path(name)
         tables(folder, 1000)
         log(folder / "out.jsonl", 50_000)
-        gate = ("calib", "gate", f"{folder}/scores.csv", f"{folder}/gold.csv", "--above", "2.5")
+        gate = ("calib", "gate", f"{folder}/scores.csv", f"{folder}/gold.csv", "--threshold", "2.5")
         imported = [seconds_of_import() for _ in range(given.repeats)]
         found = {
             "calib gate, 1,000 items (s)": (3.0, median(cpu_of_child(*gate) for _ in range(given.repeats))),

@@ -1,6 +1,6 @@
 """How long a label page of 500 items takes to open, and an item with long texts to be shown: a benchmark, not a test.
 
-Run: python tests/bench/label_page.py (with Chromium, and aiohttp)
+Run: python tests/bench/label.py (with Chromium, and aiohttp)
 """
 
 import statistics
@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "surface"))
 
 import chromium
 
-from calib.labelling.page import Asked, Criterion, Level, Sheet, Task, page_of
+from calib.labelling.page import page_of
+from calib.labelling.record import Criterion, Level, Record, Sheet, Task
 
 _OPENED = "performance.getEntriesByType('navigation')[0].domComplete"
 _TOOK = "document.body.offsetHeight; return performance.now() - began;"
@@ -21,9 +22,9 @@ _TOOK = "document.body.offsetHeight; return performance.now() - began;"
 def page(folder: Path, texts: list[tuple[str, str]], criteria: int = 4) -> tuple[Path, int]:
     """A page with these texts, and how many bytes they have."""
     levels = tuple(Level(value, "") for value in range(1, 6))
-    asked = tuple(Asked(f"item-{place}", pair) for place, pair in enumerate(texts))
+    records = tuple(Record(f"item-{place}", pair) for place, pair in enumerate(texts))
     questions = tuple(Criterion(f"criterion {k}", "What is asked?", "1|2|3|4|5", levels) for k in range(criteria))
-    sheet = Sheet("ana", asked)
+    sheet = Sheet("ana", records)
     task = Task("News", "0123456789ab", ("source", "output"), False, questions, "Read both.", (sheet,))
     path = folder / f"{len(texts)}.html"
     path.write_text(page_of(task, sheet), encoding="utf-8")

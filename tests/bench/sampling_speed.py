@@ -98,7 +98,7 @@ def main() -> None:
     for method in ("spearman", "pearson", "kendall"):
         ours = cpu(
             lambda m=method: [
-                convergence(r.draws, human=r.human, groups=r.groups, method=m, sizes=SIZES, n_subsets=SUBSETS, rng=1)
+                convergence(r.draws, labels=r.human, groups=r.groups, method=m, sizes=SIZES, n_subsets=SUBSETS, rng=1)
                 for r in all_runs
             ]
         )

@@ -66,7 +66,7 @@ def measured(rows: int, folder: Path, workers: int) -> dict[str, float]:
                 folder / "ratings", folder / "items", out=folder / "scores", executor=client
             ),
             "interval": lambda: calib.interval(
-                calib.Partitions(folder / "scores", executor=client), gold, by="system", min_gold=5
+                calib.Partitions(folder / "scores", executor=client), gold, by="system", min_labels=5
             ),
         }.items():
             before, wall = sum(client.run(time.process_time).values()) + time.process_time(), time.monotonic()

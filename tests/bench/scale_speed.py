@@ -241,8 +241,8 @@ def convergence(by: int) -> list[Row]:
     n, rng = 100_000 // by, np.random.default_rng(4)
     worth, draws = levels(n, rng, 20)
     people = np.clip(np.round(worth), 1, 5)
-    stats.convergence(draws[:100], human=people[:100], rng=1)
-    seconds = cpu(lambda: stats.convergence(draws, human=people, rng=1))
+    stats.convergence(draws[:100], labels=people[:100], rng=1)
+    seconds = cpu(lambda: stats.convergence(draws, labels=people, rng=1))
     shuffled = cpu(lambda: [np.random.default_rng(1).permuted(draws, axis=1) for _ in range(20)])
     name = "drawing the 200 subsets alone, by numpy (20 of them, scaled)"
     return [(f"convergence, {n:,} x 20, with people", seconds, 15.0), (name, 10 * shuffled, None)]

@@ -31,9 +31,9 @@ DRAWS = [[3, 4, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
 def results():
     return {
         "agreement": agreement(X, Y, groups=GROUPS, systems=SYSTEMS, level="group"),
-        "convergence": convergence(DRAWS, human=[3, 2, 5, 1], rng=0),
+        "convergence": convergence(DRAWS, labels=[3, 2, 5, 1], rng=0),
         "mean": mean_interval(GOLD[0]),
-        "ppi": ppi_mean(*GOLD, min_gold=6),
+        "ppi": ppi_mean(*GOLD, min_labels=6),
         "difference": ppi_difference(
             [4, 5, 4, NAN, NAN], [3, 3, 4, NAN, NAN], [4, 5, 4, 4, 5], [3, 3, 3, 3, 3], estimator="ppi"
         ),
@@ -182,7 +182,15 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
     if name == "convergence":
         names = [
             *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "rmse_limit"),
-            *("correlation", "correlation_predicted", "human", "human_low", "human_high", "human_predicted", "entropy"),
+            *(
+                "correlation",
+                "correlation_predicted",
+                "agreement",
+                "agreement_low",
+                "agreement_high",
+                "agreement_predicted",
+                "entropy",
+            ),
         ]
         assert list(frame.columns) == names
         assert len(frame) == len(result.sizes) == 3

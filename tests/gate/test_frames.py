@@ -49,10 +49,10 @@ def texts(scores, same=()):
 
 def test_a_check_is_the_interval_at_one_less_two_errors():
     scores, gold = build()
-    check = calib.gate(scores, gold, system="new", above=3).checks.one()
+    check = calib.gate(scores, gold, system="new", threshold=3).checks.one()
     result = calib.interval(scores, gold, confidence_level=0.9).one()
     assert (check.estimate, check.interval) == (result.estimate, result.interval)
-    assert check.n_gold == 30
+    assert check.n_labels == 30
 
 
 def test_a_baseline_check_is_the_difference_at_one_less_two_errors():
@@ -64,7 +64,7 @@ def test_a_baseline_check_is_the_difference_at_one_less_two_errors():
 
 @pytest.mark.parametrize(("line", "outcome", "code"), [(3, "pass", 0), (4.4, "fail", 1), (3.65, "inconclusive", 3)])
 def test_three_outcomes(line, outcome, code):
-    verdict = calib.gate(*build(), system="new", above=line)
+    verdict = calib.gate(*build(), system="new", threshold=line)
     assert (verdict.outcome, verdict.exit_code) == (outcome, code)
     if outcome == "pass":
         verdict.raise_for_outcome()
@@ -85,9 +85,9 @@ def test_two_copies_of_a_build_pass_a_margin_and_never_fail():
 
 def test_the_order_of_rows_is_nothing():
     scores, gold = build(criteria=("tone", "facts"))
-    one = calib.gate(scores, gold, system="new", above=3.5)
+    one = calib.gate(scores, gold, system="new", threshold=3.5)
     other = calib.gate(
-        scores.sample(frac=1, random_state=1), gold.sample(frac=1, random_state=2), system="new", above=3.5
+        scores.sample(frac=1, random_state=1), gold.sample(frac=1, random_state=2), system="new", threshold=3.5
     )
     assert one.digests == other.digests
     for mine, theirs in zip(
@@ -99,30 +99,30 @@ def test_the_order_of_rows_is_nothing():
 
 def test_few_labels_are_inconclusive_and_say_so():
     scores, gold = build(labelled=4)
-    check = calib.gate(scores, gold, system="new", above=3).checks.one()
+    check = calib.gate(scores, gold, system="new", threshold=3).checks.one()
     assert (check.outcome, check.reason, check.labels_to_decide) == ("inconclusive", "needs 10 labels, has 4", 10)
 
 
 def test_unread_replies_make_it_inconclusive():
     scores, gold = build(n=100)
     scores.loc[scores.index[-12:], "score"] = np.nan
-    verdict = calib.gate(scores, gold, system="new", above=3)
+    verdict = calib.gate(scores, gold, system="new", threshold=3)
     assert verdict.outcome == "inconclusive"
     assert verdict.checks.one().reason == "12 of 100 replies about new unread"
     assert verdict.checks.one().n_unread == 12
-    assert calib.gate(scores, gold, system="new", above=3, max_unread=0.2).outcome == "pass"
+    assert calib.gate(scores, gold, system="new", threshold=3, max_unread=0.2).outcome == "pass"
 
 
 def test_a_criterion_of_which_nothing_was_read_leaves_the_others():
     scores, gold = build(criteria=("tone", "facts"))
     scores.loc[scores["criterion"] == "facts", "score"] = np.nan
-    verdict = calib.gate(scores, gold, system="new", above=3)
+    verdict = calib.gate(scores, gold, system="new", threshold=3)
     assert [check.outcome for check in verdict.checks] == ["pass", "inconclusive"]
     assert verdict.checks[1].reason == "60 of 60 replies about new unread"
     with pytest.raises(ValueError, match="`scores` must have rows, but has none"):
-        calib.gate(scores.iloc[:0], gold, system="new", above=3)
+        calib.gate(scores.iloc[:0], gold, system="new", threshold=3)
     with pytest.raises(ValueError, match="`max_unread` must be a share"):
-        calib.gate(scores, gold, system="new", above=3, max_unread=5)
+        calib.gate(scores, gold, system="new", threshold=3, max_unread=5)
 
 
 def test_shares_of_unread_replies_that_differ_between_builds():
@@ -135,35 +135,37 @@ def test_shares_of_unread_replies_that_differ_between_builds():
 
 def test_labels_that_would_decide_and_the_call_that_draws_them():
     scores, gold = build(n=400, labelled=20)
-    near = calib.gate(scores, gold, system="new", above=3).checks.one().estimate - 0.15
-    verdict = calib.gate(scores, gold, system="new", above=near)
+    near = calib.gate(scores, gold, system="new", threshold=3).checks.one().estimate - 0.15
+    verdict = calib.gate(scores, gold, system="new", threshold=near)
     check = verdict.checks.one()
     assert check.outcome == "inconclusive"
     assert 20 < check.labels_to_decide <= 400
-    call = re.search(r"calib\.choose_items\((.*), (\d+)\)$", verdict.next_steps[0])
-    drawn = calib.choose_items(eval(call[1], {"scores": scores}), int(call[2]), rng=1)
+    call = re.search(r"calib\.choose\((.*), (\d+)\)$", verdict.next_steps[0])
+    drawn = calib.choose(eval(call[1], {"scores": scores}), int(call[2]), rng=1)
     assert drawn["chosen"].sum() == check.labels_to_decide - 20
 
 
 def test_what_all_items_cannot_decide():
     scores, gold = build(n=20, labelled=20)
-    mean = calib.gate(scores, gold, system="new", above=3).checks.one().estimate
-    check = calib.gate(scores, gold, system="new", above=mean - 0.01).checks.one()
+    mean = calib.gate(scores, gold, system="new", threshold=3).checks.one().estimate
+    check = calib.gate(scores, gold, system="new", threshold=mean - 0.01).checks.one()
     assert check.reason == "the labels do not tell, and labels of all 20 items would not"
     assert np.isnan(check.labels_to_decide)
 
 
 def test_a_line_for_each_criterion_and_one_that_is_not_there():
     scores, gold = build(criteria=("tone", "facts"))
-    verdict = calib.gate(scores, gold, system="new", above={"facts": 3})
+    verdict = calib.gate(scores, gold, system="new", threshold={"facts": 3})
     assert [label["criterion"] for label in verdict.checks.labels] == ["facts"]
-    with pytest.raises(ValueError, match=r"`above` must name criteria of the scores \(tone, facts\), but got 'taste'"):
-        calib.gate(scores, gold, system="new", above={"taste": 3})
+    with pytest.raises(
+        ValueError, match=r"`threshold` must name criteria of the scores \(tone, facts\), but got 'taste'"
+    ):
+        calib.gate(scores, gold, system="new", threshold={"taste": 3})
 
 
 def test_a_criterion_without_labels_is_not_lost():
     scores, gold = build(criteria=("tone", "facts"))
-    verdict = calib.gate(scores, gold[gold["criterion"] == "tone"], system="new", above=3)
+    verdict = calib.gate(scores, gold[gold["criterion"] == "tone"], system="new", threshold=3)
     facts = verdict.checks.select(criterion="facts").one()
     assert (verdict.outcome, facts.outcome, facts.reason) == ("inconclusive", "inconclusive", "needs 10 labels, has 0")
 
@@ -171,18 +173,18 @@ def test_a_criterion_without_labels_is_not_lost():
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({}, "`above` or `baseline` must be given"),
-        ({"above": 3, "baseline": "old", "margin": 1}, "both came"),
+        ({}, "`threshold` or `baseline` must be given"),
+        ({"threshold": 3, "baseline": "old", "margin": 1}, "both came"),
         ({"baseline": "old"}, "`margin` must be given with `baseline`"),
-        ({"above": 3, "margin": 0.1}, "`margin` must come with"),
+        ({"threshold": 3, "margin": 0.1}, "`margin` must come with"),
         ({"baseline": "old", "margin": -0.1}, "`margin` must be 0 or more"),
-        ({"above": 5}, "`above` must lie on people's scale"),
-        ({"above": np.nan}, "must be a finite number"),
+        ({"threshold": 5}, "`threshold` must lie on people's scale"),
+        ({"threshold": np.nan}, "must be a finite number"),
         ({"baseline": "old", "margin": 4}, "less than the scale is long"),
-        ({"above": 3, "system": "nope"}, "`system` must be a system of the scores"),
-        ({"above": 3, "system": None}, "`system` must name the build"),
-        ({"above": 3, "error": 0.7}, "`error` must be above 0"),
-        ({"above": 3, "looks": "twice"}, "`looks` must be"),
+        ({"threshold": 3, "system": "nope"}, "`system` must be a system of the scores"),
+        ({"threshold": 3, "system": None}, "`system` must name the build"),
+        ({"threshold": 3, "error": 0.7}, "`error` must be above 0"),
+        ({"threshold": 3, "sequential": "twice"}, "`sequential` must be"),
         ({"baseline": "new", "margin": 1}, "must be another build than"),
     ],
 )
@@ -195,7 +197,7 @@ def test_what_cannot_be_asked(asked, message):
 def test_two_judges_are_no_gate():
     scores, gold = build()
     with pytest.raises(ValueError, match="must hold one judge, prompt and method for each criterion"):
-        calib.gate(pd.concat([scores, scores.assign(rater="other")]), gold, system="new", above=3)
+        calib.gate(pd.concat([scores, scores.assign(rater="other")]), gold, system="new", threshold=3)
 
 
 def test_builds_that_answered_other_inputs_are_not_compared():
@@ -242,25 +244,25 @@ def test_labels_of_unchanged_outputs_carry_over_in_a_stratum_of_their_own():
     same = [f"q{k}" for k in range(40, 100)]
     mine = gold[(gold["system"] == "new") & gold["group"].isin([f"q{k}" for k in range(20)])]
     old = gold[(gold["system"] == "old") & gold["group"].isin([f"q{k}" for k in range(30, 80)])]
-    verdict = calib.gate(scores, pd.concat([mine, old]), system="new", above=3, items=texts(scores, same))
+    verdict = calib.gate(scores, pd.concat([mine, old]), system="new", threshold=3, items=texts(scores, same))
     check = verdict.checks.one()
     assert check.evidence == "own and carried labels"
-    assert check.n_gold == 20 + 40
-    assert calib.gate(scores, pd.concat([mine, old]), system="new", above=3).checks.one().n_gold == 20
+    assert check.n_labels == 20 + 40
+    assert calib.gate(scores, pd.concat([mine, old]), system="new", threshold=3).checks.one().n_labels == 20
 
 
 def test_changed_outputs_without_labels_are_not_spoken_for_by_the_others():
     scores, gold = build(n=100, systems={"new": 0.0, "old": 0.0}, labelled=100)
     same = [f"q{k}" for k in range(40, 100)]
     old = gold[(gold["system"] == "old") & gold["group"].isin([f"q{k}" for k in range(40, 80)])]
-    check = calib.gate(scores, old, system="new", above=3, items=texts(scores, same)).checks.one()
+    check = calib.gate(scores, old, system="new", threshold=3, items=texts(scores, same)).checks.one()
     assert (check.outcome, check.reason) == ("inconclusive", "40 outputs are changed and 0 of them have a label")
 
 
 def test_the_judge_alone_is_no_verdict():
     scores, _ = build()
     with pytest.raises(ValueError, match="label"):
-        calib.gate(scores, system="new", above=3)
+        calib.gate(scores, system="new", threshold=3)
 
 
 def test_runs_of_one_build_are_draws():
@@ -269,9 +271,9 @@ def test_runs_of_one_build_are_draws():
     runs = pd.concat([scores.assign(run=f"r{k}", draw=k, weight=1.0, score=scores["score"].round()) for k in range(2)])
     items = scores[["item", "group", "system"]]
     drawn = calib.summarize(runs.drop(columns=["group", "system"]), items)
-    assert calib.gate(drawn, gold, system="new", above=3).checks.one().n == 60
+    assert calib.gate(drawn, gold, system="new", threshold=3).checks.one().n == 60
     bare = [t.drop(columns=["group", "system"]) for t in (runs, gold)]
-    assert calib.gate(*bare, system="new", above=3).checks.one().n == 60
+    assert calib.gate(*bare, system="new", threshold=3).checks.one().n == 60
 
 
 # --- looks, ledger ----------------------------------------------------------------------------------------------
@@ -279,7 +281,9 @@ def test_runs_of_one_build_are_draws():
 
 def test_any_look_is_wider_and_takes_labels_in_their_order():
     scores, gold = build(n=300, labelled=150)
-    once, often = (calib.gate(scores, gold, system="new", above=3, looks=name).checks.one() for name in ("once", "any"))
+    once, often = (
+        calib.gate(scores, gold, system="new", threshold=3, sequential=name).checks.one() for name in (False, True)
+    )
     assert often.interval.high - often.interval.low > 1.3 * (once.interval.high - once.interval.low)
     from calib.stats import confidence_sequence
 
@@ -291,27 +295,27 @@ def test_any_look_is_wider_and_takes_labels_in_their_order():
 def test_the_ledger_has_a_line_for_each_verdict(tmp_path):
     scores, gold = build()
     path = tmp_path / "deep" / "gates.jsonl"
-    first = calib.gate(scores, gold, system="new", above=3, ledger=path)
-    again = calib.gate(scores, gold, system="new", above=3, ledger=path)
+    first = calib.gate(scores, gold, system="new", threshold=3, ledger=path)
+    again = calib.gate(scores, gold, system="new", threshold=3, ledger=path)
     assert first.notes == again.notes == ()
     assert first.record()["checks"] == again.record()["checks"]
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == 2
-    assert {"time", "system", "gold", "scores", "outcome", "checks", "asked"} <= lines[0].keys()
+    assert {"time", "system", "labels", "scores", "outcome", "checks", "asked"} <= lines[0].keys()
 
 
 def test_more_labels_of_the_same_build_make_it_hold_at_every_look(tmp_path):
     scores, gold = build(n=200, labelled=100)
     path = tmp_path / "gates.jsonl"
-    assert calib.gate(scores, gold.head(40), system="new", above=3, ledger=path).checks.one().looks == "once"
-    later = calib.gate(scores, gold, system="new", above=3, ledger=path)
-    assert later.checks.one().looks == "any"
+    assert calib.gate(scores, gold.head(40), system="new", threshold=3, ledger=path).checks.one().sequential is False
+    later = calib.gate(scores, gold, system="new", threshold=3, ledger=path)
+    assert later.checks.one().sequential is True
     assert later.notes[0].startswith("looked_before")
 
 
 def test_a_damaged_ledger_says_its_line(tmp_path):
     path = tmp_path / "gates.jsonl"
-    calib.gate(*build(), system="new", above=3, ledger=path)
+    calib.gate(*build(), system="new", threshold=3, ledger=path)
     path.write_text(path.read_text() + '{"system": "x"\n')
     with pytest.raises(ValueError, match="line 2: must be a verdict of a gate"):
         Ledger.read(path)
@@ -369,7 +373,7 @@ def test_every_form_of_a_verdict_is_valid_with_hostile_names(tmp_path, line):
     plain = HOSTILE.replace("\ud800", "")
     named = (t.assign(criterion=plain, item=t["item"] + plain) for t in build())
     scores, gold = (t.assign(system=pd.Series([HOSTILE] * len(t), dtype=object)) for t in named)
-    verdict = calib.gate(scores, gold, system=HOSTILE, above=line)
+    verdict = calib.gate(scores, gold, system=HOSTILE, threshold=line)
     for name in ("v.xml", "v.json", "v.md", "v.txt"):
         verdict.write(tmp_path / name)
     suite = ET.parse(tmp_path / "v.xml").getroot().find("testsuite")
@@ -384,12 +388,12 @@ def test_every_form_of_a_verdict_is_valid_with_hostile_names(tmp_path, line):
 
 
 def test_a_verdict_in_a_report(tmp_path):
-    verdict = calib.gate(*build(criteria=("tone", "facts")), system="new", above=3)
+    verdict = calib.gate(*build(criteria=("tone", "facts")), system="new", threshold=3)
     calib.report([verdict], tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     assert "Gate of new: " in text
     assert "Gate of new: " in str(calib.report(verdict))
-    assert "shown to lie above a line of 3" in text
+    assert "shown to lie above a threshold of 3" in text
     assert "A false pass and a false fail" in text
 
 
@@ -415,10 +419,11 @@ def run(*arguments):
 
 
 CASES = [
-    (("--above", "3"), 0), (("--above", "4.5"), 1), (("--above", "3.65"), 3),
-    (("--above", "3.65", "--allow-inconclusive"), 0), (("--above", "tone=3"), 0), (("--above", "x"), 2), ((), 2),
+    (("--threshold", "3"), 0), (("--threshold", "4.5"), 1), (("--threshold", "3.65"), 3),
+    (("--threshold", "3.65", "--allow-inconclusive"), 0), (("--threshold", "tone=3"), 0), (("--threshold", "x"), 2),
+    ((), 2),
     (("--baseline", "gone.jsonl", "--margin", ".2"), 2), (("--baseline", "old", "--margin", "2"), 0),
-    (("--above", "3", "--criterion", "taste"), 2), (("--above", "3", "--junit", "v.txt"), 2),
+    (("--threshold", "3", "--criterion", "taste"), 2), (("--threshold", "3", "--junit", "v.txt"), 2),
 ]  # fmt: skip
 
 
@@ -435,7 +440,7 @@ def test_what_breaks_is_not_measured(files, monkeypatch, capsys):
             raise failure
 
         monkeypatch.setattr(calib, "gate", broken)
-        assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3", "--junit", "v.xml") == 2
+        assert run("scores.csv", "gold.csv", "--system", "new", "--threshold", "3", "--junit", "v.xml") == 2
         assert ET.parse("v.xml").getroot().find("testsuite/testcase/error") is not None
     assert "no answer" in capsys.readouterr().err
 
@@ -444,20 +449,20 @@ def test_the_runner_of_github_is_told(files, monkeypatch, capsys):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(files / "summary.md"))
     monkeypatch.setenv("GITHUB_OUTPUT", str(files / "output"))
-    assert run("scores.csv", "gold.csv", "--system", "new", "--above", "3.65", "--json", "v.json") == 3
+    assert run("scores.csv", "gold.csv", "--system", "new", "--threshold", "3.65", "--json", "v.json") == 3
     assert "::warning title=calib gate%3A tone::inconclusive: tone: " in capsys.readouterr().out
     assert (files / "output").read_text() == "outcome=inconclusive\njson=v.json\n"
     assert "? inconclusive" in (files / "summary.md").read_text()
-    assert run("scores.csv", "gold.csv", "--system", "nope", "--above", "3") == 2
+    assert run("scores.csv", "gold.csv", "--system", "nope", "--threshold", "3") == 2
     assert "::error title=calib gate not measured::" in capsys.readouterr().out
     assert (files / "output").read_text().endswith("outcome=not measured\n")
 
 
 def test_a_baseline_is_saved_after_a_pass_alone(files):
     asked = ("scores.csv", "gold.csv", "--system", "old", "--items", "items.csv", "--save-baseline", "old.jsonl")
-    assert run(*asked, "--above", "4.5") == 1
+    assert run(*asked, "--threshold", "4.5") == 1
     assert not (files / "old.jsonl").exists()
-    assert run(*asked, "--above", "3") == 0
+    assert run(*asked, "--threshold", "3") == 0
     assert (
         run(
             "scores.csv",
@@ -477,12 +482,12 @@ def test_a_baseline_is_saved_after_a_pass_alone(files):
 
 @pytest.mark.slow
 def test_a_plan_on_the_command_line(files, capsys):
-    assert run("--plan", "--above", "3.7", "--labels", "40", "--n-items", "100") in (0, None)
+    assert run("--plan", "--threshold", "3.7", "--n-labels", "40", "--n-items", "100") in (0, None)
     assert "passes with 80 % a true mean of" in capsys.readouterr().out
-    assert run("--plan", "--above", "4.9", "--labels", "10", "--n-items", "100") == 2
+    assert run("--plan", "--threshold", "4.9", "--n-labels", "10", "--n-items", "100") == 2
     assert "cannot pass at any result" in capsys.readouterr().err
-    assert run("scores.csv", "gold.csv", "--plan", "--margin", ".2", "--labels", "40") in (0, None)
-    assert run("--plan", "--above", "3.7") == 2
+    assert run("scores.csv", "gold.csv", "--plan", "--margin", ".2", "--n-labels", "40") in (0, None)
+    assert run("--plan", "--threshold", "3.7") == 2
 
 
 def test_a_scale_that_was_guessed_is_said(files):
@@ -490,9 +495,9 @@ def test_a_scale_that_was_guessed_is_said(files):
     both = scores[["item", "group", "system", "score"]].merge(
         gold[["item", "score"]].rename(columns={"score": "label"}), how="left"
     )
-    verdict = calib.gate(both, system="new", above=3, judge="score", label="label")
+    verdict = calib.gate(both, system="new", threshold=3, judge="score", label="label")
     assert verdict.notes[0].startswith("scale_guessed: the scale, 1|2|3|4|5")
-    assert calib.gate(both, system="new", above=3, judge="score", label="label", scale="1|2|3|4|5").notes == ()
+    assert calib.gate(both, system="new", threshold=3, judge="score", label="label", scale="1|2|3|4|5").notes == ()
 
 
 # --- plans ------------------------------------------------------------------------------------------------------
@@ -500,21 +505,21 @@ def test_a_scale_that_was_guessed_is_said(files):
 
 @pytest.mark.slow
 def test_a_plan_from_numbers_and_from_a_pilot():
-    by_hand = calib.gate_plan(margin={"tone": 0.2}, labels=40, n_items=100, rho=0.34, sd=1.0)
+    by_hand = calib.gate_plan(margin={"tone": 0.2}, n_labels=40, n_items=100, rho=0.34, sd=1.0)
     assert by_hand.labels == ({"criterion": "tone"},)
-    assert by_hand.one().line == -0.2
+    assert by_hand.one().threshold == -0.2
     items, people = calib.load_planted()
     human = calib.summarize(people, items, pool="rater")
     judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    pilot = calib.gate_plan(judge, human, above={"coherence": 3.5}, labels=40, n_items=100).one()
+    pilot = calib.gate_plan(judge, human, threshold={"coherence": 3.5}, n_labels=40, n_items=100).one()
     both = judge[judge["criterion"] == "coherence"].merge(human, on=["item", "criterion"])
     assert pilot.rho == pytest.approx(np.corrcoef(both["score_x"], both["score_y"])[0, 1])
 
 
 def test_neither_or_both_lines_are_refused():
-    for asked in ({}, {"above": 3, "margin": 0.2}):
-        with pytest.raises(ValueError, match="`above` or `margin` must be given"):
-            calib.gate_plan(labels=40, n_items=100, **asked)
+    for asked in ({}, {"threshold": 3, "margin": 0.2}):
+        with pytest.raises(ValueError, match="`threshold` or `margin` must be given"):
+            calib.gate_plan(n_labels=40, n_items=100, **asked)
 
 
 # --- numbers by hand --------------------------------------------------------------------------------------------
@@ -524,7 +529,7 @@ def test_neither_or_both_lines_are_refused():
 def test_p_below_is_one_sided_on_either_side_of_the_line(line):
     """Half of the two-sided p-value below the line, the rest above it."""
     scores, gold = build()
-    check = calib.gate(scores, gold, system="new", above=line).checks.one()
+    check = calib.gate(scores, gold, system="new", threshold=line).checks.one()
     y = gold.set_index("item")["score"].reindex(scores["item"]).to_numpy(float)
     options = {"bounds": (1, 5), "step": 1, "same_scale": True, "groups": scores["group"], "confidence_level": 0.9}
     two_sided = calib.stats.ppi_mean(y, scores["score"], null=line, **options).p_value
@@ -549,6 +554,8 @@ def test_a_difference_on_what_changed_has_the_error_of_the_changed_share():
 
 def test_at_any_look_nothing_speaks_against_a_build_above_the_threshold():
     scores, gold = build()
-    above, below = (calib.gate(scores, gold, system="new", above=at, looks="any").checks.one() for at in (2.0, 4.8))
+    above, below = (
+        calib.gate(scores, gold, system="new", threshold=at, sequential=True).checks.one() for at in (2.0, 4.8)
+    )
     assert above.estimate > 2.0 and above.p_below == 0.5
     assert below.estimate < 4.8 and below.p_below < 0.5

@@ -11,7 +11,7 @@ from calib.cli import main
 from calib.gate.verdict import as_junit
 from calib.table import TableError
 
-_LINE = {"system": "a", "scores": "x", "gold": "y", "outcome": "pass", "checks": []}
+_LINE = {"system": "a", "scores": "x", "labels": "y", "outcome": "pass", "checks": []}
 
 
 def left_with(words):
@@ -28,7 +28,7 @@ def tables(system="a", criterion="tone"):
 
 @pytest.mark.parametrize("name", ["a\ufffe", "a\uffff\x1b[31m"])
 def test_junit_of_names_that_xml_cannot_hold_parses(name):
-    verdict = calib.gate(*tables(name, name), system=name, above=3)
+    verdict = calib.gate(*tables(name, name), system=name, threshold=3)
     assert ET.fromstring(as_junit(verdict)).find(".//testcase") is not None
 
 
@@ -39,14 +39,14 @@ def test_a_damaged_line_of_the_ledger_is_named(tmp_path, damaged):
     ledger = tmp_path / "gates.jsonl"
     ledger.write_text(json.dumps(_LINE | damaged) + "\n", "utf-8")
     with pytest.raises(TableError, match=r"line 1.*damaged"):
-        calib.gate(*tables(), system="a", above=3, ledger=ledger)
+        calib.gate(*tables(), system="a", threshold=3, ledger=ledger)
 
 
 def test_a_ledger_that_is_no_text_or_no_file_is_refused(tmp_path):
     (tmp_path / "gates.jsonl").write_bytes(b"\xff\xfe\n")
     for ledger, told in ((tmp_path / "gates.jsonl", "UTF-8"), (tmp_path, "must be a file")):
         with pytest.raises(TableError, match=told):
-            calib.gate(*tables(), system="a", above=3, ledger=ledger)
+            calib.gate(*tables(), system="a", threshold=3, ledger=ledger)
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def files(tmp_path):
 
 
 def test_a_criterion_without_a_line_is_not_passed_over(files, capsys):
-    assert left_with(["gate", *files, "--system", "a", "--above", "tone=3", "--criterion", "truth"]) == 2
+    assert left_with(["gate", *files, "--system", "a", "--threshold", "tone=3", "--criterion", "truth"]) == 2
     assert "truth" in capsys.readouterr().err
 
 
 def test_a_junit_file_without_a_folder_does_not_hide_what_went_wrong(files, tmp_path, capsys):
     junit = str(tmp_path / "no" / "gate.xml")
-    assert left_with(["gate", *files, "--system", "stranger", "--above", "3", "--junit", junit]) == 2
+    assert left_with(["gate", *files, "--system", "stranger", "--threshold", "3", "--junit", junit]) == 2
     assert "stranger" in capsys.readouterr().err

@@ -43,15 +43,15 @@ def test_more_labels_tell_more():
         ({"n_labels": 101}, "`n_labels` must not be more than `n_items`"),
         ({"rho": 2}, "`rho` must lie between"),
         ({"sd": 0}, "`sd` must be above 0"),
-        ({"line": 5}, "`line` must lie on the scale"),
+        ({"threshold": 5}, "`threshold` must lie on the scale"),
         ({"bounds": None, "step": None}, "`sd` must be given"),
         ({"error": 0.6}, "`error` must be above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(asked, message):
-    known = {"line": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
+    known = {"threshold": 3.5, "n_labels": 40, "n_items": 100, "bounds": (1, 5), "step": 1} | asked
     with pytest.raises(ValueError, match=message):
-        gate_plan(known.pop("line"), **known)
+        gate_plan(known.pop("threshold"), **known)
 
 
 def test_without_ends_of_the_scale_what_passes_and_what_fails_lie_on_both_sides_of_the_threshold():

@@ -128,18 +128,18 @@ MADE = {
         item=0.5,
         item_prompt=0.2,
         draw=0.3,
-        n_gold=40,
+        n_labels=40,
         n_items=400,
         prices={"label": 2, "judge": 0.01},
         budget=200,
     ),
     "BudgetPlan, out of reach": lambda: stats.budget_plan(
-        rho=0.6, n_gold=40, n_items=400, prices={"label": 2, "judge": 0.01}, half_width=0.05, max_items=400
+        rho=0.6, n_labels=40, n_items=400, prices={"label": 2, "judge": 0.01}, half_width=0.05, max_items=400
     ),
     "CalibrationMap": lambda: stats.calibration_map(quality()[1].round(), quality()[0], levels=[1, 2, 3, 4, 5]),
-    "Ceiling": lambda: stats.human_ceiling(annotated(), judge=np.nanmean(annotated(), axis=1)),
+    "Ceiling": lambda: stats.label_ceiling(annotated(), judge=np.nanmean(annotated(), axis=1)),
     "ChanceCorrected": lambda: stats.gwet_ac(annotated()),
-    "Choice": lambda: stats.choose_items(quality()[1], 12, design="strata", n_strata=3, rng=0),
+    "Choice": lambda: stats.choose(quality()[1], 12, design="strata", n_strata=3, rng=0),
     "Comparison": _compared,
     "Comparison, groups": lambda: _compared("group"),
     "ConfidenceSequence": lambda: stats.confidence_sequence(

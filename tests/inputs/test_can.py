@@ -168,7 +168,7 @@ def test_the_width_that_is_asked_for_can_be_reached(seed, n, of):
     plan = calib.labels_needed(scores, gold, **found.options).one()
     now = calib.interval(scores, gold, estimator="classical").one().interval
     assert found.options["half_width"] < (now.high - now.low) / 2
-    assert plan.n_gold_alone > n
+    assert plan.n_labels_alone > n
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_labels_of_all_items_leave_none_to_decide():
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 def test_labels_drawn_with_unlike_chances_are_for_the_map_alone():
     scores = judge().assign(entropy=np.linspace(0.1, 1, 80))
-    drawn = calib.choose_items(scores, 40, design="active", rng=3)
+    drawn = calib.choose(scores, 40, design="active", rng=3)
     gold = labels(80).loc[drawn["chosen"].to_numpy()]
     found = asked(taken(drawn, gold))
     assert [found[name].possible for name in (MEANT, SETS, ALONE)] == [True, False, False]
@@ -268,7 +268,7 @@ def test_the_calls_of_one_item_are_printed(tmp_path, monkeypatch):
     judge().to_csv("judge.csv", index=False)
     labels(30).to_csv("people.csv", index=False)
     seen = str(calib.look("judge.csv", "people.csv"))
-    for line in ("calib calibrate", "calib sets", "calib escalate"):
+    for line in ("calib calibrate", "calib score-sets", "calib escalate"):
         assert f"  {line} judge.csv people.csv\n" in seen
     for line in ("calibrate", "score_sets", "escalate"):
         assert f'  calib.{line}("judge.csv", "people.csv")\n' in seen

@@ -148,7 +148,7 @@ def test_one_file_with_judge_and_labels(one_file, write, capsys, tmp_path):
     told = "results.csv: `id` as ids, `gpt4` as the judge, `label` as labels (40 of 120); scale 1|2|3|4|5 (guessed)"
     assert err == f"calib: {told}\n"
     assert "scale 1|2|3|4|5, guessed." in out
-    assert shell(capsys, "agree", path)[0] == 0
+    assert shell(capsys, "agreement", path)[0] == 0
 
 
 WORDS = {1: "poor", 2: "poor", 3: "fair", 4: "good", 5: "good"}
@@ -405,8 +405,8 @@ def test_swapped_tables_of_calibs_are_warned_of_or_refused():
     with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
-    refused("`gold` must be people's labels, but these are a judge's", people, judged)
-    assert calib.interval(judged, people).one().n_gold == 15
+    refused("`labels` must be people's labels, but these are a judge's", people, judged)
+    assert calib.interval(judged, people).one().n_labels == 15
 
 
 @pytest.mark.slow
@@ -418,7 +418,7 @@ def test_labels_without_a_score_are_in_the_sentence():
     assert "; 2 labels of items without a judge score were left out" in calib.conclusions(results)[0]
     most = labels.assign(id=[f"x{k}" if k > 3 else one for k, one in enumerate(labels["id"])])
     with pytest.warns(CalibWarning, match="11 of 15 labelled items have no score of the judge.*'x4' and 'x5'"):
-        taken = calib.interval(scores, most, min_gold=2)
+        taken = calib.interval(scores, most, min_labels=2)
     assert taken.labels[0]["n_unmatched"] == 11
 
 
@@ -440,7 +440,7 @@ def test_scores_that_are_missing_are_counted(truth):
 def test_ids_that_do_not_match_are_shown_from_both_sides():
     scores, labels = split(frame())
     other = labels.assign(id="r" + labels["id"])
-    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `gold` has 'rq0' and 'rq1'", scores, other)
+    refused("no id is in both: `id` of `scores` has 'q0' and 'q1', `id` of `labels` has 'rq0' and 'rq1'", scores, other)
     upper = labels.assign(id=labels["id"].str.upper())
     refused("'Q0' and 'q0' differ in case alone", scores, upper)
     expected = numbers(calib.interval(scores, labels))
@@ -469,7 +469,7 @@ def test_rows_that_are_there_twice(write):
 def test_a_wide_file_against_a_long_one_without_systems(truth):
     people, judge = truth
     one = wide_of(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
-    refused("`system` must be a column of `gold` as well", long(judge, "score"), one)
+    refused("`system` must be a column of `labels` as well", long(judge, "score"), one)
     refused(
         "`system` must be a column of `scores` as well",
         wide_of(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
@@ -494,14 +494,14 @@ def test_messages_name_the_users_column_and_line(write):
     )
     refused("`label` must name people's labels", frame().drop(columns="label"))
     refused("`judge` must name the judge's scores", split(frame())[1])
-    refused("`gold` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
+    refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
     table_of = [
         calib.scores_from(one, item="id", score=name, rater=f"by {name}")
         for one, name in zip(split(frame()), ("judge", "label"), strict=True)
     ]
     refused("`label` describes a file of your own, but the files are tables of calib's", *table_of, label="label")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'labels'"):
-        calib.interval(frame(), labels="label")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'judges'"):
+        calib.interval(frame(), judges="label")
 
 
 def test_a_judge_on_another_scale_is_said_and_a_slip_refused():

@@ -30,7 +30,7 @@ import calib
 from calib.judge.calls import (
     client as client_module,
     client as pace,
-    round as round_module,
+    run as round_module,
     run as run_module,
     store as store_module,
 )
@@ -471,7 +471,7 @@ class Short:
 
 def test_too_few_choices_are_reported_and_the_rest_is_asked_for_singly(store, monkeypatch):
     short = Short()
-    monkeypatch.setattr("calib.judge.calls.run.wrap", lambda *_: Transport("short", None, short, choices=True))
+    monkeypatch.setattr("calib.judge.calls.client.wrap", lambda *_: Transport("short", None, short, choices=True))
     note = r"^4 replies had fewer choices than were asked for; the rest came singly\.$"
     with pytest.warns(UserWarning, match=note):
         ratings = rated(short, n=4, draws=10, store=store)

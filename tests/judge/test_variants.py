@@ -15,7 +15,7 @@ import calib
 from calib import JudgeError, Prompt, Scale, geval_prompt
 from calib.judge.calls.rate import write_variants
 from calib.judge.prompt import CRITERIA, REASONING
-from calib.judge.variants import FACETS, MOST_VARIANTS, Way, changes_of, parse_rewording, way_of
+from calib.judge.variants import FACETS, MOST_VARIANTS, Way, parse_rewording, way_of
 
 ITEMS, _ = calib.load_planted()
 ITEM = {"item": "a", "source": "The source.", "output": "The output."}
@@ -182,7 +182,10 @@ def test_variants_are_the_same_each_time_and_the_first_n_of_more():
 def test_the_record_is_shown_and_is_not_in_the_id():
     one = geval_prompt("fluency").variants(2)[1]
     assert "; instruction: to an assessor; order: criterion, material, steps; scale: ends in words;" in repr(one)
-    assert one.changes == changes_of(way_of(1))
+    assert one.changes == (
+        *(("instruction", "to an assessor"), ("order", "criterion, material, steps")),
+        *(("scale", "ends in words"), ("format", "headings")),
+    )
     by_hand = Prompt(one.criterion, one.template, one.scale, one.reasoning, one.steps)
     assert by_hand.id == one.id
     assert by_hand == one
@@ -378,7 +381,7 @@ def test_rewordings_can_be_laid_out_in_other_ways():
     _, other = write_variants(STEPPED, M, 2, complete=Server([said()]))
     *_, last = other.variants(4)
     assert last.changes[0] == ("wording", "by m, reply 1")
-    assert last.changes[1:] == changes_of(way_of(3))
+    assert last.changes[1:] == STEPPED.variants(4)[3].changes
     assert "It sounds kind." in last.template
 
 

@@ -4,8 +4,9 @@ import math
 
 import pandas as pd
 import pytest
+from page_data import sheet_of
 
-from calib.labelling.page import CANNOT_SAY, Asked, Criterion, Level, Sheet, Task
+from calib.labelling.record import CANNOT_SAY, Criterion, Level, Record, Task
 
 ODD = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>",
@@ -31,16 +32,17 @@ SAID = {"c1": (1, 2, CANNOT_SAY, 3, None), "c2": (33.25, CANNOT_SAY, 0, None, 10
 
 @pytest.fixture
 def task():
-    asked = [Asked(item, texts) for item, texts in ITEMS]
-    sheets = (Sheet("anna", tuple(asked[:6])), Sheet("ben/<i>", tuple(asked[:2:-1])))
-    return Task("=Title", "0123456789ab", ("source", "output"), False, CRITERIA, "=Read.\n\nIt costs $5 <b>.", sheets)
+    records, page = [Record(item, texts) for item, texts in ITEMS], "0123456789ab"
+    sheets = (sheet_of("anna", records[:6], page, CRITERIA), sheet_of("ben/<i>", records[:2:-1], page, CRITERIA))
+    return Task("=Title", page, ("source", "output"), False, CRITERIA, "=Read.\n\nIt costs $5 <b>.", sheets)
 
 
 @pytest.fixture
 def pairs():
-    asked = [Asked(f"gpt-4o vs llama/{k}", ("Source.", f"A{k}", f"B{k}"), swapped=k % 2 == 1) for k in range(6)]
+    records = [Record(f"gpt-4o vs llama/{k}", ("Source.", f"A{k}", f"B{k}"), swapped=k % 2 == 1) for k in range(6)]
     wins = (Criterion("better", "", "0|0.5|1", WINS),)
-    return Task("Pairs", "ba9876543210", ("source", "first", "second"), True, wins, "", (Sheet("", tuple(asked)),))
+    sheet = sheet_of("", records, "ba9876543210", wins)
+    return Task("Pairs", sheet.records[0].page, ("source", "first", "second"), True, wins, "", (sheet,))
 
 
 def said(task, sheet, position):
@@ -58,16 +60,16 @@ def truth(task, *, raters=None):
     """The rows that must come back: item, criterion, rater, scale, score, status, comment, position, swapped, page."""
     rows = []
     for sheet in task.sheets:
-        for position, asked in enumerate(sheet.asked, start=1):
+        for position, record in enumerate(sheet.records, start=1):
             for (_, value), criterion in zip(said(task, sheet, position).items(), task.criteria, strict=True):
                 if value is None:
                     continue
                 unsure = value == CANNOT_SAY
-                score = math.nan if unsure else 1 - value if asked.swapped else float(value)
+                score = math.nan if unsure else 1 - value if record.swapped else float(value)
                 who = (raters or {}).get(sheet.annotator, sheet.annotator)
                 rows.append(
-                    (asked.item, criterion.name, who, criterion.scale, score, CANNOT_SAY if unsure else "ok",
-                     comment(position), position, asked.swapped, task.page)
+                    (record.item, criterion.name, who, criterion.scale, score, CANNOT_SAY if unsure else "ok",
+                     comment(position), position, record.swapped, task.page)
                 )  # fmt: skip
     names = ["item", "criterion", "rater", "scale", "score", "status", "comment", "position", "swapped", "page"]
     frame = pd.DataFrame(rows, columns=names, dtype=object)  # texts that Arrow does not hold

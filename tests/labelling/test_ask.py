@@ -1,4 +1,4 @@
-"""`label_page`: what is asked, of which items, of whom, in which order, and what nobody is to see."""
+"""`label`: what is asked, of which items, of whom, in which order, and what nobody is to see."""
 
 import json
 import re
@@ -13,8 +13,8 @@ from scipy import stats
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.page import Asked
 from calib.labelling.pool import file_names, sheets_of
+from calib.labelling.record import Record
 
 FIVE = "1|2|3|4|5"
 
@@ -35,7 +35,7 @@ def scores(items, *, criterion="coherence", scale=FIVE, seed=0):
 
 
 ITEMS = texts()
-DRAWN = calib.choose_items(scores(ITEMS), 20, rng=1)
+DRAWN = calib.choose(scores(ITEMS), 20, rng=1)
 CHOSEN = set(DRAWN.loc[DRAWN["chosen"], "item"].astype(str))
 
 
@@ -44,7 +44,7 @@ def page(tmp_path):
     """Make pages; the first one's data, or that of all."""
 
     def make(items=ITEMS, drawn=DRAWN, **options):
-        return calib.label_page(items, drawn, path=tmp_path / "label.html", **options)
+        return calib.label(items, drawn, path=tmp_path / "label.html", **options)
 
     return make
 
@@ -55,7 +55,7 @@ def refused(tmp_path):
 
     def of(items=ITEMS, drawn=DRAWN, **options):
         with pytest.raises((ValueError, OSError)) as caught:
-            calib.label_page(items, drawn, **{"path": tmp_path / "out" / "label.html"} | options)
+            calib.label(items, drawn, **{"path": tmp_path / "out" / "label.html"} | options)
         assert not (tmp_path / "out").exists()
         return str(caught.value)
 
@@ -258,7 +258,7 @@ def own_results():
 def test_a_file_of_ones_own_with_ids_that_repeat_over_systems(page, tmp_path):
     path = tmp_path / "results.csv"
     own_results().to_csv(path, index=False)
-    drawn = calib.choose_items(path, 12, rng=3, judge="gpt4_score")
+    drawn = calib.choose(path, 12, rng=3, judge="gpt4_score")
     found = page_data(page(path, drawn).paths[0])
     assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert found["parts"] == ["question", "context", "answer"]
@@ -275,7 +275,7 @@ def test_a_file_without_ids_goes_by_its_rows(page, tmp_path):
     own_results().drop(columns=["question_id", "model", "context"]).drop_duplicates("question").to_csv(
         path, index=False
     )
-    drawn = calib.choose_items(path, 8, rng=3, judge="gpt4_score")
+    drawn = calib.choose(path, 8, rng=3, judge="gpt4_score")
     found = page_data(page(path, drawn).paths[0])
     rows = pd.read_csv(path)
     assert len(found["items"]) == 8
@@ -288,7 +288,7 @@ def test_columns_are_called_as_they_were_when_items_were_chosen(page, tmp_path):
     path = tmp_path / "results.csv"
     frame = own_results().assign(code=[f"c{k}" for k in range(60)])
     frame.to_csv(path, index=False)
-    drawn = calib.choose_items(path, 12, rng=3, judge="gpt4_score", item="code")
+    drawn = calib.choose(path, 12, rng=3, judge="gpt4_score", item="code")
     for said in ({"item": "code"}, {}):  # that column has most of what was drawn
         found = page_data(page(path, drawn, **said).paths[0])
         assert {item for item, *_ in found["items"]} == set(drawn.loc[drawn["chosen"], "item"].astype(str))
@@ -394,7 +394,7 @@ def test_ids_of_any_kind(page):
 def test_an_id_stays_as_it_was_drawn(page):
     # labels are matched with a table of calib's, in which blanks count
     spaced = scores(ITEMS.assign(item=" " + ITEMS["item"]))
-    drawn = calib.choose_items(spaced, 5, rng=1)
+    drawn = calib.choose(spaced, 5, rng=1)
     found = page_ids(page(ITEMS, drawn).paths[0])
     assert set(found) == set(drawn.loc[drawn["chosen"], "item"].astype(str))
     assert all(item.startswith(" ") for item in found)
@@ -428,9 +428,9 @@ def test_order_is_by_seed_annotator_and_page(page):
 
 @pytest.mark.slow
 def test_orders_are_spread_evenly():
-    some = [Asked(str(k), ("x",)) for k in range(5)]
+    some = [Record(str(k), ("x",)) for k in range(5)]
     first = Counter(
-        sheets_of(some, [""], strata={}, seed=seed, page="p", paired=False)[0].asked[0].item for seed in range(2000)
+        sheets_of(some, [""], strata={}, seed=seed, page="p", paired=False)[0].records[0].item for seed in range(2000)
     )
     assert stats.chisquare([first[str(k)] for k in range(5)]).pvalue > 0.001
 
@@ -440,7 +440,7 @@ def test_orders_are_spread_evenly():
 
 @pytest.mark.parametrize(("n", "overlap"), [(20, 10), (20, 0), (20, 20), (19, 3), (20, 1)])
 def test_items_in_common_and_shares(page, n, overlap):
-    drawn = calib.choose_items(scores(ITEMS), n, rng=2)
+    drawn = calib.choose(scores(ITEMS), n, rng=2)
     pages = page(drawn=drawn, annotators=["a", "b", "c"], overlap=overlap)
     sets = [set(page_ids(path)) for path in pages.paths]
     assert len(set.intersection(*sets)) == overlap
@@ -455,7 +455,7 @@ def test_items_in_common_and_shares(page, n, overlap):
 
 
 def test_shares_are_even_in_each_stratum(page):
-    drawn = calib.choose_items(scores(texts(120), seed=4), 61, design="strata", rng=2)
+    drawn = calib.choose(scores(texts(120), seed=4), 61, design="strata", rng=2)
     stratum = dict(zip(drawn["item"].astype(str), drawn["stratum"], strict=True))
     pages = page(texts(120), drawn, annotators=["a", "b", "c"], overlap=12)
     counts = [Counter(stratum[item] for item in page_ids(path)) for path in pages.paths]
@@ -469,11 +469,11 @@ def test_shares_are_even_in_each_stratum(page):
 
 
 def test_each_item_is_common_as_often_as_any_other():
-    some = [Asked(str(k), ("x",)) for k in range(12)]
+    some = [Record(str(k), ("x",)) for k in range(12)]
     times: Counter = Counter()
     for seed in range(600):
         sheets = sheets_of(some, ["a", "b"], overlap=4, strata={"3": 1, "4": 1}, seed=seed, page="p", paired=False)
-        times.update({one.item for one in sheets[0].asked} & {one.item for one in sheets[1].asked})
+        times.update({one.item for one in sheets[0].records} & {one.item for one in sheets[1].records})
     assert sum(times.values()) == 2400
     chance = stats.binom(600, 4 / 12)
     assert all(chance.cdf(times[str(k)]) > 1e-4 and chance.sf(times[str(k)]) > 1e-4 for k in range(12))
@@ -574,9 +574,9 @@ def test_pairs_are_shown_in_both_orders(page):
 
 
 def test_orders_of_pairs_differ_by_seed_and_lean_to_no_side():
-    some = [Asked(str(k), ("x", "y")) for k in range(9)]
+    some = [Record(str(k), ("x", "y")) for k in range(9)]
     flags = [
-        {one.item: one.swapped for one in sheet.asked}
+        {one.item: one.swapped for one in sheet.records}
         for seed in range(400)
         for sheet in sheets_of(some, ["a", "b", "c"], overlap=4, strata={}, seed=seed, page="p", paired=True)[:1]
     ]
@@ -606,7 +606,7 @@ def test_the_output_whose_wins_the_judge_counts_comes_first(page, refused):
             "judge_winner": np.where(k % 3, "model_a", "tie"),
         }
     )
-    drawn = calib.choose_items(frame, 10, rng=1)
+    drawn = calib.choose(frame, 10, rng=1)
     assert set(drawn["system"].astype(str)) == {"gpt-4o"}
     found = page_data(page(frame, drawn, pair=("response_a", "response_b")).paths[0])
     assert len(found["items"]) == 10
@@ -619,7 +619,7 @@ def test_the_output_whose_wins_the_judge_counts_comes_first(page, refused):
 
 @pytest.mark.slow
 def test_a_page_of_a_later_drawing_is_the_same_page(page):
-    more = calib.choose_items(DRAWN, 10, more=True, rng=2)
+    more = calib.choose(DRAWN, 10, more=True, rng=2)
     first, second = page(), page(drawn=more)
     assert first.page == second.page
     assert second.n_items == 30
@@ -643,7 +643,7 @@ def answers(pages, items, **columns):
 @pytest.mark.slow
 def test_what_is_labelled_is_left_out(page, tmp_path):
     done = answers(page(), sorted(CHOSEN))
-    more = calib.choose_items(DRAWN, 10, more=True, rng=2)
+    more = calib.choose(DRAWN, 10, more=True, rng=2)
     new = set(more.loc[more["chosen"], "item"].astype(str)) - CHOSEN
     calib.table.write(done, tmp_path / "labels.csv", for_spreadsheets=True)
     for labelled in (
@@ -684,7 +684,7 @@ def test_labels_of_another_page_are_refused(page, refused, tmp_path):
 
 
 def test_folders_are_made_and_what_is_written_is_said(tmp_path):
-    pages = calib.label_page(ITEMS, DRAWN, annotators=["a", "<b>"], path=tmp_path / "new" / "deep" / "label.html")
+    pages = calib.label(ITEMS, DRAWN, annotators=["a", "<b>"], path=tmp_path / "new" / "deep" / "label.html")
     assert all(path.exists() for path in pages.paths)
     assert str(pages).endswith("label-b.html: 20 items to label (coherence), 20 of them by both annotators")
     assert "<b>" not in pages._repr_html_()
@@ -696,12 +696,12 @@ def test_folders_are_made_and_what_is_written_is_said(tmp_path):
 )
 def test_an_ending_that_does_not_fit_is_refused(tmp_path, to, name):
     with pytest.raises(ValueError, match=f"`path` must end in .* for '{to}', but got"):
-        calib.label_page(ITEMS, DRAWN, to=to, path=tmp_path / name)
+        calib.label(ITEMS, DRAWN, to=to, path=tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
-    calib.label_page(ITEMS, DRAWN, path=tmp_path / "label.html")
+    calib.label(ITEMS, DRAWN, path=tmp_path / "label.html")
     before = (tmp_path / "label.html").read_bytes()
 
     def broken(*_, **__):
@@ -709,7 +709,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "write_text", broken)
     with pytest.raises(OSError, match="No space"):
-        calib.label_page(ITEMS, DRAWN, seed=3, path=tmp_path / "label.html")
+        calib.label(ITEMS, DRAWN, seed=3, path=tmp_path / "label.html")
     assert (tmp_path / "label.html").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["label.html"]
 
@@ -726,7 +726,7 @@ def test_a_guideline_is_a_text_or_a_file(page, tmp_path):
 
 @pytest.mark.parametrize(("to", "ending"), [("xlsx", "xlsx"), ("label-studio", "json")])
 def test_for_other_tools(tmp_path, to, ending):
-    pages = calib.label_page(ITEMS, DRAWN, to=to, annotators=["a", "b"], overlap=4, path=tmp_path / f"label.{ending}")
+    pages = calib.label(ITEMS, DRAWN, to=to, annotators=["a", "b"], overlap=4, path=tmp_path / f"label.{ending}")
     assert all(path.exists() for path in pages.paths)
     assert len(pages.paths) == {"xlsx": 2, "label-studio": 2}[to]  # a page, or a file and its settings
     for path in pages.paths:

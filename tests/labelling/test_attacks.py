@@ -8,7 +8,7 @@ from page_data import page_data
 import calib
 from calib import cli
 from calib.core.check import ArgumentError
-from calib.labelling.page import ANSWERS
+from calib.labelling.record import ANSWERS
 
 IDS = [f"i{k:02d}" for k in range(12)]
 ASKED = {"criteria": "tone", "scale": "1|2|3|4|5"}
@@ -29,7 +29,7 @@ def refused(tmp_path):
     def of(items=ITEMS, **options):
         options = ASKED | {"path": tmp_path / "label.html"} | options
         with pytest.raises(ValueError) as caught:
-            calib.label_page(items, IDS, **options)
+            calib.label(items, IDS, **options)
         assert not (tmp_path / "label.html").exists()
         return str(caught.value)
 
@@ -47,23 +47,23 @@ def refused(tmp_path):
 def test_a_page_that_would_show_no_output_is_refused(columns, refused, tmp_path):
     items = texts(**columns)
     assert "`inputs` must name the columns that people read, or `pair` two outputs" in refused(items)
-    pages = calib.label_page(items, IDS, inputs=list(columns), path=tmp_path / "label.html", **ASKED)
+    pages = calib.label(items, IDS, inputs=list(columns), path=tmp_path / "label.html", **ASKED)
     assert pages.parts == tuple(columns)
-    assert calib.label_page(items, IDS, inputs=list(columns)[:1], path=tmp_path / "label.html", **ASKED).parts
+    assert calib.label(items, IDS, inputs=list(columns)[:1], path=tmp_path / "label.html", **ASKED).parts
 
 
 def test_an_output_of_numbers_is_not_left_out_in_silence(refused, tmp_path):
     items = texts(question="How much is it").assign(answer=range(12))
     assert "'question' alone would be seen: the frame has 'item', 'question', 'answer'" in refused(items)
     path = tmp_path / "label.html"
-    calib.label_page(items, IDS, inputs=["question", "answer"], path=path, **ASKED)
+    calib.label(items, IDS, inputs=["question", "answer"], path=path, **ASKED)
     assert {shown[1] for _, _, shown in page_data(path)["items"]} == {str(k) for k in range(12)}
 
 
 def test_an_id_that_no_export_could_bring_back_is_refused(refused):
     items = ITEMS.assign(item=[f"{item}\0" for item in IDS])
     with pytest.raises(ValueError, match="holds half a character or NUL, which no file of labels can"):
-        calib.label_page(items, None, path="never.html", **ASKED)
+        calib.label(items, None, path="never.html", **ASKED)
 
 
 def test_that_nobody_labels_is_said_plainly(refused):
@@ -73,7 +73,7 @@ def test_that_nobody_labels_is_said_plainly(refused):
 
 def test_a_scale_may_have_words_for_its_ends_alone(tmp_path):
     path = tmp_path / "label.html"
-    calib.label_page(ITEMS, IDS, criteria="tone", scale={1: "poor", 2: "", 3: " ", 4: "good"}, path=path)
+    calib.label(ITEMS, IDS, criteria="tone", scale={1: "poor", 2: "", 3: " ", 4: "good"}, path=path)
     (asked,) = page_data(path)["criteria"]
     assert asked["scale"] == "1|2|3|4"
     assert asked["levels"] == [[1.0, "poor"], [2.0, ""], [3.0, ""], [4.0, "good"]]
@@ -87,7 +87,7 @@ def test_equal_words_of_a_scale_are_refused_in_its_name(refused):
 def test_words_with_figures_of_their_own_do_not_get_other_values(scale, refused, tmp_path):
     assert "the value of each word where one begins with a figure" in refused(scale=scale)
     path = tmp_path / "label.html"
-    calib.label_page(ITEMS, IDS, criteria="tone", scale="1: poor=1|2: good=2", path=path)
+    calib.label(ITEMS, IDS, criteria="tone", scale="1: poor=1|2: good=2", path=path)
     assert page_data(path)["criteria"][0]["levels"] == [[1.0, "1: poor"], [2.0, "2: good"]]
 
 
@@ -104,14 +104,14 @@ def answered(pages, path, scores="314213524312"):
 
 
 def test_what_is_no_path_is_no_file_of_labels(tmp_path):
-    labels = answered(calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
+    labels = answered(calib.label(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
     for given in (5, pd.read_csv(labels), [labels, 5]):
         with pytest.raises(ArgumentError, match="`files` must be paths of files of labels, but got"):
             calib.read_labels(given)
 
 
 def test_what_systems_and_spreadsheets_leave_in_a_folder_is_passed_over(tmp_path):
-    pages = calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED)
+    pages = calib.label(ITEMS, IDS, path=tmp_path / "l.html", **ASKED)
     back = tmp_path / "back"
     back.mkdir()
     answered(pages, back / "labels.csv")
@@ -121,10 +121,10 @@ def test_what_systems_and_spreadsheets_leave_in_a_folder_is_passed_over(tmp_path
 
 
 def test_a_drawing_without_scores_is_refused_in_its_own_name(tmp_path):
-    labels = answered(calib.label_page(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
+    labels = answered(calib.label(ITEMS, IDS, path=tmp_path / "l.html", **ASKED), tmp_path / "labels.csv")
     ITEMS.to_csv(tmp_path / "items.csv", index=False)
     for drawn in (ITEMS, tmp_path / "items.csv"):
-        with pytest.raises(ArgumentError, match="`drawn` must be what `choose_items` returned"):
+        with pytest.raises(ArgumentError, match="`drawn` must be what `choose` returned"):
             calib.read_labels(labels, drawn=drawn)
 
 
@@ -180,7 +180,7 @@ def test_what_is_read_is_not_written_over(refused, tmp_path):
 def test_a_workbook_that_was_filled_in_is_not_written_over(answer, refused, tmp_path):
     path = tmp_path / "label.xlsx"
     for _ in range(2):  # as long as nobody filled it in
-        calib.label_page(ITEMS, IDS, to="xlsx", path=path, **ASKED)
+        calib.label(ITEMS, IDS, to="xlsx", path=path, **ASKED)
     book = openpyxl.load_workbook(path)
     heads = [cell.value for cell in book["labels"][1]]
     book["labels"].cell(3, heads.index("c1") + 1).value = answer
@@ -193,45 +193,45 @@ def test_a_workbook_that_was_filled_in_is_not_written_over(answer, refused, tmp_
 @pytest.mark.parametrize("annotators", [None, ["ann", "bo"]])
 def test_colons_in_names_take_nothing_from_what_a_notebook_shows(annotators, tmp_path):
     asked = {"criteria": ["tone: polite", "tone: kind"], "scale": "0|1", "annotators": annotators}
-    shown = calib.label_page(ITEMS, IDS, path=tmp_path / "a: b.html", **asked)._repr_html_()
+    shown = calib.label(ITEMS, IDS, path=tmp_path / "a: b.html", **asked)._repr_html_()
     assert "</a>: 12 items to label (tone: polite, tone: kind)" in shown
 
 
 def test_one_item_is_one(tmp_path):
-    assert str(calib.label_page(ITEMS, IDS[:1], path=tmp_path / "l.html", **ASKED)).endswith("1 item to label (tone)")
+    assert str(calib.label(ITEMS, IDS[:1], path=tmp_path / "l.html", **ASKED)).endswith("1 item to label (tone)")
 
 
 @pytest.mark.slow
 def test_ids_whose_zeros_a_spreadsheet_took_are_known_for_that(tmp_path):
     items = ITEMS.assign(item=[f"{k:04d}" for k in range(12)])
     judged = items[["item"]].assign(criterion="tone", rater="judge", scale="1|2|3|4|5", score=[1.0, 3.0, 5.0, 2.0] * 3)
-    drawn = calib.choose_items(judged, 12, rng=1)
+    drawn = calib.choose(judged, 12, rng=1)
     path = tmp_path / "label.html"
-    labels = answered(calib.label_page(items, drawn, path=path), tmp_path / "labels.csv")
+    labels = answered(calib.label(items, drawn, path=path), tmp_path / "labels.csv")
     pd.read_csv(labels).to_csv(labels, index=False)
     with pytest.raises(ArgumentError, match="a spreadsheet took the zeros in front of their ids"):
         calib.read_labels(labels, drawn=drawn)
     with pytest.raises(ArgumentError, match="`labelled` must be labels of these items"):
-        calib.label_page(items, drawn, labelled=labels, path=path)
+        calib.label(items, drawn, labelled=labels, path=path)
 
 
 def test_labels_of_other_items_of_the_pool_leave_nothing_out(tmp_path):
     done = pd.DataFrame({"item": IDS[:4], "criterion": "tone"})
-    assert calib.label_page(ITEMS, IDS[4:], labelled=done, path=tmp_path / "l.html", **ASKED).n_items == 8
+    assert calib.label(ITEMS, IDS[4:], labelled=done, path=tmp_path / "l.html", **ASKED).n_items == 8
 
 
 def test_places_of_rows_are_no_ids_where_rows_have_some(tmp_path):
     path = tmp_path / "l.html"
     with pytest.raises(ArgumentError, match="`drawn` must hold ids of the items"):
-        calib.label_page(ITEMS, [0, 1, 2], path=path, **ASKED)
-    assert calib.label_page(ITEMS.drop(columns="item"), [0, 1, 2], path=path, **ASKED).n_items == 3
+        calib.label(ITEMS, [0, 1, 2], path=path, **ASKED)
+    assert calib.label(ITEMS.drop(columns="item"), [0, 1, 2], path=path, **ASKED).n_items == 3
 
 
 @pytest.mark.parametrize(("to", "name"), [("xlsx", "l.xlsx"), ("label-studio", "l.xml")])
 def test_every_form_says_what_a_number_of_a_pair_means(to, name, tmp_path):
     items = texts(source="Source", a="This", b="That")
     path = tmp_path / ("l.xlsx" if to == "xlsx" else "l.json")
-    calib.label_page(items, IDS, criteria="better", pair=["a", "b"], to=to, path=path)
+    calib.label(items, IDS, criteria="better", pair=["a", "b"], to=to, path=path)
     if to == "xlsx":
         cells = openpyxl.load_workbook(path)["calib"].iter_rows(values_only=True)
         told = "\n".join(str(cell) for row in cells for cell in row)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import calib
-from calib.labelling.page import unveiled
+from calib.labelling.record import decoded_id
 
 FIVE = "1|2|3|4|5"
 
@@ -16,7 +16,7 @@ FIVE = "1|2|3|4|5"
 def planted():
     items, people = calib.load_planted()
     judge = calib.summarize(people[people["rater"] == "simulated-1"], items)
-    drawn = calib.choose_items(judge[judge["criterion"] == "fluency"], 40, rng=1)
+    drawn = calib.choose(judge[judge["criterion"] == "fluency"], 40, rng=1)
     return items, drawn, {item: 1 + place % 5 for place, item in enumerate(sorted(drawn["item"].astype(str)))}
 
 
@@ -26,7 +26,7 @@ def of_workbooks(paths, label):
         labels = book["labels"]
         (column,) = (cell.column for cell in labels[1] if cell.value == "c1")
         for row in range(3, labels.max_row + 1):
-            labels.cell(row, column).value = label[unveiled(labels.cell(row, 1).value)]
+            labels.cell(row, column).value = label[decoded_id(labels.cell(row, 1).value)]
         book.save(path)
     return paths
 
@@ -34,7 +34,7 @@ def of_workbooks(paths, label):
 def of_label_studio(paths, label):
     tasks = json.loads(paths[0].read_text())
     for number, task in enumerate(tasks):
-        value = {"choices": [str(label[unveiled(task["data"]["calib"]["item"])])]}
+        value = {"choices": [str(label[decoded_id(task["data"]["calib"]["item"])])]}
         result = {"from_name": "c1", "to_name": "text1", "type": "choices", "value": value}
         account = {"id": 3, "email": f"{task['data']['annotator']}@example.org"}
         done = {"id": number, "completed_by": account, "lead_time": 9.0, "created_at": "2026-01-01T10:00:00.0Z"}
@@ -49,7 +49,7 @@ def of_label_studio(paths, label):
 )
 def test_labels_make_the_interval_that_they_make_directly(planted, tmp_path, to, ending, answered):
     items, drawn, label = planted
-    pages = calib.label_page(
+    pages = calib.label(
         items, drawn, annotators=["ann", "bo"], overlap=10, to=to, scale=FIVE, path=tmp_path / f"label{ending}"
     )
     labels = calib.read_labels(answered(pages.paths, label), drawn=drawn)

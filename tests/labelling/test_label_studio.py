@@ -15,7 +15,7 @@ import pytest
 
 import calib
 from calib.labelling.label_studio import label_studio_answers, write_label_studio
-from calib.labelling.page import ANSWERS
+from calib.labelling.record import ANSWERS
 from calib.table import TableError
 
 ACCOUNTS = {"anna": 1, "ben/<i>": 2, "": 1}
@@ -46,7 +46,7 @@ def exported(tmp_path, people):
 
     def export(task, kind="JSON", accounts=ACCOUNTS):
         path = write_label_studio(task, tmp_path / "task.json")
-        places = [(sheet, place) for sheet in task.sheets for place in range(1, len(sheet.asked) + 1)]
+        places = [(sheet, place) for sheet in task.sheets for place in range(1, len(sheet.records) + 1)]
         tasks = []
         for number, (one, (sheet, place)) in enumerate(zip(json.loads(path.read_text()), places, strict=True), start=1):
             values = {code: value for code, value in say(task, sheet, place).items() if value is not None}
@@ -187,7 +187,9 @@ def test_of_several_annotations_by_one_account_the_last_counts(pairs, tmp_path):
 
 def test_an_id_may_hold_half_a_character(pairs, exported):
     (sheet,) = pairs.sheets
-    odd = replace(pairs, sheets=(replace(sheet, asked=(replace(sheet.asked[0], item="a\ud800"), *sheet.asked[1:])),))
+    odd = replace(
+        pairs, sheets=(replace(sheet, records=(replace(sheet.records[0], item="a\ud800"), *sheet.records[1:])),)
+    )
     assert label_studio_answers(exported(odd))["item"].tolist()[0] == "a\ud800"
 
 

@@ -12,7 +12,8 @@ from page_data import page_data
 
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
-from calib.labelling.page import Asked, Criterion, Level, Sheet, Task, page_of, veiled
+from calib.labelling.page import page_of
+from calib.labelling.record import Criterion, Level, Record, Sheet, Task, encoded_id
 
 FIVE = tuple(map(Level, range(1, 6), ("very poor", "poor", "fair", "good", "very good")))
 COHERENCE = Criterion("coherence", "Do the sentences build on each other?", "1|2|3|4|5", FIVE)
@@ -20,7 +21,7 @@ WORDS = json.loads(resources.files("calib.labelling").joinpath("words.json").rea
 
 
 def task_of(texts, annotator="ana", criteria=(COHERENCE,), guideline="Read both.", names="gpt-4o/{}"):
-    asked = tuple(Asked(names.format(place), text) for place, text in enumerate(texts))
+    asked = tuple(Record(names.format(place), text) for place, text in enumerate(texts))
     sheets = (Sheet(annotator, asked),)
     return Task("News", "0123456789ab", ("source", "output"), False, criteria, guideline, sheets)
 
@@ -37,7 +38,7 @@ def test_one_script_and_one_style_are_let_through():
     page = html(task_of([("A source.", "Its summary.")]))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     (style,), (data, script) = between(page, "style"), between(page, "script")
-    assert json.loads(data)["items"] == [[veiled("gpt-4o/0"), False, [0, 1]]]
+    assert json.loads(data)["items"] == [[encoded_id("gpt-4o/0"), False, [0, 1]]]
     allowed = f"script-src '{source_hash(script)}'; style-src '{source_hash(style)}'"
     assert policy == f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     seen = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
@@ -53,7 +54,7 @@ def test_texts_come_back_whole(tmp_path, task):
     for sheet in task.sheets:
         path = tmp_path / "page.html"
         path.write_text(page_of(task, sheet), encoding="utf-8")
-        assert page_data(path)["items"] == [(one.item, one.swapped, list(one.texts)) for one in sheet.asked]
+        assert page_data(path)["items"] == [(one.item, one.swapped, list(one.texts)) for one in sheet.records]
 
 
 def test_no_text_ends_the_script():
@@ -164,6 +165,6 @@ def test_contrast_is_aa(scheme):
 
 
 @pytest.mark.slow
-def test_it_loads_no_pandas():
-    code = "import calib.labelling.page, sys; sys.exit('pandas' in sys.modules or 'jinja2' in sys.modules)"
+def test_it_loads_no_jinja():
+    code = "import calib.labelling.page, sys; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from calib.labelling.page import ANSWERS, Asked, Criterion, Level, Sheet, Task, page_of, veiled
+from calib.labelling.page import page_of
+from calib.labelling.record import ANSWERS, Criterion, Level, Record, Sheet, Task, encoded_id
 from calib.table import check_ratings, read_frame, write
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
@@ -36,7 +37,7 @@ FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'Quot
 def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, name="page.html", **task):
     """A file with a page about n items."""
     texts = task.pop("texts", [(f"Source {k}.", f"Summary {k}.") for k in range(n)])
-    asked = tuple(Asked(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
+    asked = tuple(Record(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
     sheets = (Sheet(annotator, asked),)
     told = {
         "title": "News",
@@ -596,7 +597,7 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
 
 def test_ids_come_back_as_they_are(tmp_path):
     ids = ["007", "\ufeffa", "=1+1", "港/🙂", 'a,b"c', "exported"]
-    asked = tuple(Asked(one, ("s", "o")) for one in ids)
+    asked = tuple(Record(one, ("s", "o")) for one in ids)
     task = Task("T", "0123456789ab", ("source", "output"), False, (COHERENCE,), "", (Sheet("ana", asked),))
     path = tmp_path / "page.html"
     path.write_text(page_of(task, task.sheets[0]), encoding="utf-8")
@@ -607,7 +608,7 @@ def test_ids_come_back_as_they_are(tmp_path):
         return await exported(visit, tmp_path)
 
     assert list(read_frame(chromium.driven(look, tmp_path), texts=["item"])["item"]) == ids
-    assert veiled("exported") != "exported"
+    assert encoded_id("exported") != "exported"
 
 
 def test_without_javascript_it_says_so(tmp_path):

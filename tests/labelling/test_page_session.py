@@ -40,7 +40,7 @@ def chosen(tmp_path):
     scores = pd.concat(parts, ignore_index=True)
     picked = set(rng.permutation(items["item"])[:60])
     path = tmp_path / "label.html"
-    calib.label_page(
+    calib.label(
         items, scores.assign(chosen=scores["item"].isin(picked)), criteria=CRITERIA, scale="1|2|3|4|5",
         annotators=["ana"], path=path,
     )  # fmt: skip
@@ -156,9 +156,9 @@ def test_three_annotators_with_items_in_common_make_the_interval_of_their_labels
     scores, _ = chosen
     scores = scores[scores["criterion"] == "fluency"]
     items = pd.DataFrame({"item": scores["item"], "output": [f"Summary {k}." for k in range(240)]})
-    drawn = calib.choose_items(scores, 40, rng=2)
+    drawn = calib.choose(scores, 40, rng=2)
     names = ["ana", "ben", "cy"]
-    pages = calib.label_page(items, drawn, annotators=names, overlap=10, path=tmp_path / "three.html")
+    pages = calib.label(items, drawn, annotators=names, overlap=10, path=tmp_path / "three.html")
 
     def label(name, item):
         return 1 + (len(name) * 7 + int(item.split("/")[1]) * 3) % 5

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats as scipy_stats
 
-from calib.labelling.people import _strictness, price_of, strictness_of
+from calib.labelling.read import _strictness, price_of, strictness_of
 from calib.stats import ppi_mean
 
 

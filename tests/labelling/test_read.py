@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 
 import calib
 from calib.core.check import CalibWarning
-from calib.labelling.page import ANSWERS
+from calib.labelling.record import ANSWERS
 from calib.table import TableError, write
 
 PAGE = "0123456789ab"
@@ -63,14 +63,14 @@ def saved(tmp_path):
     return save
 
 
-def study(n=120, n_gold=40, *, seed=0):
+def study(n=120, n_labels=40, *, seed=0):
     """A judge's scores of all items, of which some are drawn, and the labels of three people of these."""
     rng = np.random.default_rng(seed)
     items = [f"i{k}" for k in range(n)]
     true = rng.integers(1, 6, n)
     judge = pd.DataFrame({"item": items, "criterion": "tone", "rater": "judge", "method": "logprob", "scale": SCALE})
     judge = judge.assign(score=np.clip(true + rng.normal(0, 0.7, n), 1, 5), system=np.where(np.arange(n) % 2, "x", "y"))
-    drawn = calib.choose_items(judge.assign(group=[f"g{k // 2}" for k in range(n)]), n_gold, rng=1)
+    drawn = calib.choose(judge.assign(group=[f"g{k // 2}" for k in range(n)]), n_labels, rng=1)
     chosen = drawn.loc[drawn["chosen"], "item"].astype(str).tolist()
     label = dict(zip(items, true, strict=True))
     common, rest = chosen[:10], chosen[10:]
@@ -107,7 +107,7 @@ def numbers(results):
     [
         calib.interval,
         lambda drawn, labels, **own: calib.interval(drawn, labels, by="system", **own),
-        lambda drawn, labels, **own: calib.difference(drawn, labels, "x", "y", min_gold=5, **own),
+        lambda drawn, labels, **own: calib.difference(drawn, labels, "x", "y", min_labels=5, **own),
         lambda drawn, labels, **own: calib.labels_needed(drawn, labels, half_width=0.3, **own),
         lambda drawn, labels, **own: calib.plan(drawn, labels, prices={"label": 1, "judge": 0.1}, budget=5, **own),
         calib.agreement,
@@ -180,10 +180,10 @@ def test_cannot_say_is_no_label_and_is_counted(saved):
     scores = [math.nan if k < 3 else 1 + k % 5 for k in range(len(items))]
     path, other = saved(answers("ann", items, scores), answers("bob", items[:2], [4, math.nan]))
     found = calib.interval(drawn, path).one()
-    assert found.n_gold == 37
+    assert found.n_labels == 37
     assert "cannot_say: people looked at 3 of these items and could not say; they count as unlabelled" in found.warnings
     both = calib.read_labels([path, other])
-    assert calib.interval(drawn, both).one().n_gold == 38  # bob could say of one
+    assert calib.interval(drawn, both).one().n_labels == 38  # bob could say of one
     assert any("at 2 of these items" in text for text in calib.interval(drawn, both).one().warnings)
     assert both.gold.set_index("item")["n_cannot_say"].loc[items[:4]].tolist() == [1, 2, 1, 0]
     assert both.annotators["n_cannot_say"].tolist() == [3, 1]
@@ -496,10 +496,10 @@ def test_how_far_it_is(saved):
     x = drawn.set_index(drawn["item"].astype(str))["score"]
     known = calib.stats.confidence_sequence(y, x.loc[came], x, bounds=(1, 5))
     found = progress.so_far.one()
-    assert found.n_gold == 40
+    assert found.n_labels == 40
     assert found.low == pytest.approx(known.low, rel=1e-12)
     assert found.high == pytest.approx(known.high, rel=1e-12)
-    assert f"{needed.n_gold} with the judge" in progress.said[0]
+    assert f"{needed.n_labels} with the judge" in progress.said[0]
 
 
 @pytest.mark.slow
@@ -556,9 +556,7 @@ def test_nothing_but_cannot_say(saved):
 @pytest.mark.slow
 def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
     drawn, _ = study()
-    strata = calib.choose_items(
-        drawn.drop(columns=["chosen", "inclusion", "stratum", "design"]), 40, design="strata", rng=2
-    )
+    strata = calib.choose(drawn.drop(columns=["chosen", "inclusion", "stratum", "design"]), 40, design="strata", rng=2)
     chosen = strata.loc[strata["chosen"], "item"].astype(str).tolist()
     path = saved(answers("ann", chosen, [1 + k % 5 for k in range(40)]))
     assert "the items were not drawn simply" in calib.read_labels(path, drawn=strata).progress.said[0]

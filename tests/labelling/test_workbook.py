@@ -6,9 +6,10 @@ import zipfile
 
 import openpyxl
 import pytest
+from page_data import sheet_of
 
 import calib
-from calib.labelling.page import ANSWERS, Asked, Criterion, Level, Sheet, Task
+from calib.labelling.record import ANSWERS, Criterion, Level, Record, Sheet, Task
 from calib.labelling.workbook import workbook_answers, write_workbook
 from calib.table import TableError
 
@@ -31,7 +32,7 @@ def filled(tmp_path, people):
         book = openpyxl.load_workbook(path)
         labels = book["labels"]
         place = columns(labels)
-        for position in range(1, len(sheet.asked) + 1):
+        for position in range(1, len(sheet.records) + 1):
             for code, value in say(task, sheet, position).items():
                 labels.cell(position + 2, place[code]).value = "cannot say" if value == "cannot_say" else value
             if comment(position):
@@ -46,8 +47,9 @@ def filled(tmp_path, people):
 @pytest.fixture
 def small(tmp_path):
     """Six items of two criteria, and a way to change what is in the file."""
-    asked = tuple(Asked(f"gpt/{k}", (f"Text {k}.",)) for k in range(6))
-    task = Task("T", "0123456789ab", ("text",), False, (TONE, SHARE), "", (Sheet("ann", asked),))
+    records = [Record(f"gpt/{k}", (f"Text {k}.",)) for k in range(6)]
+    sheet = sheet_of("ann", records, "0123456789ab", (TONE, SHARE))
+    task = Task("T", "0123456789ab", ("text",), False, (TONE, SHARE), "", (sheet,))
 
     def change(edit, name="small.xlsx"):
         path = write_workbook(task, task.sheets[0], tmp_path / name)
@@ -168,11 +170,11 @@ def test_the_guideline_is_in_the_file(task, tmp_path):
 
 
 def test_a_text_that_no_cell_holds_is_refused(tmp_path):
-    task = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Asked("a", ("x" * 32_768,)),)),))
+    task = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Record("a", ("x" * 32_768,)),)),))
     with pytest.raises(TableError, match=r"item 'a': a cell of Excel holds 32767 characters, but its 'text' has 32768"):
         write_workbook(task, task.sheets[0], tmp_path / "a.xlsx")
     assert not (tmp_path / "a.xlsx").exists()
-    emoji = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Asked("a", ("\U0001f600" * 16_384,)),)),))
+    emoji = Task("T", "0" * 12, ("text",), False, (TONE,), "", (Sheet("", (Record("a", ("\U0001f600" * 16_384,)),)),))
     with pytest.raises(TableError, match="has 32768"):
         write_workbook(emoji, emoji.sheets[0], tmp_path / "a.xlsx")
 

@@ -106,8 +106,8 @@ def same(work, parts, table=None):
 
 def verbs(gold):
     return (
-        lambda scores: calib.interval(scores, gold, min_gold=5),
-        lambda scores: calib.interval(scores, gold, min_gold=5, confidence_level=0.8),
+        lambda scores: calib.interval(scores, gold, min_labels=5),
+        lambda scores: calib.interval(scores, gold, min_labels=5, confidence_level=0.8),
     )
 
 
@@ -136,7 +136,7 @@ def test_results_come_in_the_order_of_one_table():
     parts.append(scores[~labelled & (scores["rater"] == "g")].assign(item=lambda rows: "z" + rows["item"]))
     found = [same(work, parts) for work in verbs(gold)]
     assert found[0].labels[0]["rater"] == "h"
-    same(lambda scores: calib.interval(scores, gold, by="system", min_gold=4), parts)
+    same(lambda scores: calib.interval(scores, gold, by="system", min_labels=4), parts)
 
 
 def test_an_item_that_is_called_as_rows_that_stand_for_others():
@@ -153,7 +153,7 @@ def test_an_item_that_is_called_as_rows_that_stand_for_others():
 @pytest.mark.parametrize(
     "options",
     [
-        {"by": "system", "min_gold": 4},
+        {"by": "system", "min_labels": 4},
         {"strata": "stratum"},
         pytest.param({"weights": "w"}, marks=pytest.mark.slow),
         {"target": "benchmark"},

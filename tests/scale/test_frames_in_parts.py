@@ -34,16 +34,16 @@ def close(found, wanted, tolerance=1e-12):
 
 INTERVALS = [
     {},
-    {"by": "system", "min_gold": 2},
+    {"by": "system", "min_labels": 2},
     {"groups": None},
-    {"groups": None, "by": "system", "min_gold": 2},
+    {"groups": None, "by": "system", "min_labels": 2},
     {"strata": "system"},
     {"weights": "times"},
     {"weights": "times", "groups": None},
     {"target": "benchmark", "groups": None},
     {"conservative": True},
     *({"estimator": name} for name in ("classical", "ppi", "ppi++")),
-    {"estimator": "ppi++", "by": "system", "min_gold": 2},
+    {"estimator": "ppi++", "by": "system", "min_labels": 2},
     {"estimator": "judge_only", "groups": None},
     {"estimator": "regression", "groups": None},
 ]
@@ -66,9 +66,9 @@ def test_an_interval_is_the_same_whoever_works_on_its_parts(scores, gold, cut):
 
     parts = cut(scores, 9)
     with ThreadPoolExecutor(4) as pool:
-        threads = calib.interval(calib.Partitions(parts, executor=pool), gold, by="system", min_gold=2)
+        threads = calib.interval(calib.Partitions(parts, executor=pool), gold, by="system", min_labels=2)
     pd.testing.assert_frame_equal(
-        threads.to_frame(), calib.interval(parts, gold, by="system", min_gold=2).to_frame(), check_exact=True
+        threads.to_frame(), calib.interval(parts, gold, by="system", min_labels=2).to_frame(), check_exact=True
     )
 
 
@@ -87,7 +87,7 @@ def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
 def test_scores_of_choose_items_keep_their_design(scores, people, cut, design):
     some = scores[scores["rater"] == "few"].dropna(subset="score")
     on = "entropy" if design == "active" else "score"
-    drawn = calib.choose_items(some, 120, rng=1, design=design, on=on)
+    drawn = calib.choose(some, 120, rng=1, design=design, on=on)
     label = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
     close(calib.interval(cut(drawn, 5), label, groups=None), calib.interval(drawn, label, groups=None))
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_had_of_parts_is_refused(scores, gold, cut):
     parts = cut(scores, 3)
     with pytest.raises(TableError, match="`pool` cannot be had of partitions"):
         calib.interval(parts, gold, pool="rater")
-    with pytest.raises(ArgumentError, match="`gold` must be a table of calib's"):
+    with pytest.raises(ArgumentError, match="`labels` must be a table of calib's"):
         calib.interval(parts, pd.DataFrame({"id": ["i1"], "label": [3]}))
     with pytest.raises(ArgumentError, match="describes a file of your own"):
         calib.interval(parts, gold, scale="1|2|3")

@@ -143,14 +143,14 @@ def test_orders_of_pairs_are_counted_over_all_parts(cut):
 WHOLE = "must be one table .*, but got partitions, which `summarize` and `interval` take"
 OTHERS = {
     "agreement": (calib.agreement, f"`scores` {WHOLE}"),
-    "agreement with people": (lambda parts, table: calib.agreement(table, parts), f"`human` {WHOLE}"),
+    "agreement with people": (lambda parts, table: calib.agreement(table, parts), f"`labels` {WHOLE}"),
     "compare": (lambda parts, table: calib.compare(parts, table, table), f"`scores_a` {WHOLE}"),
     "compare with another": (lambda parts, table: calib.compare(table, parts, table), f"`scores_b` {WHOLE}"),
     "forecast_quality": (calib.forecast_quality, f"`scores` {WHOLE}"),
-    "interval's labels": (lambda parts, table: calib.interval(parts, iter(parts)), f"`gold` {WHOLE}"),
+    "interval's labels": (lambda parts, table: calib.interval(parts, iter(parts)), f"`labels` {WHOLE}"),
     "labels_needed": (lambda parts, table: calib.labels_needed(parts, table, half_width=0.1), f"`scores` {WHOLE}"),
-    "sensitivity": (lambda parts, _: calib.sensitivity(parts), "`ratings` must be a pandas DataFrame, but got"),
-    "prompt_mean": (lambda parts, _: calib.prompt_mean(parts), "`scores` must be a pandas DataFrame, but got"),
+    "sensitivity": (lambda parts, _: calib.sensitivity(parts), f"`ratings` {WHOLE}"),
+    "prompt_mean": (lambda parts, _: calib.prompt_mean(parts), f"`scores` {WHOLE}"),
 }
 
 

@@ -11,7 +11,7 @@ WITHOUT_VERB = {
         *("entropy", "expectation", "expectation_bounds", "mode", "variance"),
     ),
     "`calib.interval` and `calib.difference` choose among them": ("mean_interval", "ppi_difference", "ppi_mean"),
-    "`calib.reliability` reports them together": ("disattenuated", "human_ceiling", "icc", "krippendorff_alpha"),
+    "`calib.reliability` reports them together": ("disattenuated", "label_ceiling", "icc", "krippendorff_alpha"),
     "`calib.bias` computes it of each claim, `calib.pass_fail` these of each judge": (*("instrumented", "roc"),),
     "`calib.leaderboard` reports them together": ("bradley_terry", "ppi_bradley_terry", "rank_sets"),
     "for arrays: agreement of several raters on names": ("gwet_ac",),

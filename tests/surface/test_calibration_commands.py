@@ -110,7 +110,7 @@ def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own,
     assert calib.interval(str(out), gold).estimate == pytest.approx(calib.interval(whole, gold).estimate)
 
 
-@pytest.mark.parametrize("command", ["calibrate", "sets", "escalate"])
+@pytest.mark.parametrize("command", ["calibrate", "score-sets", "escalate"])
 def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run, frame, tmp_path, command):
     hundred = tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
@@ -209,7 +209,7 @@ def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
 
 
 def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
-    code, said, _ = run("sets", own, "--level", "0.8", "--out", tmp_path / "sets.csv")
+    code, said, _ = run("score-sets", own, "--level", "0.8", "--out", tmp_path / "sets.csv")
     expected = calib.score_sets(frame, level=0.8).one()
     assert code == 0
     assert "wrote 240 rows" in said
@@ -220,19 +220,19 @@ def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
 
 def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     people, accepted = tmp_path / "people.csv", tmp_path / "accepted.csv"
-    options = ("--cut", "4", "--risk", "0.15", "--price-label", "2", "--price-judge", "0.01")
+    options = ("--label-threshold", "4", "--risk", "0.15", "--price-label", "2", "--price-judge", "0.01")
     code, said, _ = run("escalate", own, *options, "--out", people, "--accepted", accepted)
-    found = calib.escalate(frame, cut=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
+    found = calib.escalate(frame, label_threshold=4, risk=0.15, prices={"label": 2.0, "judge": 0.01}).one()
     assert code == 0
     assert 0 < found.n_accepted < 240
-    assert f"wrote {found.n_people} rows to {people}" in said
+    assert f"wrote {found.n_escalated} rows to {people}" in said
     assert f"wrote {found.n_accepted} rows to {accepted}" in said
     assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
     assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
 
 
 def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own):
-    code, _, err = run("escalate", own, "--cut", "4", "--price-judge", "0.01")
+    code, _, err = run("escalate", own, "--label-threshold", "4", "--price-judge", "0.01")
     assert code == 2
     assert "--price-label" in err
 
@@ -246,7 +246,7 @@ def things(frame):
     return {
         "calibration": calib.calibrate(names),
         "sets": calib.score_sets(names),
-        "found": calib.escalate(names, cut=4, risk=0.15),
+        "found": calib.escalate(names, label_threshold=4, risk=0.15),
     }
 
 
@@ -263,7 +263,7 @@ def test_items_for_people_come_first_least_sure_first(things):
     whom = [row["for"] for row in rows]
     order = [("people", "people (labelled)", "the judge").index(one) for one in whom]
     assert order == sorted(order)
-    assert whom.count("people") == things["found"].one().n_people
+    assert whom.count("people") == things["found"].one().n_escalated
     unsure = [float(row["confidence"]) for row in rows if row["for"] == "people"]
     assert unsure == sorted(unsure)
 

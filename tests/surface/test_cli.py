@@ -1,6 +1,7 @@
 """The command line: each command once on small real input, and every kind of error."""
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -23,7 +24,7 @@ import typer
 
 import calib
 from calib import cli, table
-from calib.console.command import built
+from calib.console.command import arguments, built
 from calib.judge.calls.store import Store
 
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
@@ -99,7 +100,7 @@ def wide(monkeypatch):
 @pytest.mark.usefixtures("wide")
 def test_agree_prints_what_the_function_returns(run, files, tmp_path):
     options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
-    code, out, err = run("agree", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
+    code, out, err = run("agreement", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
     expected = calib.agreement(
         *(table.read(files[name], "scores") for name in ("scores", "human")),
         level="group", method="kendall", constant="zero", confidence_level=0.9,
@@ -115,7 +116,7 @@ def test_agree_prints_what_the_function_returns(run, files, tmp_path):
 
 
 def test_agree_without_an_interval(run, files):
-    _, out, _ = run("agree", files["scores"], files["human"], "--interval", "none")
+    _, out, _ = run("agreement", files["scores"], files["human"], "--interval", "none")
     assert "conf_low" not in out
     assert "estimate" in out
 
@@ -124,9 +125,9 @@ def test_agree_without_an_interval(run, files):
 def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
     paths, both = (files["scores"], files["human"]), ("--coefficient", "pearson", "--coefficient", "kendall")
     results = calib.agreement(*(table.read(path, "scores") for path in paths), coefficient=("pearson", "kendall"))
-    code, out, _ = run("agree", *paths, *both, "--table")
+    code, out, _ = run("agreement", *paths, *both, "--table")
     assert (code, out) == (0, f"{results.table()}\n")
-    code, out, _ = run("agree", *paths, *both, "--latex", "--out", tmp_path / "all.csv")
+    code, out, _ = run("agreement", *paths, *both, "--latex", "--out", tmp_path / "all.csv")
     assert code == 0
     assert out.startswith(results.table().to_latex())
     assert len(calib.table.read_frame(tmp_path / "all.csv")) == len(results)
@@ -135,32 +136,43 @@ def test_agree_prints_the_table_of_a_paper(run, files, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_agree_takes_ratings_and_items(run, files):
-    code, out, _ = run("agree", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
+    code, out, _ = run("agreement", files["ratings"], files["people"], "--items", files["items"], "--level", "system")
     assert code == 0
     assert out.count("simulated-") == 6 + 1  # the rows, and the one in the sentence
-    refused = run("agree", files["ratings"], files["people"], "--level", "system")
+    refused = run("agreement", files["ratings"], files["people"], "--level", "system")
     assert refused[0] == 2
     assert "level 'system' needs a column `system`" in refused[2]
 
 
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--rater", "me", "--scale", "1|2|3|4|5")
-    code, out, _ = run("agree", files["scores"], own, *options)
+    options = (
+        "--column",
+        "item=id",
+        "--judge",
+        "rating",
+        "--column",
+        "criterion=fluency",
+        "--column",
+        "rater=me",
+        "--scale",
+        "1|2|3|4|5",
+    )
+    code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
     assert code == 0
     assert number(out, "fluency", "estimate") == pytest.approx(expected.estimate, rel=1e-3)
     assert "against me" in out
-    assert "against human" in run("agree", files["scores"], own, *options[:6])[1]
-    assert run("agree", files["scores"], own, *options[:-1], "1|2")[0] == 2
+    assert "against human" in run("agreement", files["scores"], own, *options[:6])[1]
+    assert run("agreement", files["scores"], own, *options[:-1], "1|2")[0] == 2
 
 
 @pytest.mark.slow
 def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
     other = tmp_path / "robot.csv"
     other.write_text(own.read_text())
-    code, out, _ = run("agree", other, own, "--item", "id", "--judge", "rating")
+    code, out, _ = run("agreement", other, own, "--column", "item=id", "--judge", "rating")
     assert code == 0
     assert "rater robot" in out
     assert "against human" in out
@@ -168,16 +180,16 @@ def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tm
 
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency")
-    code, out, _ = run("agree", own, files["human"], *options, "--items", files["items"], "--level", "group")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency")
+    code, out, _ = run("agreement", own, files["human"], *options, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
 
 
 def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agree", files["scores"], files["human"], "--criterion", "fluency")
+    code, _, err = run("agreement", files["scores"], files["human"], "--column", "criterion=fluency")
     assert code == 2
-    assert "--criterion describes a file of your own" in err
+    assert "--column criterion= describes a file of your own" in err
 
 
 def read(files, *names):
@@ -206,7 +218,7 @@ AGREE = {
 )
 def test_each_option_of_agree_changes_what_it_writes(run, files, tmp_path, options):
     said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    code, _, err = run("agree", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
+    code, _, err = run("agreement", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
     assert (code, err) == (0, "")
     expected = calib.agreement(*read(files, "second", "pooled"), **options)
     written = table.read_frame(tmp_path / "a.jsonl")
@@ -228,9 +240,9 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     for rule in ("drop", "zero"):
         with warnings.catch_warnings():
             warnings.simplefilter("always")
-            code, _, err = run("agree", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
+            code, _, err = run("agreement", path, files["pooled"], "--missing", rule, "--out", tmp_path / f"{rule}.csv")
         assert code == 0
-        assert ("the judge has no score for 16 of 78 that people scored" in err) == (rule == "drop")
+        assert ("the judge has no score for 16 of 78 labelled items" in err) == (rule == "drop")
         said[rule] = table.read_frame(tmp_path / f"{rule}.csv")
     assert said["drop"]["n_missing"].tolist() == said["zero"]["n_missing"].tolist() == [16, 16]
     assert said["drop"]["estimate"].tolist() == said["zero"]["estimate_other_missing"].tolist()
@@ -241,7 +253,7 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
 @pytest.mark.parametrize("systems", ["fixed", "random"])
 def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
     out = tmp_path / "out.csv"
-    code, _, err = run("agree", files["second"], files["pooled"], "--systems", systems, "--out", out)
+    code, _, err = run("agreement", files["second"], files["pooled"], "--systems", systems, "--out", out)
     assert (code, err) == (0, "")
     expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
     assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
@@ -256,14 +268,14 @@ def folded(out):
 def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run, files):
     results = calib.agreement(*read(files, "second", "pooled"), level="group")
     best = max(results, key=lambda result: result.estimate)
-    _, out, _ = run("agree", files["second"], files["pooled"], "--level", "group")
+    _, out, _ = run("agreement", files["second"], files["pooled"], "--level", "group")
     sentence = folded(out).partition("The highest of 2 ")[2]
     assert (
         f"Spearman rho = {best.estimate:.4g}, 95 % CI [{best.interval.low:.4g}, {best.interval.high:.4g}]" in sentence
     )
     assert best.interval.low < 0
     assert "which speaks about new groups and new systems, and does not exclude 0; the highest of several" in sentence
-    _, out, _ = run("agree", files["second"], files["pooled"], "--interval", "none")
+    _, out, _ = run("agreement", files["second"], files["pooled"], "--interval", "none")
     assert "no interval: it says nothing beyond these data" in folded(out)
 
 
@@ -302,7 +314,8 @@ def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run,
 def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, options, ranked):
     said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     given = [files["two"]] if ranked else [files["first"], files["second"]]
-    code, out, err = run("compare", *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
+    command = "rank-judges" if ranked else "compare"
+    code, out, err = run(command, *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
     assert (code, err) == (0, "")
     frames = read(files, *(("two", "pooled") if ranked else ("first", "second", "pooled")))
     expected = (calib.rank_judges if ranked else calib.compare)(*frames, **options)
@@ -316,7 +329,7 @@ def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, opt
 
 
 @pytest.mark.slow
-def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
+def test_rank_judges_orders_the_judges_of_one_file(run, files, tmp_path):
     two = table.read(files["two"], "scores")
     third = two[two["rater"] == "close"].assign(rater="third")
     third["score"] = (third["score"] + np.random.default_rng(1).integers(-1, 2, len(third))).clip(1, 5)
@@ -324,7 +337,7 @@ def test_compare_ranks_the_judges_of_one_file(run, files, tmp_path):
     cut = {}
     for name in ("holm", "bh", "none", None):
         options = () if name is None else ("--correction", name)
-        code, out, err = run("compare", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
+        code, out, err = run("rank-judges", path, files["pooled"], *options, "--out", tmp_path / "r.csv")
         assert (code, err) == (0, "")
         expected = calib.rank_judges(table.read(path, "scores"), *read(files, "pooled"), correction=name or "holm")
         written = table.read_frame(tmp_path / "r.csv")
@@ -342,13 +355,13 @@ def test_compare_takes_files_of_ones_own(run, own, tmp_path):
     frame.to_csv(one, index=False)
     frame.assign(rating=(frame["rating"] * 6) % 5).to_csv(two, index=False)
     frame.rename(columns={"id": "key", "rating": "label"}).to_csv(people, index=False)
-    options = ("--item", "id", "--judge", "rating", "--label-item", "key", "--label", "label")
-    code, out, err = run("compare", one, two, people, *options, "--criterion", "fluency")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "label_item=key", "--label", "label")
+    code, out, err = run("compare", one, two, people, *options, "--column", "criterion=fluency")
     assert code == 0
     assert "calib: one.csv: `id` as ids, `rating` as the judge\n" in err
     assert "first one, second two" in folded(out)
     assert "against human" in folded(out)
-    assert "one agrees with the human scores more than two does" in folded(out)
+    assert "one agrees with the labels more than two does" in folded(out)
 
 
 @pytest.mark.slow
@@ -371,7 +384,9 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
 def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run("agree", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        code, _, err = run(
+            "agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50
+        )
     assert code == 0
     assert err.count("boot-items takes items as independent") == err.count("\n") == 1
 
@@ -442,11 +457,13 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
     frame = table.read_frame(own)
     both = pd.concat([frame.assign(who="ann"), frame.assign(who="bob", rating=frame["rating"].clip(2))])
     both.to_csv(tmp_path / "both.csv", index=False)
-    code, out, err = run("reliability", tmp_path / "both.csv", "--item", "id", "--judge", "rating", "--rater", "who")
+    code, out, err = run(
+        "reliability", tmp_path / "both.csv", "--column", "item=id", "--judge", "rating", "--column", "rater=who"
+    )
     assert code == 0
     assert "`rating` as labels, `who` as who labelled" in err
     assert "raters:2|" in out
-    code, _, err = run("reliability", own, "--item", "id", "--judge", "rating")
+    code, _, err = run("reliability", own, "--column", "item=id", "--judge", "rating")
     assert code == 2
     one_line(err.splitlines(keepends=True)[-1], "must have 2 raters")
 
@@ -454,7 +471,7 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
 @pytest.mark.slow
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
     options = (
-        "--human",
+        "--labels",
         files["human"],
         "--rng",
         "3",
@@ -467,25 +484,25 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
         "--coefficient",
         "kendall",
     )
-    code, out, _ = run("converge", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
+    code, out, _ = run("convergence", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
     expected = calib.convergence(
         table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
-        human=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
+        labels=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
     )  # fmt: skip
     assert code == 0
     written = pd.read_parquet(tmp_path / "c.parquet")
     assert written["rmse"].tolist() == [value for result in expected for value in result.rmse]
-    assert written["human"].tolist() == [value for result in expected for value in result.human]
+    assert written["agreement"].tolist() == [value for result in expected for value in result.agreement]
     assert " ".join(str(expected).split()) in " ".join(out.split())
 
 
 def test_converge_without_an_exact_expectation(run, files):
-    code, out, _ = run("converge", files["sampled"])
+    code, out, _ = run("convergence", files["sampled"])
     assert code == 0
     assert "the mean of all 5" in out
 
 
-FEW = ("--min-gold", "4")
+FEW = ("--min-labels", "4")
 
 
 @pytest.mark.slow
@@ -494,7 +511,7 @@ def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
     code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8", *FEW)
-    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_gold=4).select(criterion="fluency")
+    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_labels=4).select(criterion="fluency")
     assert code == 0
     rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
     assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
@@ -607,10 +624,10 @@ def test_unlike_targets_are_compared_only_when_told(run, files, tmp_path):
     options = ["rate", files["items"], "--criterion", "fluency", "--model", "offline"]
     cold = tmp_path / "cold.csv"
     run(*options, "--method", "sample", "--draws", "3", "--temperature", "0.5", "--out", cold)
-    code, _, err = run("converge", cold, files["ratings"])
+    code, _, err = run("convergence", cold, files["ratings"])
     assert code == 2
     one_line(err, "drawn at temperature 0.5, token probabilities are those of temperature 1")
-    code, said, _ = run("converge", cold, files["ratings"], "--unlike")
+    code, said, _ = run("convergence", cold, files["ratings"], "--unlike")
     assert code == 0
     assert "logprob of fluency-form" in said
 
@@ -654,7 +671,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
-    options = ("--item", "id", "--judge", "rating", "--criterion", "fluency", "--out", tmp_path / "r.md")
+    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency", "--out", tmp_path / "r.md")
     assert run("report", plain, own, *options)[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
@@ -707,7 +724,7 @@ def test_demo_goes_through_everything(run, tmp_path):
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
     commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agree", "interval", "converge", "profile"]
+    assert [command.split()[0] for command in commands] == ["agreement", "interval", "converge", "profile"]
     for command in commands:
         assert run(*shlex.split(command))[0] == 0
 
@@ -733,25 +750,27 @@ def one_line(err, words):
     ("command", "words"),
     [
         ("agree nowhere.csv {human}", "there is no file 'nowhere.csv'"),
-        ("agree {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
+        ("agreement {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
         ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
-        ("agree {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
-        ("agree {scores} {human} --level word", "--level must be one of 'item', 'group', 'system', but got 'word'."),
-        ("agree {scores} {human} --method word", "--method must be one of"),
-        ("agree {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
-        ("agree {scores} {human} --nonsense", "No such option: --nonsense"),
-        ("agree {scores}", "LABELS must be given"),
+        ("agreement {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
+        (
+            "agreement {scores} {human} --level word",
+            "--level must be one of 'item', 'group', 'system', but got 'word'.",
+        ),
+        ("agreement {scores} {human} --method word", "--method must be one of"),
+        ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
+        ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
+        ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
-        ("agree {scores} {human} --convention word", "--convention must be one of"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {human} --missing word", "--missing must be one of"),
-        ("agree {scores} {human} --interval word", "--interval must be one of"),
-        ("agree {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
-        ("agree {scores} {human} --rng x", "Invalid value for '--rng'"),
+        ("agreement {scores} {human} --convention word", "--convention must be one of"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {human} --missing word", "--missing must be one of"),
+        ("agreement {scores} {human} --interval word", "--interval must be one of"),
+        ("agreement {scores} {human} --interval boot-both --n-resamples 0", "--n-resamples must be"),
+        ("agreement {scores} {human} --rng x", "Invalid value for '--rng'"),
         ("compare {first} {second} {pooled} --test word", "--test must be one of"),
-        ("compare {first} {second} {pooled} --correction bh", "--correction is for the ranking of one file"),
-        ("compare {two} {pooled} --correction word", "--correction must be one of"),
+        ("rank-judges {two} {pooled} --correction word", "--correction must be one of"),
         (
             "compare {first} {second} {two} {pooled}",
             "FILE must be three at most, the last people's, but got 4: for a ranking put all judges into one.",
@@ -814,9 +833,9 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agree {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
-        ("agree {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agree {scores} {mine}", "--criterion must say which criterion is meant"),
+        ("agreement {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
+        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
+        ("agreement {scores} {mine}", "--criterion must say which criterion is meant"),
         ("compare {first} {pooled}", "FILE must hold two judges or more"),
         ("reliability {human}", "FILE must have 2 raters"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
@@ -834,9 +853,9 @@ def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, comma
 
 
 def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agree", files["scores"], own, "--label-item", "key", "--judge", "rating")
+    code, _, err = run("agreement", files["scores"], own, "--column", "label_item=key", "--judge", "rating")
     assert code == 2
-    one_line(err, "--label-item must be a column, but got 'key': mine.csv has 'id', 'rating'")
+    one_line(err, "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
 @pytest.mark.slow
@@ -863,7 +882,7 @@ def test_it_says_its_version(run):
 
 def test_a_bad_cell_is_named(run, files, tmp_path):
     path = broken(files, tmp_path, score="high")
-    code, _, err = run("agree", path, files["human"])
+    code, _, err = run("agreement", path, files["human"])
     assert code == 2
     one_line(err, f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'.")
 
@@ -872,14 +891,14 @@ def test_a_file_that_is_no_table_is_named(run, files, tmp_path):
     (tmp_path / "t.jsonl").write_text('{"item": ')
     (tmp_path / "t.csv").write_text("a,b\n1\n")
     for name in ("t.jsonl", "t.csv"):
-        code, _, err = run("agree", tmp_path / name, files["human"])
+        code, _, err = run("agreement", tmp_path / name, files["human"])
         assert code == 2
         one_line(err, "")
 
 
 def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
     (tmp_path / "file").write_text("")
-    code, _, err = run("agree", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
+    code, _, err = run("agreement", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
     assert code == 2
     one_line(err, str(tmp_path / "file"))
 
@@ -959,7 +978,7 @@ def test_a_fault_of_our_own_is_not_hidden(files, monkeypatch):
 
     monkeypatch.setattr(calib, "agreement", fail)
     with pytest.raises(KeyError, match="a bug"):
-        cli.main(["agree", str(files["scores"]), str(files["human"])])
+        cli.main(["agreement", str(files["scores"]), str(files["human"])])
 
 
 @pytest.mark.slow
@@ -994,7 +1013,7 @@ def test_a_command_without_calls_ends_by_signals_too(files, name):
         "calib.agreement = functools.wraps(calib.agreement)(lambda *_, **__: (print(1, flush=True), time.sleep(60)))\n"
         "calib.cli.main()"
     )
-    command = [sys.executable, "-c", code, "agree", str(files["scores"]), str(files["human"])]
+    command = [sys.executable, "-c", code, "agreement", str(files["scores"]), str(files["human"])]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "1\n"
     running.send_signal(getattr(signal, name))
@@ -1044,7 +1063,7 @@ def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(calib, "agreement", interrupt)
-    code, _, err = run("agree", files["scores"], files["human"])
+    code, _, err = run("agreement", files["scores"], files["human"])
     assert code == 130
     assert "calib: interrupted." in err
 
@@ -1082,12 +1101,12 @@ def linked(path, folder, how):
 
 # a command's arguments with its inputs in braces, and how the input that must not be written over is called
 OUT_IS_AN_INPUT = [
-    (["agree", "{scores}", "{human}"], "scores", "FILE"),
-    (["agree", "{scores}", "{human}"], "human", "LABELS"),
-    (["agree", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
-    (["compare", "{first}", "{second}", "{pooled}"], "second", "SCORES"),
+    (["agreement", "{scores}", "{human}"], "scores", "FILE"),
+    (["agreement", "{scores}", "{human}"], "human", "LABELS"),
+    (["agreement", "{scores}", "{human}", "--items", "{items}"], "items", "--items"),
+    (["compare", "{first}", "{second}", "{pooled}"], "second", "SECOND"),
     (["reliability", "{people}"], "people", "FILE"),
-    (["converge", "{sampled}", "{scores}", "--human", "{human}"], "human", "--human"),
+    (["convergence", "{sampled}", "{scores}", "--labels", "{human}"], "human", "--labels"),
     (["interval", "{scores}", "{gold}"], "gold", "LABELS"),
     (["difference", "{scores}", "{gold}", "a", "b"], "scores", "ARGUMENTS"),
     (["sensitivity", "{ratings}"], "ratings", "RATINGS"),
@@ -1117,7 +1136,7 @@ def test_out_is_no_file_that_is_read_by_any_name(run, files, tmp_path, how):
     (tmp_path / "sub").mkdir()
     path = tmp_path / "scores.csv"
     path.write_bytes(before := files["scores"].read_bytes())
-    code, _, err = run("agree", path, files["human"], "--out", linked(path, tmp_path, how))
+    code, _, err = run("agreement", path, files["human"], "--out", linked(path, tmp_path, how))
     assert code == 2
     one_line(err, "--out must be another file than FILE, but ")
     assert path.read_bytes() == before
@@ -1139,7 +1158,7 @@ def test_the_other_files_of_rate_are_none_that_is_read_or_written_besides(run, f
 def test_a_file_that_is_neither_may_be_written_over(run, files, tmp_path):
     out = tmp_path / "a.csv"
     out.write_text("of yesterday")
-    assert run("agree", files["scores"], files["human"], "--out", out)[0] == 0
+    assert run("agreement", files["scores"], files["human"], "--out", out)[0] == 0
     assert "estimate" in table.read_frame(out)
 
 
@@ -1158,7 +1177,7 @@ def test_ids_that_look_like_formulas_match_after_they_were_written(run, tmp_path
         assert sorted(written) == sorted(one if one in {"+1", "-0.5", "plain"} else f"'{one}" for one in IDS)
         assert sorted(table.read(tmp_path / f"{name}-scores.csv", "scores")["item"]) == sorted(IDS)
     for judge, people in product(("judge", "judge-scores"), ("people", "people-scores")):
-        code, out, _ = run("agree", tmp_path / f"{judge}.csv", tmp_path / f"{people}.csv")
+        code, out, _ = run("agreement", tmp_path / f"{judge}.csv", tmp_path / f"{people}.csv")
         assert code == 0
         assert "n 10" in " ".join(out.split())
 
@@ -1174,7 +1193,7 @@ def test_warnings_are_one_line_each(run, files, monkeypatch):
     monkeypatch.setattr(calib, "agreement", warn)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        _, _, err = run("agree", files["scores"], files["human"])
+        _, _, err = run("agreement", files["scores"], files["human"])
     assert err == "calib: mind this\ncalib: done\n"
 
 
@@ -1186,8 +1205,8 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     )
     third = table.write(pd.DataFrame({**rows, "rater": "\x1b[2Jz", "score": [1, 3, 2]}), tmp_path / "w.csv")
     for command in (
-        ["agree", first, second],
-        ["agree", first, second, "--level", "\x1b[2J"],
+        ["agreement", first, second],
+        ["agreement", first, second, "--level", "\x1b[2J"],
         ["compare", first, third, second],
         ["compare", first, second, third, "--test", "\x1b[2J"],
     ):
@@ -1213,42 +1232,39 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
 
 @pytest.mark.slow
 def test_help_lists_the_commands_and_is_quick(run):
-    for arguments in ((), ("--help",)):
-        code, out, _ = run(*arguments)
+    for options in ((), ("--help",)):
+        code, out, _ = run(*options)
         assert code == 0
         for name in (
-            *("demo", "pair-items", "rate", "summarize", "agree", "compare", "reliability"),
-            *("converge", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
+            *("demo", "pair-items", "rate", "summarize", "agreement", "compare", "reliability"),
+            *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
     heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "verb",
-    [
-        *("agreement", "compare", "rank_judges", "reliability", "convergence"),
-        *("interval", "difference", "summarize", "rate"),
-    ],
-)
-def test_commands_have_the_options_of_their_functions(verb):
-    import inspect
+# commands that are no verb of `calib`: a demonstration, the data sets
+NO_VERBS = {"demo", "data"}
 
-    name = {"agreement": "agree", "convergence": "converge", "rank_judges": "compare"}.get(verb, verb)
-    own = inspect.signature(built(cli.commands()[name])).parameters
+
+def test_a_command_is_called_as_its_verb():
+    verbs = {name.replace("-", "_") for name in set(cli.commands()) - NO_VERBS}
+    assert verbs <= set(calib.__all__)
+    assert verbs <= set(dir(calib))
+
+
+@pytest.mark.parametrize("command", sorted(set(cli.commands()) - NO_VERBS))
+def test_an_option_is_called_as_its_parameter(command):
+    """Each keyword argument that a shell can give is an option of that name, with the default of the verb."""
+    verb = command.replace("-", "_")
+    own = inspect.signature(built(cli.commands()[command])).parameters
     function = inspect.signature(getattr(calib, verb)).parameters
-    # `coefficient` is the same as `method`, and `estimator` what that was called
-    left = {"complete", "progress", "coefficient", "executor"} | ({"method"} if "estimator" in function else set())
-    wanted = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY} - left
-    if verb == "rate":
-        wanted |= set(inspect.signature(calib.Judge).parameters)
-    assert wanted <= set(own)
-    if verb == "rate":
-        return
-    # of two files there is no ranking to correct
-    same = wanted - {"correction"}
-    assert {name: own[name].default for name in same} == {name: function[name].default for name in same}
+    wanted = {name for name in arguments(verb) if function[name].kind is inspect.Parameter.KEYWORD_ONLY}
+    assert wanted - {"progress", "title"} - {"label": {"criteria", "annotators"}}.get(command, set()) <= set(own)
+    for name in wanted & set(own) - {"title", *["rng"] * (command == "choose")}:
+        default = function[name].default
+        assert own[name].default == (list(default) if isinstance(default, tuple) else default), name
 
 
 @pytest.mark.slow
@@ -1258,7 +1274,18 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     judge, people = tmp_path / "judge.csv", tmp_path / "people.csv"
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
-    own = ("--item", "id", "--judge", "grade", "--label-item", "key", "--label", "label", "--system", "sys")
+    own = (
+        "--column",
+        "item=id",
+        "--judge",
+        "grade",
+        "--column",
+        "label_item=key",
+        "--label",
+        "label",
+        "--system",
+        "sys",
+    )
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0
@@ -1266,8 +1293,8 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     assert taken == "calib: judge.csv: `id` as ids, `sys` as system, `doc` as group, `grade` as the judge"
     assert scale == "calib: people.csv: `key` as ids, `label` as labels; scale 1|2|3|4|5 (guessed)"
     assert few.startswith("calib: few_labels: 8 labels; ")
-    assert table.read_frame(out)[["system", "n_gold", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
-    code, _, err = run("agree", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
+    assert table.read_frame(out)[["system", "n_labels", "n"]].to_numpy().tolist() == [["a", 8, 20], ["b", 7, 20]]
+    code, _, err = run("agreement", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
 
@@ -1282,3 +1309,14 @@ def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
     starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
     assert all(start == starts[0] for start in starts)
     assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "rule"),
+    [("word=x", "ROLE=NAME with a role of item, label_item"), ("item", "ROLE=NAME"), ("item=", "ROLE=NAME")],
+)
+def test_a_role_of_a_column_is_one_that_there_is(run, own, value, rule):
+    code, _, err = run("look", own, "--column", value)
+    assert code == 2
+    assert rule in folded(err)
+    assert "item came twice" in folded(run("look", own, "--column", "item=id", "--column", "item=key")[2])

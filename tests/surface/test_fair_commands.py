@@ -1,4 +1,4 @@
-"""Bias, pass and fail, habits and boards in the shell: what a file becomes, and what is refused."""
+"""Bias, pass and fail, habits, boards and labels needed in the shell: what a file becomes, and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def folder(tmp_path_factory):
 
 
 def test_passfail_prints_what_the_function_returns(run, folder):
-    code, said, _ = run("passfail", folder / "passes.csv")
+    code, said, _ = run("pass-fail", folder / "passes.csv")
     found = calib.pass_fail(folder / "passes.csv").one()
     assert code == 0
     for figure in (found.tpr, found.ac1, found.ppi):
@@ -62,19 +62,19 @@ def test_passfail_takes_production(run, folder, tmp_path):
     frame = pd.read_csv(folder / "passes.csv")
     frame[:80].to_csv(tmp_path / "test.csv", index=False)
     frame[80:].drop(columns="human").to_csv(tmp_path / "used.csv", index=False)
-    code, said, err = run("passfail", tmp_path / "test.csv", "--production", tmp_path / "used.csv")
+    code, said, err = run("pass-fail", tmp_path / "test.csv", "--production", tmp_path / "used.csv")
     assert code == 0, err
     assert "120 production items" in " ".join(said.split())
 
 
 def test_passfail_says_what_a_mark_must_be(run, folder):
-    code, _, err = run("passfail", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--pass-mark", "9")
+    code, _, err = run("pass-fail", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--label-threshold", "9")
     assert code != 0
-    assert "--pass-mark must be above 1 and up to 5" in " ".join(err.split())
+    assert "--label-threshold must be above 1 and up to 5" in " ".join(err.split())
 
 
 def test_bias_prints_what_the_function_returns(run, folder, tmp_path):
-    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id", "--group", "question"]
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--column", "item=id", "--group", "question"]
     code, said, err = run("bias", folder / "rated.csv", *options, "--features", "length", "--out", tmp_path / "out.csv")
     assert code == 0, err
     written = pd.read_csv(tmp_path / "out.csv")
@@ -85,7 +85,7 @@ def test_bias_prints_what_the_function_returns(run, folder, tmp_path):
 
 
 def test_bias_takes_families(run, folder):
-    options = ["--judge", "gpt", "--label", "ann", "--item", "id", "--features", "family"]
+    options = ["--judge", "gpt", "--label", "ann", "--column", "item=id", "--features", "family"]
     code, said, err = run(
         "bias", folder / "rated.csv", *options, *(f"--family={n}" for n in ("A=x", "B=y", "C=y", "gpt=x"))
     )
@@ -97,7 +97,7 @@ def test_bias_takes_families(run, folder):
 
 
 def test_rater_effects_and_leaderboard_run(run, folder):
-    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--item", "id"]
+    options = ["--judge", "gpt", "--label", "ann", "--label", "bob", "--column", "item=id"]
     code, said, err = run("rater-effects", folder / "rated.csv", *options)
     assert code == 0, err
     assert "Outside the range of 2 people" in " ".join(said.split())
@@ -107,7 +107,38 @@ def test_rater_effects_and_leaderboard_run(run, folder):
     assert short(float(board.strength[0])) in said
 
 
-@pytest.mark.parametrize("command", ["bias", "passfail", "rater-effects", "leaderboard", "drift", "position-bias"])
+@pytest.mark.parametrize("aim", [("--half-width", 0.2), ("--difference", 0.3, "--power", 0.9)])
+def test_labels_needed_prints_what_the_function_returns(run, folder, aim):
+    code, said, err = run(
+        "labels-needed", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--item", "id", *aim
+    )
+    assert code == 0, err
+    options = {name[2:].replace("-", "_"): value for name, value in zip(aim[::2], aim[1::2], strict=True)}
+    found = calib.labels_needed(folder / "rated.csv", judge="gpt", label="ann", item="id", **options).one()
+    assert str(found) in " ".join(said.split())
+    assert f"n_labels  half_width  half_width_alone\n{found.curve[0][0]}" in "\n".join(
+        map(str.strip, said.splitlines())
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "--half-width or --difference must be given, and not both"),
+        (("--half-width", 0.2, "--difference", 0.2), "--half-width or --difference must be given, and not both"),
+        (("--half-width", 0.01), "--half-width must be"),
+        (("--half-width", 0.2, "--power", 0.01), "--power must be between 1 - --confidence-level"),
+    ],
+)
+def test_what_labels_needed_refuses(run, folder, options, words):
+    code, said, err = run("labels-needed", folder / "rated.csv", "--judge", "gpt", "--label", "ann", *options)
+    assert (code, said) == (2, "")
+    assert words in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    "command", ["bias", "pass-fail", "rater-effects", "leaderboard", "drift", "position-bias", "labels-needed"]
+)
 def test_each_says_what_it_does(run, command):
     code, said, _ = run(command, "--help")
     assert code == 0

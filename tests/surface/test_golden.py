@@ -73,5 +73,5 @@ def test_a_command_answers_as_before(name, folder, monkeypatch):
 
 
 def test_every_command_is_there():
-    own = {"demo", "import", "read-labels"}  # with tests of their own
+    own = {"demo", "read-log", "read-labels", "compare"}  # with tests of their own
     assert set(cli.commands()) - {name.partition(",")[0] for name in COMMANDS} == own

@@ -63,7 +63,7 @@ def every_kind():
     first, second = list(judges.values())[:2]
     pair = compare(first, second, y, names=tuple(list(judges)[:2]), groups=np.arange(60) // 5)
     draws = rng.integers(1, 6, size=(40, 10))
-    curves = [convergence(draws, human=draws.mean(axis=1) + rng.normal(size=40), rng=1)] * 3
+    curves = [convergence(draws, labels=draws.mean(axis=1) + rng.normal(size=40), rng=1)] * 3
     return [
         "What this is, in a sentence.",
         ("Means of many systems", means([f"a-rather-long-name-of-a-system-{i}" for i in range(20)])),

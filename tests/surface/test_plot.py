@@ -186,7 +186,7 @@ def dots(ax):
     return np.concatenate([*clouds, np.empty((0, 2))])
 
 
-def test_scatter_puts_the_human_across_and_the_judge_up(ax):
+def test_scatter_puts_the_labels_across_and_the_judge_up(ax):
     found = agreement([1.1, 2.7, 3.2, 4.9], [2, 1, 3.5, 4])
     assert plot.scatter(labelled(found, criterion="fluency", rater="robot", against="ann"), ax=ax) is ax
     assert dots(ax).tolist() == [[2, 1.1], [1, 2.7], [3.5, 3.2], [4, 4.9]]
@@ -201,9 +201,9 @@ def test_scatter_spreads_equal_scores_a_little_and_says_so(ax):
     assert len(np.unique(drawn, axis=0)) == found.n == 60
     assert sorted(map(tuple, np.round(drawn))) == sorted(zip(found.sample.y, found.sample.x, strict=True))
     assert 0.2 < np.abs(drawn - np.round(drawn)).max() <= 0.3
-    assert ax.get_xlabel() == "human\n(equal scores spread a little)"
+    assert ax.get_xlabel() == "labels\n(equal scores spread a little)"
     fine = plot.scatter(agreement(np.arange(40) % 37 + 0.5, np.repeat([1, 2], 20)))
-    assert (fine.get_xlabel(), fine.get_ylabel()) == ("human\n(equal scores spread a little)", "judge")
+    assert (fine.get_xlabel(), fine.get_ylabel()) == ("labels\n(equal scores spread a little)", "judge")
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_scatter_over_systems_shows_their_means(ax):
     plot.scatter(labelled(found, rater="robot"), ax=ax)
     table = np.array([found.sample.y, found.sample.x]).reshape(2, 12, 5)
     assert np.allclose(np.sort(dots(ax), axis=0), np.sort(table.mean(axis=1).T, axis=0))
-    assert ax.get_xlabel() == "human, means of systems"
+    assert ax.get_xlabel() == "labels, means of systems"
     assert ax.get_ylabel() == "robot, means of systems"
     assert words(ax) == ["M0", "M1", "M2", "M3", "M4"]
     assert plot.scatter(designed(4, 30, level="system")).get_legend() is None
@@ -411,7 +411,7 @@ def test_heatmap_has_room_for_many_criteria():
 # --- ties -------------------------------------------------------------------------------------------------------
 
 
-def test_ties_draws_judge_and_human_in_one_row(ax):
+def test_ties_draws_judge_and_labels_in_one_row(ax):
     results = mapped()
     plot.ties(results, ax=ax)
     rows = ax.get_yticks()
@@ -419,7 +419,7 @@ def test_ties_draws_judge_and_human_in_one_row(ax):
     first = {x for x, y in points(ax) if y == rows[1]}
     assert first == {results[0].ties_x, results[0].ties_y}
     assert set(segments(ax)[0]) == first
-    assert words(ax) == ["judge", "human"]
+    assert words(ax) == ["judge", "labels"]
     hollow = {line.get_xdata()[0] for line in ax.lines if line.get_markerfacecolor() == "white"}
     assert hollow == {result.ties_y for result in results}
     assert ax.get_xlabel() == "share of tied pairs, within groups\nn = 12 groups"
@@ -645,7 +645,7 @@ def converged():
     for i, spread in enumerate((0.5, 1.5)):
         draws = truth[:, None] + rng.normal(scale=spread, size=(60, 20))
         human, options = truth + rng.normal(size=60), {"coefficient": "kendall", "n_subsets": 20, "rng": i}
-        results.append(convergence(draws, exact=truth, human=human, **options))
+        results.append(convergence(draws, exact=truth, labels=human, **options))
         labels.append({"criterion": f"c{i}", "rater": "judge", "prompt": f"c{i}-form", "method": "sample"})
     return Results(tuple(labels), tuple(results))
 
@@ -691,20 +691,20 @@ def test_convergence_axis_is_logarithmic_with_ticks_at_the_sizes(converged, ax):
 
 
 def test_convergence_with_people_draws_band_and_reference(converged, ax):
-    plot.convergence(converged, show="human", ax=ax)
+    plot.convergence(converged, show="agreement", ax=ax)
     assert ax.get_ylabel() == "Kendall tau-b with people"
     flat = [y for x, y in curves(ax) if tuple(x) == (0, 1)]
-    assert flat == [(result.human_reference,) * 2 for result in converged]
+    assert flat == [(result.agreement_reference,) * 2 for result in converged]
     for band, result in zip(ax.collections, converged, strict=True):
         box = band.get_datalim(ax.transData)
-        assert (box.y0, box.y1) == pytest.approx((min(result.human_low), max(result.human_high)))
-    assert {result.human for result in converged} <= {y for _, y in curves(ax)}
+        assert (box.y0, box.y1) == pytest.approx((min(result.agreement_low), max(result.agreement_high)))
+    assert {result.agreement for result in converged} <= {y for _, y in curves(ax)}
 
 
 def test_convergence_cannot_show_people_who_were_not_there(ax):
-    with pytest.raises(ValueError, match="needs results that were computed with `human`"):
-        plot.convergence(convergence(np.eye(5), rng=1), show="human", ax=ax)
-    with pytest.raises(ValueError, match=r"`show` must be 'error' or 'human', but got 'both'."):
+    with pytest.raises(ValueError, match="needs results that were computed with `labels`"):
+        plot.convergence(convergence(np.eye(5), rng=1), show="agreement", ax=ax)
+    with pytest.raises(ValueError, match=r"`show` must be 'error' or 'agreement', but got 'both'."):
         plot.convergence(convergence(np.eye(5), rng=1), show="both", ax=ax)
 
 
@@ -841,10 +841,10 @@ def test_width_against_labels_marks_where_the_target_is_reached(ax):
         [line for line in ax.lines if line.get_marker() == "o"],
     )
     assert [len(line.get_xdata()) for line in curves] == [len(needed.curve)] * 2
-    assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_gold, needed.n_gold_alone]
+    assert [float(dot.get_xdata()[0]) for dot in dots] == [needed.n_labels, needed.n_labels_alone]
     # where the target is just reached
     assert all(0.19 < float(dot.get_ydata()[0]) <= 0.201 for dot in dots)
-    assert ax.get_xlabel() == "gold labels"
+    assert ax.get_xlabel() == "labels"
     assert "95 % interval" in ax.get_ylabel()
 
 

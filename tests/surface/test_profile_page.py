@@ -78,7 +78,7 @@ def test_the_list_is_searched_and_sorted(page):
         "item",
         "because",
         "judge's score",
-        "people",
+        "label",
         "apart",
         "output",
         "judge's words",

@@ -30,7 +30,7 @@ def suite(pytester, body: str, **files: str):
 
 
 def test_a_pass_passes_and_is_told(pytester):
-    suite(pytester, "def test_q(calib_gate):\n    assert calib_gate(*tables(), above=2.5).outcome == 'pass'")
+    suite(pytester, "def test_q(calib_gate):\n    assert calib_gate(*tables(), threshold=2.5).outcome == 'pass'")
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*calib gates*", "test_it.py::test_q", "*pass: new*", "*pass  tone: 3.4*above 2.5*"])
@@ -38,7 +38,7 @@ def test_a_pass_passes_and_is_told(pytester):
 
 @pytest.mark.slow
 def test_a_fail_is_an_assertion(pytester):
-    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=4.5)")
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=4.5)")
     result = pytester.runpytest_subprocess()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*GateFailed: fail: new*"])
@@ -52,7 +52,7 @@ def test_a_fail_is_an_assertion(pytester):
      (("--calib-inconclusive=fail",), "skip", "failed")],
 )  # fmt: skip
 def test_what_is_not_known_fails_or_is_skipped(pytester, arguments, ini, outcome):
-    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=3.4)")
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=3.4)")
     if ini:
         pytester.makeini(f"[pytest]\ncalib_inconclusive = {ini}")
     result = pytester.runpytest_subprocess(*arguments)
@@ -73,7 +73,7 @@ shifts = itertools.count()
 
 @pytest.mark.flaky(reruns=3)
 def test_q(calib_gate):
-    calib_gate(*tables(), above=4.5 if next(shifts) == 0 else 2.5)
+    calib_gate(*tables(), threshold=4.5 if next(shifts) == 0 else 2.5)
 """
 
 
@@ -91,7 +91,7 @@ def test_a_rerun_has_the_first_verdict(pytester):
 @pytest.mark.slow
 def test_several_processes_report_to_one(pytester):
     pytest.importorskip("xdist")
-    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), above=2 + {k} / 10)\n" for k in range(4))
+    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), threshold=2 + {k} / 10)\n" for k in range(4))
     result = suite(pytester, body).runpytest_subprocess("-n", "2")
     result.assert_outcomes(passed=4)
     assert result.stdout.str().count("pass: new") == 4
@@ -101,14 +101,14 @@ def test_several_processes_report_to_one(pytester):
 def test_the_summary_of_a_job_is_written_once(pytester, monkeypatch, tmp_path):
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), above=2.5)\n" for k in range(2))
+    body = "".join(f"def test_{k}(calib_gate):\n    calib_gate(*tables(), threshold=2.5)\n" for k in range(2))
     suite(pytester, body).runpytest_subprocess("-n", "2").assert_outcomes(passed=2)
     assert summary.read_text().count("✔ pass: new") == 2
 
 
 @pytest.mark.slow
 def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
-    body = "def test_q(calib_gate):\n    calib_gate(*tables(), above=2)\n    calib_gate(*tables(), above=2.5)"
+    body = "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=2)\n    calib_gate(*tables(), threshold=2.5)"
     path = tmp_path / "junit.xml"
     result = suite(pytester, body).runpytest_subprocess(f"--junitxml={path}")
     assert result.stdout.str().count("pass: new") == 2
@@ -120,7 +120,7 @@ def test_two_gates_of_one_test_and_junit(pytester, tmp_path):
 def test_hostile_names_stay_harmless(pytester):
     body = (
         "def test_q(calib_gate):\n    scores, gold = tables()\n"
-        "    calib_gate(scores.assign(system='a\\x1b[31m\\n::error::x'), gold, above=2.5)"
+        "    calib_gate(scores.assign(system='a\\x1b[31m\\n::error::x'), gold, threshold=2.5)"
     )
     result = suite(pytester, body).runpytest_subprocess()
     result.assert_outcomes(passed=1)
@@ -130,7 +130,7 @@ def test_hostile_names_stay_harmless(pytester):
 @pytest.mark.slow
 def test_an_unknown_word_in_the_ini_file_is_refused(pytester):
     pytester.makeini("[pytest]\ncalib_inconclusive = maybe")
-    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), above=2.5)")
+    suite(pytester, "def test_q(calib_gate):\n    calib_gate(*tables(), threshold=2.5)")
     result = pytester.runpytest_subprocess()
     result.stdout.fnmatch_lines(["*calib_inconclusive must be fail or skip*"])
     assert result.ret != 0

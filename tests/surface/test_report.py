@@ -95,7 +95,7 @@ def agreed(**options):
 
 def converged(people=None):
     draws = np.random.default_rng(2).integers(1, 6, size=(9, 5))
-    return Results(({"criterion": "a"},), (convergence(draws, human=people, rng=3),))
+    return Results(({"criterion": "a"},), (convergence(draws, labels=people, rng=3),))
 
 
 def judges(number=2, seed=4):
@@ -205,9 +205,7 @@ def test_columns_that_say_the_same_stand_under_the_table():
     head = next(line for line in text.splitlines() if line.startswith("| #"))
     more = "width against labels alone | worth labels"
     assert head == f"| # | criterion | estimate | std. error | 95 % CI | mind | judge's weight | n | df | {more} |"
-    assert (
-        "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, human labels 8" in text
-    )
+    assert "The same in all rows: rater judge, read by logprob, method PPI++, estimand human mean, labels 8" in text
     assert "In their order: prompt p-0, p-1." in text
 
 
@@ -289,7 +287,7 @@ def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
     apart, alike = compared()[0].conclusion, compared()[1].conclusion
     number = "These are 3 tests; their p-values are not adjusted for that number."
     assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}", number]
-    assert apart == "judge-0 agrees with the human scores more than judge-1 does (about new groups, these systems)."
+    assert apart == "judge-0 agrees with the labels more than judge-1 does (about new groups, these systems)."
     assert conclusions(compared()[:1]) == [apart]
 
 
@@ -709,17 +707,17 @@ def test_a_sentence_for_a_report():
 
 
 def test_a_report_says_what_is_assumed_and_what_to_mind():
-    text = report(mean_of(options={"tuned_on_gold": True}))
+    text = report(mean_of(options={"tuned_on_labels": True}))
     assert "Assumed: The labelled items are a simple random sample of all items." in text
-    assert "- ⚠ **tuned on gold**: the judge has seen these labels" in text
-    assert " (⚠ tuned on gold" in text.split("##")[0]
+    assert "- ⚠ **tuned on labels**: the judge has seen these labels" in text
+    assert " (⚠ tuned on labels" in text.split("##")[0]
 
 
 def test_labels_needed_are_a_section_with_a_curve():
     needed = labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)
     text = report([("How many", Results(({"criterion": "coherence"},), (needed,)))])
     assert "48 labels with the judge" in text
-    assert "| human labels | half-width | half-width alone |" in text
+    assert "| labels | half-width | half-width alone |" in text
 
 
 @pytest.mark.slow

@@ -104,10 +104,10 @@ def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
 
 def test_converge_writes_what_the_function_returns(run, files, tmp_path):
     out = tmp_path / "c.csv"
-    options = ("--human", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
-    code, text, _ = run("converge", files["sampled"], *options)
+    options = ("--labels", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
+    code, text, _ = run("convergence", files["sampled"], *options)
     human = read(files, "human", "scores")
-    wanted = calib.convergence(read(files, "sampled"), human=human, rng=1, n_subsets=20, sizes=[1, 2])
+    wanted = calib.convergence(read(files, "sampled"), labels=human, rng=1, n_subsets=20, sizes=[1, 2])
     assert code == 0
     frame = wanted.to_frame()
     back = table.read_frame(out)
@@ -126,20 +126,20 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
         (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
-        (("--human", "none.csv"), "none.csv"),
-        (("--item", "id"), "--item describes a file of your own"),
+        (("--labels", "none.csv"), "none.csv"),
+        (("--column", "item=id"), "--item describes a file of your own"),
     ],
 )
 def test_what_converge_refuses(run, files, options, words):
-    code, out, err = run("converge", files["sampled"], *options)
+    code, out, err = run("convergence", files["sampled"], *options)
     assert (code, out) == (2, "")
     assert words in err
 
 
 def test_converge_refuses_what_has_no_draws(run, files):
-    assert "must hold ratings of method 'sample'" in run("converge", files["exact"])[2]
-    assert run("converge", files["scores"])[0] == 2
-    assert run("converge", files["items"])[0] == 2
+    assert "must hold ratings of method 'sample'" in run("convergence", files["exact"])[2]
+    assert run("convergence", files["scores"])[0] == 2
+    assert run("convergence", files["items"])[0] == 2
 
 
 # --- sensitivity ------------------------------------------------------------------------------------------------
@@ -162,6 +162,27 @@ def test_sensitivity_says_what_the_functions_return(run, files, tmp_path):
     assert back["estimate"].astype(float).tolist() == pytest.approx([c.estimate for c in study.one().components])
     said = err.splitlines()
     assert len(said) == len(set(said))
+
+
+def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
+    rng = np.random.default_rng(4)
+    quality, path = rng.normal(3, 1, 30), tmp_path / "own.csv"
+    rows = [
+        (f"a{i}", f"d{i // 3}", prompt, rng.integers(0, 2) + round(quality[i])) for i in range(30) for prompt in "pqpq"
+    ]
+    pd.DataFrame(rows, columns=["id", "doc", "wording", "score"]).to_csv(path, index=False)
+    code, text, _ = run("sensitivity", path, "--prompt", "wording", "--group", "doc")
+    study = calib.sensitivity(path, prompt="wording", group="doc")
+    assert code == 0
+    assert study.one().signature in text
+    for line in (study.one().equal_calls(8), calib.prompt_mean(path, prompt="wording", group="doc").one()):
+        assert one_line(line) in text
+    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--item", "id")
+    assert code == 0
+    assert one_line(calib.convergence(path, group="doc", rng=1).one()) in text
+    code, _, err = run("sensitivity", path, "--prompt", "topic")
+    assert code == 2
+    assert "--prompt must be a column of own.csv" in err
 
 
 @pytest.mark.slow
@@ -228,7 +249,7 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
         ("single", (), "must be under two prompts at least"),
         ("pooled", (), "these are scores"),
         ("scores", (), "these are scores"),
-        ("items", (), "column `criterion` is missing"),
+        ("items", (), "must be under two prompts at least"),
         ("sampled", ("--items", "none.csv"), "none.csv"),
         ("sampled", ("--gold", "none.csv"), "No such option: --gold"),
         ("sampled", ("--out", "g.txt"), "'--out'"),
@@ -370,7 +391,7 @@ def test_hostile_names_do_no_harm(run, tmp_path):
         criterion="flu\x1b[31mency", rater="j|<script>", method="sample", scale="1|2|3|4|5"
     )
     ratings = table.write(frame, tmp_path / "r.csv")
-    for command in ("sensitivity", "converge"):
+    for command in ("sensitivity", "convergence"):
         out = tmp_path / f"{command}.csv"
         code, text, err = run(command, ratings, "--out", out)
         assert code == 0

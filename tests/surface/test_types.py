@@ -39,12 +39,12 @@ NEEDS = {
     "temperature_curve": ("ratings",),
     "sensitivity": ("asked", "items"),
     "prompt_mean": ("several",),
-    "choose_items": ("scores", 10),
+    "choose": ("scores", 10),
     "labels_needed": ("scores", "gold"),
     "will_it_help": ("scores", "gold"),
     "plan": ("scores", "gold"),
     "transport_test": ("scores", "human"),
-    "label_page": ("items", "scores"),
+    "label": ("items", "scores"),
     "summarize": ("ratings", "items"),
     "scores_from": ("own",),
     "profile": ("ratings", "human"),
@@ -55,7 +55,7 @@ NEEDS = {
 }
 # without these the verb has nothing to do
 GIVEN = {"labels_needed": {"half_width": 0.3}, "plan": {"prices": {"label": 1.0, "judge": 0.1}, "budget": 50}}
-GIVEN |= {"label_page": {"path": "label.html", "scale": "1|2|3|4|5"}}
+GIVEN |= {"label": {"path": "label.html", "scale": "1|2|3|4|5"}}
 # a name is as good as a column's; what is wrong with a scale is told beside the rest
 FREE = ("rater", "criterion", "scale")
 # of one rule with another argument, which the message names, or by the name that it has now
@@ -154,7 +154,7 @@ def test_what_is_nearly_of_the_type_is_taken():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         plain = calib.interval(scores, gold).one()
-        near = calib.interval(scores, gold, confidence_level=np.float64(0.95), min_gold=np.int64(10), null=None)
+        near = calib.interval(scores, gold, confidence_level=np.float64(0.95), min_labels=np.int64(10), null=None)
     assert near.one().interval == plain.interval
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from calib.table import TableError, check_scores
-from calib.table.gold import labelled_pairs
+from calib.table.labelled import labelled_pairs
 from calib.table.validate import validated
 
 
@@ -20,15 +20,15 @@ def pair_of(labels, *, judge="1|2|3|4|5", people="1|2|3|4|5"):
 
 def test_labels_of_an_item_count_one_together():
     found = pair_of([("a", "ann", 2), ("a", "bea", 4), ("b", "ann", 5)])
-    assert found.given.groupby("row")["weight"].sum().tolist() == [1, 1]
-    assert found.given["y"].tolist() == [2, 4, 5]
+    assert found.labels.groupby("row")["weight"].sum().tolist() == [1, 1]
+    assert found.labels["y"].tolist() == [2, 4, 5]
     assert found.levels.tolist() == [1, 2, 3, 4, 5]
     assert found.frame["y"].isna().tolist() == [False, False, True, True]
 
 
 def test_a_mean_between_two_values_counts_for_both_and_stays_the_mean():
     found = pair_of([("a", "mean of 3", 11 / 3), ("b", "mean of 3", 2)])
-    mine = found.given[found.given["row"] == 0]
+    mine = found.labels[found.labels["row"] == 0]
     assert sorted(mine["y"]) == [3, 4]
     assert (mine["y"] * mine["weight"]).sum() == pytest.approx(11 / 3)
 
@@ -65,4 +65,4 @@ def test_labels_of_no_scale_are_refused():
 
 def test_items_that_the_judge_has_not_scored_are_counted():
     found = pair_of([("a", "ann", 2), ("z", "ann", 4)])
-    assert found.n_unmatched == 1 and found.given["row"].tolist() == [0]
+    assert found.n_unmatched == 1 and found.labels["row"].tolist() == [0]

@@ -6,7 +6,7 @@ import pytest
 
 import calib
 from calib.table import TableError
-from calib.table.gold import lacking_raters, mean_of_people, mean_of_raters
+from calib.table.labelled import lacking_raters, mean_of_annotators, mean_of_raters
 from calib.table.validate import scores_in
 
 FIVE = "1|2|3|4|5"
@@ -148,7 +148,7 @@ def test_nothing_else_can_be_pooled():
 
 
 def people(*tables):
-    return mean_of_people(scores_in(pd.concat(tables, ignore_index=True), "gold")).frame
+    return mean_of_annotators(scores_in(pd.concat(tables, ignore_index=True), "gold")).frame
 
 
 def test_people_are_pooled_and_lack_nothing_where_not_all_were_asked():

@@ -251,7 +251,7 @@ def test_nothing_is_said_of_nothing():
 
 
 def test_a_single_row_has_its_counts():
-    assert Page(systems(1)._repr_html_()).rows[0][:3] == ["estimate", "95 % CI", "human labels"]
+    assert Page(systems(1)._repr_html_()).rows[0][:3] == ["estimate", "95 % CI", "labels"]
 
 
 # --- as a plot and as a page ------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def test_an_error_comes_back_from_another_process(again):
 def test_a_former_name_of_an_argument_is_refused():
     human = calib.scores_from(pd.DataFrame({"item": [f"i{k}" for k in range(40)], "score": np.arange(40) % 5}))
     with pytest.raises(TypeError, match="method"):
-        calib.choose_items(human, 10, method="simple", rng=1)
+        calib.choose(human, 10, method="simple", rng=1)
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ VERBS = {
     "reliability": lambda judge, human: calib.reliability(pd.concat([human, human.assign(rater="you")]), judge),
     "will_it_help": calib.will_it_help,
     "labels_needed": lambda judge, human: calib.labels_needed(judge, human, half_width=0.5),
-    "choose_items": lambda judge, _human: calib.choose_items(judge, 10, rng=1),
+    "choose": lambda judge, _human: calib.choose(judge, 10, rng=1),
 }
 
 

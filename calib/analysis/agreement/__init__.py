@@ -21,14 +21,14 @@ TOPIC = Topic(
     },
     heads={
         "n_skipped": "constant groups", "estimate_other": "other rule",
-        "estimate_other_missing": "other rule for missing", "ties_human": "people's ties", "ties_x": "judge's ties",
-        "ties_y": "human ties", "ties_first": "ties of first", "ties_second": "ties of second",
-        "levels_x": "judge's levels", "levels_y": "human levels", "agreement_first": "agreement of first",
+        "estimate_other_missing": "other rule for missing", "ties_x": "judge's ties",
+        "ties_y": "ties of labels", "ties_first": "ties of first", "ties_second": "ties of second",
+        "levels_x": "judge's levels", "levels_y": "levels of labels", "agreement_first": "agreement of first",
         "agreement_second": "agreement of second", "n_raters": "people", "winning_rate": "winning rate",
         "n_missing_first": "missing of first", "n_missing_second": "missing of second",
         "n_missing_alone": "missing of this judge", "unweighted_kappa": "unweighted kappa",
         "not_distinguishable": "not told apart from",
     },
     frame="told_once",
-    commands=("agree", "compare", "reliability"),
+    commands=("agreement", "compare", "rank-judges", "reliability"),
 )  # fmt: skip

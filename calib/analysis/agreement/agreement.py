@@ -1,4 +1,4 @@
-"""What an agreement is of: one coefficient, several, or all those of a published convention."""
+"""Agreement of two raters: a coefficient over items, within groups or over systems, and its interval."""
 
 from __future__ import annotations
 
@@ -31,36 +31,8 @@ from calib.analysis.agreement.spread import (
     unlike_commonest,
 )
 from calib.core import check
-from calib.core.check import ArgumentError, Floats, Labels, choice
-from calib.core.result import Interval, Result, bracket, short
-
-_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
-
-
-def rules_of(convention: str | None, rules: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The options of each coefficient: as they were given, or as a published convention has them.
-
-    Examples
-    --------
-    >>> [rule["coefficient"] for rule in rules_of("bartscore", {})]
-    ['spearman', 'kendall']
-    >>> [rule["coefficient"] for rule in rules_of(None, {"coefficient": ("kendall", "gamma")})]
-    ['kendall', 'gamma']
-    """
-    if convention is None:
-        named = rules["coefficient"]
-        if named is None or isinstance(named, str):
-            return [dict(rules)]
-        if not named:
-            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
-        return [{**rules, "coefficient": one} for one in dict.fromkeys(named)]
-    choice(convention, "convention", tuple(CONVENTIONS))
-    for name, value in rules.items():
-        if value != _DEFAULTS[name]:
-            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
-            raise ArgumentError(name, rule, got, mentions=("convention",))
-    return [dict(rule) for rule in CONVENTIONS[convention]]
-
+from calib.core.check import Floats, Labels
+from calib.core.result import Estimate, short
 
 ESTIMATED = "estimate std_error interval p_value n n_missing n_groups n_systems n_skipped"
 _FEW_RANKED = 10  # systems; in simulations the interval of their ranks covers 97 % and more below it
@@ -68,23 +40,26 @@ _REVERSED = -0.3  # from here down an agreement looks like one of scales that ru
 MANY_LACK = 0.05  # share of the items that a judge left without a score, from which it is said
 
 
-def _convention(level: str, missing: str, *coefficients: str) -> tuple[dict[str, str], ...]:
-    return tuple({"level": level, "coefficient": c, "constant": "skip", "missing": missing} for c in coefficients)
-
-
 # whole conventions of published tables: what each computes, at which level, and what it does with constants and gaps
 CONVENTIONS: dict[str, tuple[dict[str, str], ...]] = {
-    "geval": _convention("group", "zero", "pearson", "spearman", "kendall"),
-    "unieval": _convention("item", "drop", "pearson", "spearman", "kendall"),
-    "bartscore": _convention("group", "drop", "spearman", "kendall"),
-    "summeval": _convention("system", "drop", "kendall"),
-    "chiang-lee": (*_convention("item", "drop", "pearson"), *_convention("group", "drop", "kendall")),
+    name: tuple(
+        {"level": level, "coefficient": one, "constant": "skip", "missing": missing}
+        for level, missing, coefficients in parts
+        for one in coefficients.split()
+    )
+    for name, parts in {
+        "geval": [("group", "zero", "pearson spearman kendall")],
+        "unieval": [("item", "drop", "pearson spearman kendall")],
+        "bartscore": [("group", "drop", "spearman kendall")],
+        "summeval": [("system", "drop", "kendall")],
+        "chiang-lee": [("item", "drop", "pearson"), ("group", "drop", "kendall")],
+    }.items()
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The pairs that a result was made of, for pictures: scores, labels, and the coefficient inside each group."""
+    """The pairs of a result, for pictures: scores, labels, and the coefficient inside each group."""
 
     x: Floats
     y: Floats
@@ -94,17 +69,17 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgreementResult(WithCoefficient, Result):
+class AgreementResult(WithCoefficient, Estimate):
     """What an agreement and the difference of two have in common.
+
+    Its warnings are about items without a score, few groups with a coefficient, few items that differ, ranks of few
+    systems, resamples that are not what they seem, judges with unlike ties, a scale that may run the other way.
 
     Attributes
     ----------
-    estimate, std_error : float
-    interval : Interval
-        NaN ends where the design does not give one, or its units do not differ at all.
+    std_error : float
     p_value : float
         Two-sided, of "no correlation" or "no difference".
-    confidence_level : float
     level, coefficient, interval_method : str
     generalises_to : str
         What the interval speaks about: new groups and new systems, new groups and these systems, new items.
@@ -124,17 +99,10 @@ class AgreementResult(WithCoefficient, Result):
         Groups without a coefficient: a rater gives a single value there.
     constant : str
         What was done with them: "skip" or "zero".
-    warnings : tuple of str
-        What to know before trusting the number: items without a score, few groups with a
-        coefficient, few items that differ, ranks of few systems, resamples that are not what they
-        seem, judges with unlike ties, a scale that may run the other way.
     """
 
-    estimate: float
     std_error: float
-    interval: Interval
     p_value: float
-    confidence_level: float
     level: str
     coefficient: str
     interval_method: str
@@ -149,35 +117,27 @@ class AgreementResult(WithCoefficient, Result):
     systems_are: str
     n_skipped: int
     constant: str
-    warnings: tuple[str, ...]
 
     @property
-    def _counted(self) -> dict[str, Any]:
+    def bracket(self) -> str:
+        """The interval in words, or why there is none."""
+        words = Estimate.bracket.__get__(self)
+        return f"{words}: {self.reason}" if self.reason else words
+
+    @property
+    def _design_terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ci": self.interval_method.replace(" ", "-"), "cl": self.confidence_level, "n": self.n}
-        return terms | {"missing": self.n_missing}
-
-    @property
-    def _factors(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"groups": self.n_groups or None, "systems": self.n_systems or None}
+        terms |= {"missing": self.n_missing, "rule": "missing-as-zero" if self.missing == "zero" else None}
+        terms |= {"groups": self.n_groups or None, "systems": self.n_systems or None}
         terms |= {"systems-are": self.systems_are or None}
         return terms | ({"constant": self.constant, "skipped": self.n_skipped} if self.level == "group" else {})
 
     @property
-    def _bracket(self) -> str:
-        """The interval, or why there is none."""
-        words = bracket(self.interval, self.confidence_level)
-        return f"{words}: {self.reason}" if self.reason else words
-
-    @property
-    def _these(self) -> str:
+    def _fixed(self) -> str:
         """Systems that the interval takes as they are, as a part of a list."""
         if self.systems_are != "fixed" or np.isnan(self.interval.low):
             return ""
         return ", this system" if self.n_systems == 1 else f", these {self.n_systems} systems"
-
-    @property
-    def _rule(self) -> str | None:
-        return "missing-as-zero" if self.missing == "zero" else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,14 +176,13 @@ class Agreement(AgreementResult):
     )
 
     def _terms(self) -> dict[str, Any]:
-        kind = {self.coefficient: True, "weights": self._weights, "level": self.level}
-        return {**kind, **self._counted, "rule": self._rule, **self._factors}
+        return {self.coefficient: True, "weights": self._weights, "level": self.level, **self._design_terms}
 
     def __str__(self) -> str:
         unit = {"item": self.n, "group": self.n_groups, "system": self.n_systems}[self.level]
         k = self.n_skipped if self.constant == "skip" else 0
         skipped = f", {k} group{'s' * (k != 1)} without a correlation left out" if k else ""
-        return f"{self._measured} = {short(self.estimate)}, {self._bracket} (n = {unit}{self._these}{skipped})"
+        return f"{self._measured} = {short(self.estimate)}, {self.bracket} (n = {unit}{self._fixed}{skipped})"
 
 
 def agreement(
@@ -243,7 +202,7 @@ def agreement(
     rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
 ) -> Agreement:
-    r"""Agreement of a judge with a human (or of any two raters) at one of three levels.
+    r"""Agreement of a judge with people's labels (or of any two raters) at one of three levels.
 
     ``"item"`` takes all pairs; ``"group"`` takes each group (the source document) for
     itself and averages, the "summary level" of the summarisation literature; ``"system"``
@@ -343,8 +302,8 @@ def agreement(
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     rules: dict[str, Any] = {"level": level, "coefficient": named, "constant": constant, "missing": missing}
     options = rules | {"groups": groups, "systems": systems, "systems_are": systems_are}
-    judge, human = comparable(named, x=x, y=y)
-    whole, keep = design_of(judge, human, **options)
+    scores, labels = comparable(named, x=x, y=y)
+    whole, keep = design_of(scores, labels, **options)
     design = condensed(whole)
     check_level(design, "method" if coefficient is None else "coefficient")
     correlations = within(design) if level == "group" else np.array([])
@@ -352,18 +311,18 @@ def agreement(
     if level == "group":
         other = average(correlations, "zero" if constant == "skip" else "skip")
     value_other_missing = value
-    if np.isnan(judge).any():
+    if np.isnan(scores).any():
         other_rule = {"missing": "drop" if missing == "zero" else "zero"}
-        value_other_missing = estimate(condensed(design_of(judge, human, **options | other_rule)[0]))
+        value_other_missing = estimate(condensed(design_of(scores, labels, **options | other_rule)[0]))
     used = design
     if level == "group" and constant == "skip" and not np.isfinite(correlations).all():
         # groups without a correlation are no part of the estimate, nor of its degrees of freedom
         used = design.only(np.isfinite(correlations)[design.group])
-    spread, warned = spread_of_estimate(used, value, interval, n_resamples, rng)
+    spread, warnings = spread_of_estimate(used, value, interval, n_resamples, rng)
     ends = spread.interval(value, confidence)
     jackknifed = spread.resamples is None and bool(np.isfinite(ends.low))
-    warned += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
-    warned += unread_cautions({"the judge": judge}, human) if missing == "drop" else ()
+    warnings += _cautions(design, value, correlations, jackknifed=jackknifed) + scale_caution(named, whole.x, whole.y)
+    warnings += unread_cautions({"the judge": scores}, labels) if missing == "drop" else ()
     group, system = (None if v is None else np.array([*v, None], dtype=object)[:-1][keep] for v in (groups, systems))
     names = [] if group is None or level != "group" else list(dict.fromkeys(group))
     return Agreement(
@@ -374,12 +333,12 @@ def agreement(
         confidence_level=confidence,
         generalises_to=spread.speaks_of,
         reason=no_interval_reason(used, value, interval) if interval != "none" and np.isnan(ends.low) else "",
-        systems_are=systems_taken_as(design, interval),
-        n_missing=int(np.isnan(judge + human).sum()),
+        systems_are=systems_as_taken(design, interval),
+        n_missing=int(np.isnan(scores + labels).sum()),
         n_skipped=int(np.isnan(correlations).sum()),
         estimate_other=other,
         estimate_other_missing=value_other_missing,
-        warnings=warned,
+        warnings=warnings,
         sample=Sample(whole.x, whole.y, group, system, dict(zip(names, correlations.tolist(), strict=False))),
         **rules,
         **ties_of(design),
@@ -395,20 +354,22 @@ def checked_options(constant: str, missing: str, confidence_level: float, n_resa
     return check.probability(confidence_level, "confidence_level")
 
 
-def systems_taken_as(design: Design, interval: str) -> str:
-    """As the interval has it: a bootstrap says which factors it draws."""
-    if design.system is None or interval not in BOOTSTRAPS:
-        return design.systems_are
+def systems_as_taken(design: Design, interval: str) -> str:
+    """What the interval takes the systems as: a bootstrap says which factors it draws; empty where there are none."""
+    if design.system is None:
+        return ""
+    if interval not in BOOTSTRAPS:
+        return "fixed" if design.fixed else "random"
     return "random" if "systems" in BOOTSTRAPS[interval][0] else "fixed"
 
 
-def unread_cautions(judges: Mapping[str, Floats], human: Floats) -> tuple[str, ...]:
-    """How many of the items that people scored each judge left without a score, if these are many."""
-    scored = np.isfinite(human)
-    n = int(scored.sum())
-    lacks = {name: int((scored & np.isnan(x)).sum()) for name, x in judges.items()}
+def unread_cautions(judges: Mapping[str, Floats], labels: Floats) -> tuple[str, ...]:
+    """How many of the labelled items each judge left without a score, if these are many."""
+    labelled = np.isfinite(labels)
+    n = int(labelled.sum())
+    lacks = {name: int((labelled & np.isnan(x)).sum()) for name, x in judges.items()}
     some = ", ".join(f"{name} has no score for {k} of {n}" for name, k in lacks.items() if k > MANY_LACK * n)
-    return (f"items_left_out: {some} that people scored",) if some else ()
+    return (f"items_left_out: {some} labelled items",) if some else ()
 
 
 def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tuple[str, ...]:
@@ -420,14 +381,14 @@ def reversed_cautions(agreements: Mapping[str, float], coefficient: str) -> tupl
 
 
 def _cautions(design: Design, value: float, correlations: Floats, *, jackknifed: bool) -> tuple[str, ...]:
-    """What a reader should know before trusting the number; it stands in the result and is not raised as a warning."""
+    """Warnings that stand in the result and are not raised."""
     cautions = reversed_cautions({"the judge": value}, design.coefficient)
     skipped, k = int(np.isnan(correlations).sum()), len(correlations)
     if design.level == "group" and 2 * skipped > k:
         distinct = (np.unique([design.group, v], axis=1)[0].astype(int) for v in (design.x, design.y))
-        judge, human = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
+        judge, labels = (int((np.bincount(groups) == 1).sum()) for groups in distinct)
         text = f"constant_groups: only {k - skipped} of {k} groups have a coefficient: the judge gives one value in "
-        return (*cautions, f"{text}{judge} of them, the human in {human}")
+        return (*cautions, f"{text}{judge} of them, people in {labels}")
     if not jackknifed:
         return cautions
     ranks = design.coefficient in ("spearman", *PAIR_SUMS)

@@ -1,11 +1,11 @@
-"""How far several raters agree beyond chance: Krippendorff's alpha, Gwet's AC1 and AC2, and what all such have."""
+"""Agreement of several raters beyond chance: Krippendorff's alpha, Gwet's AC1 and AC2."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,28 +18,23 @@ from calib.analysis.agreement.spread import NO_INTERVAL, Spread
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import jackknife_variance, matrix_product, units_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 METRICS = ("interval", "nominal", "ordinal", "ratio")
 Totals = Callable[[Floats], Floats]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatersResult(Result):
-    """What every number about several raters has.
+class OfRaters:
+    """A result about several raters: its counts, as terms and as columns.
 
-    Attributes
-    ----------
-    confidence_level : float
-    n, n_dropped : int
-        Items in use; items left out, for a rating that is missing.
-    n_raters : int
+    `n` items are in use, `n_dropped` left out for a missing rating.
     """
 
-    confidence_level: float
+    __slots__ = ()
     n: int
     n_dropped: int
     n_raters: int
+    confidence_level: float
 
     def _quantity_row(self, quantity: str, estimate: float, interval: Interval, interval_method: str) -> dict[str, Any]:
         row: dict[str, Any] = {"quantity": quantity, "estimate": estimate}
@@ -55,28 +50,25 @@ class RatersResult(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alpha(RatersResult):
-    """Krippendorff's alpha of several raters.
+class Alpha(OfRaters, Estimate):
+    """Krippendorff's alpha of raters: 1 is perfect agreement, 0 what chance gives, NaN where all ratings are equal.
 
     Attributes
     ----------
-    estimate : float
-        1 is perfect agreement, 0 what chance gives; NaN where all ratings are equal.
-    interval : Interval
-        NaN ends with fewer than two units, or where they do not differ.
     metric, interval_method : str
     n, n_dropped : int
         Items with two or more ratings, items with fewer.
-    n_ratings, n_groups : int
+    n_raters, n_ratings, n_groups : int
     n_resamples, n_undefined : int
         Resamples (0 for the jackknife), and how many of them had no alpha because all
         ratings were equal.
     """
 
-    estimate: float
-    interval: Interval
     metric: str
     interval_method: str
+    n: int
+    n_dropped: int
+    n_raters: int
     n_ratings: int
     n_groups: int
     n_resamples: int
@@ -90,10 +82,8 @@ class Alpha(RatersResult):
         return terms | {"groups": self.n_groups or None, "resamples": self.n_resamples or None}
 
     def __str__(self) -> str:
-        return (
-            f"Krippendorff's alpha ({self.metric}) = {short(self.estimate)}, "
-            f"{bracket(self.interval, self.confidence_level)} (n = {self.n}, {self.n_raters} raters)"
-        )
+        alpha = f"Krippendorff's alpha ({self.metric}) = {short(self.estimate)}, {self.bracket}"
+        return f"{alpha} (n = {self.n}, {self.n_raters} raters)"
 
 
 def krippendorff_alpha(
@@ -168,9 +158,16 @@ def krippendorff_alpha(
     if group is not None:
         rows = np.ones(len(group)), (group, np.arange(len(group)))
         units = sparse.csr_array(rows, shape=(int(group.max(initial=-1)) + 1, len(group))) @ sums
-    estimate = float(alpha_of(np.asarray(sums.sum(axis=0)).reshape(1, -1))[0])
-    drawn = n_resamples if interval == "bootstrap" else 0
-    spread, n_undefined = _spread_of_alpha(units, alpha_of, drawn, np.random.default_rng(rng))
+    total = np.asarray(sums.sum(axis=0)).reshape(1, -1)
+    estimate, n_drawn, n_undefined = float(alpha_of(total)[0]), 0, 0
+    if interval == "bootstrap":
+        n_drawn = n_resamples
+        spread, n_undefined = _bootstrap_of_alpha(units, alpha_of, n_resamples, np.random.default_rng(rng))
+    else:
+        total = np.asarray(units.sum(axis=0)).reshape(1, -1)
+        without = [alpha_of(total - units[cut].toarray()) for cut in cuts(*units.shape)]
+        variance, k = jackknife_variance(np.concatenate([np.empty(0), *without]))
+        spread = Spread("jackknife", float(np.sqrt(variance)), int(k) - 1, bounds=(-np.inf, 1.0))
     return Alpha(
         estimate=estimate,
         interval=spread.interval(estimate, confidence),
@@ -182,7 +179,7 @@ def krippendorff_alpha(
         n_ratings=int(np.isfinite(used).sum()),
         n_raters=table.shape[1],
         n_groups=0 if group is None else units.shape[0],
-        n_resamples=drawn,
+        n_resamples=n_drawn,
         n_undefined=n_undefined,
     )
 
@@ -190,29 +187,44 @@ def krippendorff_alpha(
 def _alpha_sums(used: Floats, metric: str) -> tuple[sparse.csr_array, Totals]:
     """Sums of each item, shape (n, columns), and alpha as a function of totals of them, shape (B, columns)."""
     if metric == "interval":
-        return _interval_metric(used)
-    item, rater = np.nonzero(np.isfinite(used))
+        return _interval_sums(used)
+    rated = np.isfinite(used)
+    m, (item, rater) = rated.sum(axis=1), np.nonzero(rated)
     values, code = np.unique(used[item, rater], return_inverse=True)
     counts = sparse.csr_array((np.ones(len(item)), (item, code)), shape=(len(used), len(values)))
-    if metric == "ordinal":
-        return _ordinal_metric(used, values, counts)
-    gap, both = np.abs(np.subtract.outer(values, values)), np.add.outer(values, values)
-    if metric == "nominal":
-        distance = (gap > 0).astype(float)
-    else:  # ratio
-        distance = np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
-    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (np.isfinite(used).sum(axis=1) - 1.0)
+    if metric == "ordinal":  # midranks change with the resample, so each pair of values keeps its own sum
+        first, second = np.triu_indices(used.shape[1], 1)
+        a, b = np.minimum(used[:, first], used[:, second]), np.maximum(used[:, first], used[:, second])
+        item, pair = np.nonzero(a < b)
+        low, high = np.searchsorted(values, a[item, pair]), np.searchsorted(values, b[item, pair])
+        kinds, kind = np.unique(low * len(values) + high, return_inverse=True)
+        low, high = np.divmod(kinds, max(len(values), 1))
+        together = sparse.csr_array((1 / (m[item] - 1), (item, kind)), shape=(len(used), len(kinds)))
 
-    def alpha_of(totals: Floats) -> Floats:
+        def alpha_of(totals: Floats) -> Floats:
+            of_value, of_pair = totals[:, : len(values)], totals[:, len(values) :]
+            n, rank = of_value.sum(axis=1), np.cumsum(of_value, axis=1) - of_value / 2
+            observed = 2 * (of_pair * (rank[:, high] - rank[:, low]) ** 2).sum(axis=1)
+            s, q = (of_value * rank).sum(axis=1), (of_value * rank**2).sum(axis=1)
+            return _one_less(n, observed, 2 * (n * q - s**2), n * q)
+
+        return sparse.csr_array(sparse.hstack([counts, together])), alpha_of
+    gap, both = np.abs(np.subtract.outer(values, values)), np.add.outer(values, values)
+    distance = (gap > 0).astype(float)
+    if metric == "ratio":
+        distance = np.asarray(np.divide(gap, both, out=np.zeros_like(gap), where=both > 0) ** 2)
+    observed = (counts @ distance * counts.toarray()).sum(axis=1) / (m - 1.0)
+
+    def alpha_by_distance(totals: Floats) -> Floats:
         of_value = totals[:, 1:]
         n = of_value.sum(axis=1)
         return _one_less(n, totals[:, 0], (matrix_product(of_value, distance) * of_value).sum(axis=1), n**2)
 
-    return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_of
+    return sparse.csr_array(sparse.hstack([sparse.csr_array(observed[:, None]), counts])), alpha_by_distance
 
 
-def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
-    """The interval metric, from sums and sums of squares alone."""
+def _interval_sums(used: Floats) -> tuple[sparse.csr_array, Totals]:
+    """The same of the interval metric, from sums and sums of squares alone."""
     rated = np.isfinite(used)
     m = rated.sum(axis=1).astype(float)
     # one of the values, not the mean: differences of whole numbers stay whole
@@ -229,41 +241,16 @@ def _interval_metric(used: Floats) -> tuple[sparse.csr_array, Totals]:
     return sparse.csr_array(np.column_stack([observed, m, total, square])), alpha_of
 
 
-def _ordinal_metric(used: Floats, values: Floats, counts: sparse.csr_array) -> tuple[sparse.csr_array, Totals]:
-    """The ordinal metric: midranks change with the resample, so each pair of values keeps its own sum."""
-    m, (first, second) = np.isfinite(used).sum(axis=1), np.triu_indices(used.shape[1], 1)
-    a, b = np.minimum(used[:, first], used[:, second]), np.maximum(used[:, first], used[:, second])
-    item, pair = np.nonzero(a < b)
-    low, high = np.searchsorted(values, a[item, pair]), np.searchsorted(values, b[item, pair])
-    kinds, kind = np.unique(low * len(values) + high, return_inverse=True)
-    low, high = np.divmod(kinds, max(len(values), 1))
-    together = sparse.csr_array((1 / (m[item] - 1), (item, kind)), shape=(len(used), len(kinds)))
-
-    def alpha_of(totals: Floats) -> Floats:
-        of_value, of_pair = totals[:, : len(values)], totals[:, len(values) :]
-        n, rank = of_value.sum(axis=1), np.cumsum(of_value, axis=1) - of_value / 2
-        observed = 2 * (of_pair * (rank[:, high] - rank[:, low]) ** 2).sum(axis=1)
-        s, q = (of_value * rank).sum(axis=1), (of_value * rank**2).sum(axis=1)
-        return _one_less(n, observed, 2 * (n * q - s**2), n * q)
-
-    return sparse.csr_array(sparse.hstack([counts, together])), alpha_of
-
-
 def _one_less(n: Floats, observed: Floats, expected: Floats, scale: Floats) -> Floats:
     """1 - (n - 1) observed / expected; NaN where nothing was expected, up to the rounding of `scale`."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(expected > 1e-12 * scale, 1 - (n - 1) * observed / expected, np.nan))
 
 
-def _spread_of_alpha(
+def _bootstrap_of_alpha(
     units: sparse.csr_array, alpha_of: Totals, n_resamples: int, rng: np.random.Generator
 ) -> tuple[Spread, int]:
-    """The spread of so many resamples, or of the jackknife where there are none; how many have no alpha."""
-    if not n_resamples:
-        total = np.asarray(units.sum(axis=0)).reshape(1, -1)
-        without = [alpha_of(total - units[cut].toarray()) for cut in cuts(*units.shape)]
-        variance, k = jackknife_variance(np.concatenate([np.empty(0), *without]))
-        return Spread("jackknife", float(np.sqrt(variance)), int(k) - 1, bounds=(-np.inf, 1.0)), 0
+    """The spread of so many resamples, and how many of them have no alpha."""
     k, columns = units.shape
     resampled = np.full(n_resamples, np.nan)
     if k > 1:
@@ -283,62 +270,49 @@ WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChanceCorrected(RatersResult):
-    """Agreement of several raters beyond chance.
+class ChanceCorrected(OfRaters, Estimate):
+    """Agreement of several raters beyond chance; its interval is by t on as many degrees of freedom as groups less one.
 
     Attributes
     ----------
     coefficient : str
         "AC1", "AC2" (with weights) or "Fleiss' kappa".
-    estimate, std_error : float
-    interval : Interval
-        By t on as many degrees of freedom as there are groups less one.
+    std_error : float
     observed, chance : float
         The (weighted) share of pairs of raters who agree, and that which chance would bring.
     levels, shares : tuple of float
         The labels, and how often raters give each.
     weights : str
-    n_groups : int
-    confidence_level : float
+    n_groups, n_raters : int
     n, n_dropped : int
         Items in use; items without any label.
-    n_raters : int
     """
 
     coefficient: str
-    estimate: float
     std_error: float
-    interval: Interval
     observed: float
     chance: float
     levels: tuple[float, ...]
     shares: tuple[float, ...]
     weights: str
+    n: int
+    n_dropped: int
+    n_raters: int
     n_groups: int
 
-    def _rows(self) -> list[dict[str, Any]]:
-        names = ("coefficient", "estimate", "std_error", "interval", "observed", "chance", "n", "n_dropped", "n_raters")
-        return [self._row(*names)]
+    _cells = "coefficient estimate std_error interval observed chance n n_dropped n_raters"
 
     def _terms(self) -> dict[str, Any]:
         terms = {self.coefficient.replace(" ", "-"): True, "weights": self.weights, "levels": len(self.levels)}
         return terms | {"groups": self.n_groups} | self._counted("linearised t")
 
     def __str__(self) -> str:
-        return (
-            f"{self.coefficient} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}; "
-            f"{self.n_raters} raters agree on {short(self.observed)}, by chance {short(self.chance)} (n = {self.n})"
-        )
+        agree = f"{self.n_raters} raters agree on {short(self.observed)}, by chance {short(self.chance)}"
+        return f"{self.coefficient} = {short(self.estimate)}, {self.bracket}; {agree} (n = {self.n})"
 
 
-class Chance(NamedTuple):
-    """Chance agreement, and the share of it that each item brings."""
-
-    whole: float
-    of_items: Floats
-
-
-ByChance = Callable[[Floats, Floats, Floats], Chance]  # of item shares, mean shares, weights
+# of item shares, mean shares and weights: chance agreement, and the share of it that each item brings
+ByChance = Callable[[Floats, Floats, Floats], tuple[float, Floats]]
 
 
 def gwet_ac(
@@ -394,10 +368,10 @@ def gwet_ac(
     return corrected_for_chance(ratings, kind, _by_gwet, weights, levels, groups, confidence_level)
 
 
-def _by_gwet(shares: Floats, mean: Floats, w: Floats) -> Chance:
+def _by_gwet(shares: Floats, mean: Floats, w: Floats) -> tuple[float, Floats]:
     q = len(mean)
     factor = w.sum() / (q * (q - 1))
-    return Chance(float(factor * (mean * (1 - mean)).sum()), factor * (shares @ (1 - mean)))
+    return float(factor * (mean * (1 - mean)).sum()), factor * (shares @ (1 - mean))
 
 
 def corrected_for_chance(
@@ -413,8 +387,18 @@ def corrected_for_chance(
     group = units_of(groups, kept)
     labels = _levels(table[kept], levels)
     counts = (table[kept][:, :, None] == labels).sum(axis=1).astype(float)
-    w = _weights(labels, weights)
-    estimate, observed, chance, parts = _linearised(counts, w, by_chance)
+    w, raters = _weights(labels, weights), counts.sum(axis=1)
+    pairs = raters * (raters - 1)
+    several = pairs > 0
+    agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
+    observed_of = np.divide(agreeing, pairs, out=np.zeros(len(pairs)), where=several)
+    observed, shares = float(observed_of[several].mean()), counts / raters[:, None]
+    chance, chance_of = by_chance(shares, shares.mean(axis=0), w)
+    estimate, parts = math.nan, np.full(len(counts), math.nan)
+    if chance < 1:  # parts: a value for each item whose mean is the estimate
+        estimate = (observed - chance) / (1 - chance)
+        parts = np.where(several, len(counts) / several.sum() * (observed_of - chance) / (1 - chance), 0.0)
+        parts -= 2 * (1 - estimate) * (chance_of - chance) / (1 - chance)
     g = int(group.max()) + 1
     sums = np.bincount(group, parts - estimate) / len(parts)
     std_error = math.sqrt(g / (g - 1) * float((sums**2).sum())) if g > 1 else math.nan
@@ -428,7 +412,7 @@ def corrected_for_chance(
         observed=observed,
         chance=chance,
         levels=tuple(map(float, labels)),
-        shares=tuple(map(float, (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0))),
+        shares=tuple(map(float, shares.mean(axis=0))),
         weights=weights,
         n_groups=g,
         confidence_level=confidence,
@@ -460,25 +444,3 @@ def _weights(levels: Floats, kind: str) -> Floats:
     if kind == "identity":
         return np.eye(len(levels))
     return np.asarray(1 - (apart / apart.max()) ** (2 if kind == "quadratic" else 1), dtype=float)
-
-
-def _linearised(counts: Floats, w: Floats, by_chance: ByChance) -> tuple[float, float, float, Floats]:
-    """Estimate, observed and chance agreement, and a value for each item whose mean is the estimate."""
-    raters = counts.sum(axis=1)
-    pairs = raters * (raters - 1)
-    several = pairs > 0
-    agreeing = (counts * (counts @ w.T - 1)).sum(axis=1)
-    observed_of = np.divide(agreeing, pairs, out=np.zeros(len(pairs)), where=several)
-    observed = float(observed_of[several].mean())
-    shares = counts / raters[:, None]
-    chance = by_chance(shares, shares.mean(axis=0), w)
-    if chance.whole >= 1:
-        return math.nan, observed, chance.whole, np.full(len(counts), math.nan)
-    estimate = (observed - chance.whole) / (1 - chance.whole)
-    scaled = np.where(several, len(counts) / several.sum() * (observed_of - chance.whole) / (1 - chance.whole), 0.0)
-    return (
-        estimate,
-        observed,
-        chance.whole,
-        scaled - 2 * (1 - estimate) * (chance.of_items - chance.whole) / (1 - chance.whole),
-    )

@@ -1,7 +1,8 @@
-"""The alternative annotator test, beside what a judge that never looks would get."""
+"""The alternative annotator test: whether a judge may stand in for a person, beside a judge that never looks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import row_means
 from calib.core.result import Result, short
 
-_FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of the paper)
+_FEW_ITEMS = 30  # items below which the t test of 0s and 1s is not to be trusted (section 3 of Calderon et al.)
 
 
 class ExcludedAnnotator(NamedTuple):
@@ -98,7 +99,8 @@ class AltTest(Result):
         judge = {"judge": "judge", "winning_rate": self.winning_rate, "advantage": self.advantage}
         name, value = ("spearman", self.rank_agreement) if self.score == "rmse" else ("unweighted_kappa", self.kappa)
         judge |= {"passes": self.passes, name: value, "n": self.n}
-        constant = {"judge": f"always {_name_of(self.constant)}", "winning_rate": self.constant_winning_rate}
+        label = self.constant if isinstance(self.constant, str) else short(self.constant)
+        constant = {"judge": f"always {label}", "winning_rate": self.constant_winning_rate}
         constant |= {"advantage": self.constant_advantage, "passes": self.constant_winning_rate >= 0.5}
         return [judge, constant | {name: float("nan"), "n": self.n}]
 
@@ -197,11 +199,15 @@ def alternative_annotator_test(
     keep = np.isfinite(scores) & (np.isfinite(table).sum(axis=1) > 1)
     judged, table, group = scores[keep], table[keep], None if group is None else group[keep]
     options: dict[str, Any] = {"score": kind, "epsilon": float(epsilon), "q": check.probability(q, "q"), "group": group}
-    standing = _standing(judged, table, **options)
+    annotators = _against_each(judged, table, **options)
+    rate, advantage = _rate_and_advantage(annotators)
     labels_used = np.unique(table[np.isfinite(table)]).tolist()
-    constants = {label: _standing(np.full(len(table), label), table, **options) for label in labels_used}
-    best = max(labels_used, key=lambda label: constants[label].advantage)
-    constant, best_label = constants[best], names[int(best)] if names else best
+    constants = [
+        (label, _rate_and_advantage(_against_each(np.full(len(table), label), table, **options)))
+        for label in labels_used
+    ]
+    constant, (constant_rate, constant_advantage) = max(constants, key=lambda pair: pair[1][1])
+    label = names[int(constant)] if names else constant
     rank = kappa = float("nan")
     if kind == "rmse":
         rank = agreement(judged, np.nanmean(table, axis=1), interval="none").estimate
@@ -210,17 +216,30 @@ def alternative_annotator_test(
         kappa = float(row_means(np.array([sample_correlation(*pair, "kappa_nominal") for pair in pairs])))
     doubt = () if names else unlike_ranges("the test", scores, table)
     few = f"items to compare, below {_FEW_ITEMS}: the t test is not to be trusted"
-    thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in standing.annotators if a.n < _FEW_ITEMS)
+    thin = tuple(f"few_items: annotator {a.annotator} has {a.n} {few}" for a in annotators if a.n < _FEW_ITEMS)
+    verdict = f"The judge {'passes' if rate >= 0.5 else 'does not pass'} {_in_words(rate, advantage)}"
+    rival = _in_words(constant_rate, constant_advantage)
+    always = label if isinstance(label, str) else short(label)
+    if constant_advantage >= advantage:
+        joint = "but" if rate >= 0.5 else "and"
+        verdict += f", {joint} a judge that always says {always} does as well or better {rival}: "
+        verdict += "the test says nothing for this judge."
+    elif constant_rate >= 0.5:
+        verdict += f", and so does always {always} {rival}: to pass says little here."
+    else:
+        verdict += f"; always {always} does worse {rival}."
     return AltTest(
-        passes=standing.winning_rate >= 0.5,
-        constant=best_label,
-        constant_winning_rate=constant.winning_rate,
-        constant_advantage=constant.advantage,
+        winning_rate=rate,
+        passes=rate >= 0.5,
+        advantage=advantage,
+        constant=label,
+        constant_winning_rate=constant_rate,
+        constant_advantage=constant_advantage,
         rank_agreement=rank,
         kappa=kappa,
-        verdict=_verdict(standing, constant, best_label),
+        verdict=verdict,
         warnings=doubt + thin,
-        **standing._asdict(),
+        annotators=annotators,
         epsilon=float(epsilon),
         q=float(q),
         score=kind,
@@ -230,42 +249,34 @@ def alternative_annotator_test(
     )
 
 
-def _name_of(label: float | str) -> str:
-    return label if isinstance(label, str) else short(label)
+def _in_words(rate: float, advantage: float) -> str:
+    return f"(winning rate {short(rate)}, advantage {short(advantage)})"
 
 
-class _Standing(NamedTuple):
-    winning_rate: float
-    advantage: float
-    annotators: tuple[ExcludedAnnotator, ...]
-
-    def __str__(self) -> str:
-        return f"(winning rate {short(self.winning_rate)}, advantage {short(self.advantage)})"
+def _rate_and_advantage(annotators: Sequence[ExcludedAnnotator]) -> tuple[float, float]:
+    wins = [annotator.judge_wins for annotator in annotators]
+    return float(np.mean([annotator.rejected for annotator in annotators])), float(np.mean(wins))
 
 
-def _closeness(labels: Floats, others: Floats, score: str) -> Floats:
-    """S up to what is the same for judge and annotator: the number of others, and the root."""
-    if score == "accuracy":
-        return np.asarray((others == labels[:, None]).sum(axis=1), dtype=np.float64)
-    return np.asarray(-np.nansum((others - labels[:, None]) ** 2, axis=1))
-
-
-def _standing(judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None) -> _Standing:
+def _against_each(
+    judge: Floats, table: Floats, *, score: str, epsilon: float, q: float, group: Codes | None
+) -> tuple[ExcludedAnnotator, ...]:
     # equal distances that were rounded differently tie
     dust = 1e-12 * float(np.nanmax(table) - np.nanmin(table)) ** 2 if len(table) else 0.0
     rows = []
     for j, column in enumerate(table.T):
         place = np.flatnonzero(np.isfinite(column))
         others = np.delete(table[place], j, axis=1)
-        lead = _closeness(judge[place], others, score) - _closeness(column[place], others, score)
+        # S up to what is the same for judge and annotator: the number of others, and the root
+        gaps = [others - labels[place, None] for labels in (judge, column)]
+        close = [(gap == 0).sum(axis=1) if score == "accuracy" else -np.nansum(gap**2, axis=1) for gap in gaps]
+        lead = close[0].astype(float) - close[1]
         judge_wins, annotator_wins = lead >= -dust, lead <= dust
         own_groups = None if group is None else group[place]
         p = _p_of_loss(annotator_wins.astype(float) - judge_wins, epsilon, own_groups, j)
         rows.append((j, len(lead), float(judge_wins.mean()), float(annotator_wins.mean()), p))
     adjusted = stats.false_discovery_control([row[-1] for row in rows], method="by")
-    tested = tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
-    wins = [annotator.judge_wins for annotator in tested]
-    return _Standing(float(np.mean([annotator.rejected for annotator in tested])), float(np.mean(wins)), tested)
+    return tuple(ExcludedAnnotator(*row, float(p), bool(p <= q)) for row, p in zip(rows, adjusted, strict=True))
 
 
 def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> float:
@@ -280,14 +291,3 @@ def _p_of_loss(loss: Floats, epsilon: float, group: Codes | None, j: int) -> flo
     if std_error < 1e-12:
         return 0.0 if mean < epsilon else 1.0
     return float(stats.t.cdf((mean - epsilon) / std_error, k - 1))
-
-
-def _verdict(judge: _Standing, constant: _Standing, label: float | str) -> str:
-    passes, label = judge.winning_rate >= 0.5, _name_of(label)
-    start = f"The judge {'passes' if passes else 'does not pass'} {judge}"
-    if constant.advantage >= judge.advantage:
-        rival = f"a judge that always says {label} does as well or better {constant}"
-        return f"{start}, {'but' if passes else 'and'} {rival}: the test says nothing for this judge."
-    if constant.winning_rate >= 0.5:
-        return f"{start}, and so does always {label} {constant}: to pass says little here."
-    return f"{start}; always {label} does worse {constant}."

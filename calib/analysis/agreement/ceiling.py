@@ -1,4 +1,4 @@
-"""The bar that people set: how well one of them agrees with the others, beside a judge."""
+"""The ceiling that people set a judge: how well one of them agrees with the others, and a judge with the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement.alpha import RatersResult
+from calib.analysis.agreement.alpha import OfRaters
 from calib.analysis.agreement.coefficients import (
     COEFFICIENTS,
     NEEDS_NO_ORDER,
@@ -36,11 +36,11 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.numeric import jackknife_variance, recoded, row_means
 from calib.core.progress import progress
-from calib.core.result import Interval, bracket, short
+from calib.core.result import Interval, Result, bracket, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ceiling(WithCoefficient, RatersResult):
+class Ceiling(WithCoefficient, OfRaters, Result):
     """How well one person agrees with the others, and a judge with the same.
 
     Attributes
@@ -57,9 +57,10 @@ class Ceiling(WithCoefficient, RatersResult):
     level, coefficient, interval_method : str
     df : float
         Degrees of freedom of the t quantile.
+    confidence_level : float
     n, n_dropped : int
         Items in use; items with fewer than two ratings, or none by the judge, which are left out.
-    n_groups, n_systems : int
+    n_raters, n_groups, n_systems : int
     """
 
     ceiling: float
@@ -75,6 +76,10 @@ class Ceiling(WithCoefficient, RatersResult):
     coefficient: str
     interval_method: str
     df: float
+    confidence_level: float
+    n: int
+    n_dropped: int
+    n_raters: int
     n_groups: int
     n_systems: int
 
@@ -90,12 +95,8 @@ class Ceiling(WithCoefficient, RatersResult):
         return [self._quantity_row(name, value, ends, self.interval_method) for name, _, value, ends in self._measures]
 
     def _terms(self) -> dict[str, Any]:
-        terms = {
-            "ceiling": self.coefficient,
-            "weights": self._weights,
-            "level": self.level,
-            **self._counted(self.interval_method),
-        }
+        terms = {"ceiling": self.coefficient, "weights": self._weights, "level": self.level}
+        terms |= self._counted(self.interval_method)
         return terms | {"groups": self.n_groups or None, "systems": self.n_systems or None}
 
     def __str__(self) -> str:
@@ -104,7 +105,7 @@ class Ceiling(WithCoefficient, RatersResult):
         return f"{COEFFICIENTS[self.coefficient]} at level {self.level}: {'; '.join(parts)} (n = {self.n}{whoever})"
 
 
-def human_ceiling(
+def label_ceiling(
     ratings: ArrayLike,
     judge: ArrayLike | None = None,
     *,
@@ -150,12 +151,19 @@ def human_ceiling(
     Examples
     --------
     >>> people = [[1, 2, 1], [2, 2, 3], [3, 3, 4], [5, 4, 4], [4, 5, 5]]
-    >>> result = human_ceiling(people, judge=[1, 2, 2, 3, 5])
+    >>> result = label_ceiling(people, judge=[1, 2, 2, 3, 5])
     >>> round(result.ceiling, 3), round(result.judge, 3), round(result.difference, 3)
     (0.923, 0.956, 0.034)
     """
     named = named_coefficient(method, coefficient)
-    table, scores = _panel_in_numbers(ratings, judge, named)
+    columns: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
+    if named in NEEDS_NO_ORDER:
+        columns, _ = coded(columns)
+    table = rating_table(columns["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
+    scores = None if judge is None else check.array(columns["judge"], "judge", ndim=1)
+    if scores is not None and named in ON_ONE_SCALE:
+        refuse_other_scale("judge", scores, "ratings", table, f"for {named!r}")
+        scale_caution(named, scores, table)
     check.same_length(ratings=table, judge=scores, groups=groups, systems=systems)
     confidence = check.probability(confidence_level, "confidence_level")
     argument = "method" if coefficient is None else "coefficient"
@@ -169,7 +177,7 @@ def human_ceiling(
     table, differ = table[keep], interchangeable(table[keep]) and not np.isfinite(table[keep]).all()
     table = in_slots(table) if differ else table
     pairs = _against_others(table, None if scores is None else scores[keep], design)
-    values = np.array([pair.estimate() for pair in pairs]).reshape(1 if scores is None else 2, -1)
+    values = np.array([estimate(condensed(pair.design)) for pair in pairs]).reshape(1 if scores is None else 2, -1)
     by_rater = row_means(values.reshape(len(values), table.shape[1], -1))
     used = np.isfinite(values[0])  # raters, or pairs of them
     estimates = _ceiling_row(values[None, :, used])[0].tolist()
@@ -206,27 +214,11 @@ def human_ceiling(
     )
 
 
-def _panel_in_numbers(ratings: ArrayLike, judge: ArrayLike | None, coefficient: str) -> tuple[Floats, Floats | None]:
-    """Ratings and the judge's scores, names as numbers where the coefficient needs no order."""
-    columns: dict[str, Any] = {"ratings": ratings} | ({} if judge is None else {"judge": judge})
-    if coefficient in NEEDS_NO_ORDER:
-        columns, _ = coded(columns)
-    table = rating_table(columns["ratings"], for_names=" and ".join(map(repr, NEEDS_NO_ORDER)))
-    scores = None if judge is None else check.array(columns["judge"], "judge", ndim=1)
-    if scores is not None and coefficient in ON_ONE_SCALE:
-        refuse_other_scale("judge", scores, "ratings", table, f"for {coefficient!r}")
-        scale_caution(coefficient, scores, table)
-    return table, scores
-
-
 class _AgainstOthers(NamedTuple):
     """One rater (or the judge) and the mean of the others (or one of them), over the items that have both."""
 
     design: Design
     place: Codes  # among the items in use
-
-    def estimate(self) -> float:
-        return estimate(condensed(self.design))
 
     def without(self, units: Codes, k: int) -> Floats:
         """The estimate without each of k units, shape (k,)."""
@@ -234,7 +226,7 @@ class _AgainstOthers(NamedTuple):
         if design.level == "system":
             return self._systems_without(own, k)
         if design.level == "item":
-            out = np.full(k, self.estimate())
+            out = np.full(k, estimate(condensed(design)))
             out[np.unique(own)] = design.without(recoded(own))
             return out
         table = np.full((k, design.n_groups), np.nan)
@@ -252,20 +244,18 @@ class _AgainstOthers(NamedTuple):
         # a large offset would eat the digits of the means; it is the same for both, as kappa looks at their gap
         offsets = [v - design.y.mean() if len(v) else v for v in (design.x, design.y)]
         system, m = design.system, design.n_systems
-
-        def sums_without(values: Floats) -> Floats:
-            """Sums of each system without each of k units, shape (k, systems)."""
-            gone = np.bincount(own * m + system, values, k * m).reshape(k, m)
-            return np.asarray(np.bincount(system, values, m) - gone, dtype=np.float64)
-
-        count, x, y = (sums_without(v) for v in (np.ones_like(design.x), *offsets))
+        # sums of each system without each of k units, shape (k, systems)
+        count, x, y = (
+            np.bincount(system, v, m) - np.bincount(own * m + system, v, k * m).reshape(k, m)
+            for v in (np.ones_like(design.x), *offsets)
+        )
         seen, out = np.round(count) > 0, np.full(k, np.nan)
         with np.errstate(invalid="ignore", divide="ignore"):
-            x, y = settled(np.where(seen, x / count, np.nan)), settled(np.where(seen, y / count, np.nan))
+            means = [settled(np.where(seen, sums / count, np.nan)) for sums in (x, y)]
         for kept in np.unique(seen, axis=0):  # few patterns: all systems, or all but one
             rows = (seen == kept).all(axis=1)
             if kept.sum() > 1:
-                out[rows] = row_correlation(x[rows][:, kept], y[rows][:, kept], design.coefficient)
+                out[rows] = row_correlation(means[0][rows][:, kept], means[1][rows][:, kept], design.coefficient)
         return out
 
 

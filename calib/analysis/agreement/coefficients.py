@@ -9,11 +9,10 @@ of midranks, which are cumulative sums of w.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from calib.core.check import ArgumentError, Codes, Floats, choice
@@ -162,16 +161,12 @@ def _weighted_statistic(x: Floats, y: Floats, weights: Floats, coefficient: str)
     distinct = np.minimum(*((weight_by_level(w, c) > 0).sum(axis=0) for c in (first, second)))
     square, names = w.sum(axis=0) ** 2, PAIR_SUMS[coefficient]
     exact = w.astype(exact_type(square.max(initial=0)))
-
-    def tied(codes: Codes) -> Floats:
-        return np.asarray(np.square(weight_by_level(exact, codes)).sum(axis=0), dtype=float)
-
-    # tied pairs are counted by level, only the balance needs all pairs
     sums = {"balance": _balance(first, second, exact)}
-    if "x" in names or "both" in names:
-        sums |= {"x": square - tied(first), "y": square - tied(second)}
-    if "both" in names:
-        sums["both"] = sums["x"] + sums["y"] - square + tied(cells_of(first, second))
+    if len(names) > 1:  # tied pairs are counted by level, only the balance needs all pairs
+        sides = {"x": first, "y": second} | ({"both": cells_of(first, second)} if "both" in names else {})
+        for name, codes in sides.items():
+            tied = np.square(weight_by_level(exact, codes)).sum(axis=0).astype(float)
+            sums[name] = sums["x"] + sums["y"] - square + tied if name == "both" else square - tied
     return from_pairs(coefficient, sums, w.sum(axis=0), distinct)
 
 
@@ -204,13 +199,10 @@ def moment_statistic(x: Floats, y: Floats, w: Floats, coefficient: str) -> Float
 
 def _unweighted_kappa(x: Floats, y: Floats, w: Floats, n: Floats) -> Floats:
     """Cohen's: the share of equal labels, less that of two raters who give their labels blindly, over one less it."""
-
-    def weight_of(chosen: NDArray[np.bool_]) -> Floats:
-        return np.asarray(np.einsum("...ib,...ib->...b", w, chosen))
-
-    both = np.intersect1d(x, y)
-    chance = sum((weight_of(x == label) * weight_of(y == label) for label in both), np.zeros_like(n))
-    return ratio(n * weight_of(x == y) - chance, n**2 - chance)
+    chance, weighted = np.zeros_like(n), "...ib,...ib->...b"
+    for label in np.intersect1d(x, y):
+        chance = chance + np.einsum(weighted, w, x == label) * np.einsum(weighted, w, y == label)
+    return ratio(n * np.einsum(weighted, w, x == y) - chance, n**2 - chance)
 
 
 def product_moment(a: Floats, b: Floats, w: Any, *, shift: Any = None) -> Floats:
@@ -323,11 +315,9 @@ def _bins(codes: Codes, size: int) -> Codes:
     return np.asarray(np.concatenate([[0], np.cumsum(new)])[codes], dtype=np.intp)
 
 
-def _mixed_bins(bins: Codes, codes: Codes) -> Iterator[Codes]:
+def _mixed_bins(bins: Codes, codes: Codes) -> list[Codes]:
     """The members of each bin that holds several levels."""
-    for members in members_of(bins):
-        if (codes[members] != codes[members[0]]).any():
-            yield members
+    return [members for members in members_of(bins) if (codes[members] != codes[members[0]]).any()]
 
 
 def _between_bins(bins_x: Codes, bins_y: Codes, w: Any) -> Floats:
@@ -364,7 +354,7 @@ def pair_rows(first: Codes, second: Codes) -> Sums:
         sx, sy = pair_signs(first, np.int64), pair_signs(second, np.int64)
         return {name: product(sx, sy).sum(axis=1) for name, product in PRODUCTS.items()}
     if (int(first.max()) + 1) * (int(second.max()) + 1) <= n // 4:
-        return {name: rows[first, second] for name, rows in _pair_table(first, second).items()}
+        return _rows_of_few_levels(first, second)
     cells = cells_of(first, second)
     same_x, same_y, same = (np.bincount(c)[c] for c in (first, second, cells))
     lower_x, lower_y = (np.concatenate([[0], np.cumsum(np.bincount(c))])[c] for c in (first, second))
@@ -382,8 +372,8 @@ def _sums_of_counts(n: Any, same: Sequence[Any], lower: Sequence[Any], below: An
     return {"balance": below + above - left_up - right_down, "x": n - same[0], "y": n - same[1], "both": both}
 
 
-def _pair_table(first: Codes, second: Codes) -> dict[str, Any]:
-    """The same for an item of each pair of levels, of which there are few: counts and their sums."""
+def _rows_of_few_levels(first: Codes, second: Codes) -> Sums:
+    """The same by counts of each pair of levels."""
     shape = int(first.max()) + 1, int(second.max()) + 1
     same = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
     n, same_x, same_y = same.sum(), same.sum(axis=1, keepdims=True), same.sum(axis=0, keepdims=True)
@@ -391,7 +381,7 @@ def _pair_table(first: Codes, second: Codes) -> dict[str, Any]:
     level_x, level_y = same.cumsum(axis=1) - same, same.cumsum(axis=0) - same
     below = level_x.cumsum(axis=0) - level_x
     rows = _sums_of_counts(n, (same_x, same_y, same), (lower_x, lower_y), below, (level_x, level_y))
-    return {name: np.broadcast_to(row, shape) for name, row in rows.items()}
+    return {name: np.broadcast_to(row, shape)[first, second] for name, row in rows.items()}
 
 
 def _place_within(outer: Codes, inner: Codes) -> Codes:

@@ -9,20 +9,15 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results, shown_text, write
-
-_JUDGES = (
-    "Two judges' scores or ratings and people's; or one file of several judges, to rank them, and people's, where it "
-    "does not hold these, too."
-)
 
 
 @options_from("agreement")
-def agree(
+def agreement(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     table: Annotated[bool, typer.Option("--table", help="Print the table of a paper: raters by criteria.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="The same as LaTeX.")] = False,
     out: Out = None,
@@ -38,31 +33,28 @@ def agree(
     write(results.to_frame(), out)
 
 
-@options_from(
-    "compare", called=dict.fromkeys(("scores", "scores_a", "scores_b", "judges"), "FILE") | {"human": "LABELS"}
-)
+@options_from("compare")
 def compare(
-    scores: Annotated[list[Path], typer.Argument(metavar="FILE", help=_JUDGES)],
+    first: Annotated[Path, typer.Argument(help="A judge's scores or ratings; or a file that holds two judges.")],
     files: Files,
-    correction: Annotated[str | None, typer.Option(help="Of a ranking, whose pairs are many tests.")] = None,
+    second: Annotated[Path | None, typer.Argument(help="Another judge's scores or ratings of the same items.")] = None,
+    labels: LabelsFile = None,
     out: Out = None,
     **options: Any,
 ) -> None:
-    """Which of two judges agrees more with people; or all judges of one file in order."""
-    if len(scores) > 3:
-        one = "for a ranking put all judges into one"
-        raise typer.BadParameter(f"FILE must be three at most, the last people's, but got {len(scores)}: {one}.")
-    if len(scores) == 3 and correction is not None:
-        raise typer.BadParameter("--correction is for the ranking of one file of several judges, but there are two.")
-    if correction is not None:
-        options["correction"] = correction
-    results: calib.Results[Any]
-    if len(scores) == 3:
-        judged = [files.taken(path, scores[2], names=("scores_a", "human")) for path in scores[:2]]
-        people = next((table for _, table in judged if table is not None), None)
-        results = calib.compare(judged[0][0], judged[1][0], people, **options)
+    """Which of two judges agrees more with people."""
+    if labels is None:  # one file of two judges, with people's labels or beside them
+        judged = (*files.taken(first, second, names=("scores_a", "labels")), None)
     else:
-        results = calib.rank_judges(*files.taken(*scores, names=("scores", "human")), **options)
+        sides = [files.taken(path, labels, names=("scores_a", "labels")) for path in (first, second)]
+        judged = (sides[0][0], sides[1][0], next((table for _, table in sides if table is not None), None))
+    show_results(calib.compare(*judged, **options), out, conclude=True)
+
+
+@options_from("rank_judges")
+def rank_judges(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+    """All judges of a file in the order of their agreement with people, and which of them are told apart."""
+    results = calib.rank_judges(*files.taken(file, labels, names=("scores", "labels")), **options)
     show_results(results, out, conclude=True)
 
 
@@ -79,16 +71,16 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    people, judged = files.taken(file, judges)
-    if annotator_test and judged is None and getattr(people, "scores", None) is None:
+    labels, judged = files.taken(file, judges)
+    if annotator_test and judged is None and getattr(labels, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:
         raise typer.BadParameter("--epsilon is for --annotator-test, which was not asked for.")
-    results = calib.reliability(people, judged, **options)
+    results = calib.reliability(labels, judged, **options)
     show_results(results)
     if annotator_test:
         handicap: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
-        both = (people, None) if judged is None else (judged, people)
+        both = (labels, None) if judged is None else (judged, labels)
         tests = calib.alternative_annotator_test(*both, **handicap)
         typer.echo()
         show_results(tests, conclude=True)

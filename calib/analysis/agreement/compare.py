@@ -1,54 +1,60 @@
-"""Which of two judges, or of many, agrees more with people."""
+"""Two judges, or many, by their agreement with the same labels: which are ahead, and which cannot be told apart."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import optimize, stats
+from numpy.typing import ArrayLike, NDArray
 
-from calib.analysis.agreement import levels, spread as spreads
+from calib.analysis.agreement import levels
 from calib.analysis.agreement.agreement import (
     ESTIMATED,
+    MANY_LACK,
+    Agreement,
     AgreementResult,
+    agreement,
     checked_options,
     reversed_cautions,
-    systems_taken_as,
+    systems_as_taken,
     unread_cautions,
 )
-from calib.analysis.agreement.coefficients import ON_ONE_SCALE, named_coefficient
-from calib.analysis.agreement.levels import Design, LeftOut, estimate, resamples_at_once, within
+from calib.analysis.agreement.coefficients import WithCoefficient, named_coefficient
+from calib.analysis.agreement.levels import Design, estimate, within
 from calib.analysis.agreement.scales import comparable, scale_caution
-from calib.analysis.agreement.spread import BOOTSTRAPS, NO_INTERVAL, NO_SPREAD, Spread
+from calib.analysis.agreement.spread import (
+    BOOTSTRAPS,
+    no_difference_test,
+    no_interval_reason,
+    refuse_new_systems,
+    warnings_of_bootstrap,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
-from calib.core.result import Interval, short
+from calib.core.numeric import adjusted
+from calib.core.progress import progress
+from calib.core.result import Result, short
 
 TESTS = ("jackknife", *BOOTSTRAPS, "perm-cells", "perm-axes", "williams")
-Rng = np.random.Generator
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 _ROUNDING = 1e-12  # differences below it are rounding
-_ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
-_CIRCLE = np.cos(_ANGLES), np.sin(_ANGLES)
-_FAR = 100.0  # standard errors; what is further away has p = 0 for all purposes
 _FEW_TIES = 0.05  # fewer ties than one pair in twenty hardly move tau-b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(AgreementResult):
-    """Difference of two judges' agreement with the same human scores.
+    """Difference of two judges' agreement with the same labels: the first's less the second's.
 
     Attributes
     ----------
-    estimate, std_error : float
-        Of the first judge's agreement less the second's.
     first, second : float
         The agreement of each, on what both have in common.
     names : tuple of str
     n_missing_first, n_missing_second : int
-        Items that the human scored and this judge did not.
+        Labelled items without a score of this judge.
     test : str
     ties_first, ties_second, ties_y : float
         Shares of tied pairs.
@@ -70,21 +76,21 @@ class Comparison(AgreementResult):
     _names_itself = ("rater", "versus")
 
     def _rows(self) -> list[dict[str, Any]]:
-        judges: dict[str, Any] = {"first": self.names[0], "second": self.names[1]}
-        judges |= {"agreement_first": self.first, "agreement_second": self.second}
-        judges |= self._row(*ESTIMATED.split(), "n_missing_first", "n_missing_second")
-        tested = self._row("ties_first", "ties_second", "ties_y", "test", "interval_method", "generalises_to")
-        return [self._row("level", "coefficient") | judges | tested]
+        row = self._row("level", "coefficient") | {"first": self.names[0], "second": self.names[1]}
+        row |= {"agreement_first": self.first, "agreement_second": self.second}
+        more = ("n_missing_first", "n_missing_second", "ties_first", "ties_second", "ties_y", "test")
+        return [row | self._row(*ESTIMATED.split(), *more, "interval_method", "generalises_to")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.coefficient: True, "difference": True, "level": self.level, "test": self.test}
-        return terms | self._counted | self._factors | {"rule": self._rule, "draws": self.n_resamples or None}
+        terms |= self._design_terms
+        return terms | {"rule": terms.pop("rule"), "draws": self.n_resamples or None}
 
     def __str__(self) -> str:
         each = f"{self.names[0]} {short(self.first)}, {self.names[1]} {short(self.second)}"
-        difference = f"{short(self.estimate)}, {self._bracket}"
+        difference = f"{short(self.estimate)}, {self.bracket}"
         p = "< 0.0001" if self.p_value < 1e-4 else f"{self.p_value:.2g}"  # NaN is "nan"
-        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test}, n = {self.n}{self._these})"
+        return f"{self._measured}: {each}, difference {difference}, p = {p} ({self.test}, n = {self.n}{self._fixed})"
 
     @property
     def conclusion(self) -> str:
@@ -97,7 +103,7 @@ class Comparison(AgreementResult):
             why = f": {self.reason}" if self.reason else ""
             return f"Whether {one} and {two} differ cannot be said from these data{why}."
         if self.p_value <= 1 - self.confidence_level:
-            return f"{one} agrees with the human scores more than {two} does{about}."
+            return f"{one} agrees with the labels more than {two} does{about}."
         return f"These data do not tell {one} and {two} apart{about}."
 
 
@@ -120,7 +126,7 @@ def compare(
     rng: np.random.Generator | int | None = None,
     coefficient: str | None = None,
 ) -> Comparison:
-    r"""Difference of two judges' agreement with the same human scores, paired.
+    r"""Difference of two judges' agreement with the same labels, paired.
 
     Both are taken on what they have in common: the items that all three scored and, at
     level "group", the groups in which both have a coefficient.
@@ -128,7 +134,7 @@ def compare(
     Parameters
     ----------
     x1, x2, y : array_like, shape (n,)
-        Scores of the two judges and of the human.
+        Scores of the two judges, and labels.
     groups, systems, systems_are, level, method, coefficient, constant, missing
         As for `agreement`.
     test : str, default "auto"
@@ -194,11 +200,11 @@ def compare(
     >>> close, far = y + rng.normal(size=200), y + 3 * rng.normal(size=200)
     >>> result = compare(close, far, y, names=("close", "far"))
     >>> print(result.conclusion)
-    close agrees with the human scores more than far does (about new items, each independent of the others).
+    close agrees with the labels more than far does (about new items, each independent of the others).
     """
     check.choice(test, "test", ("auto", *TESTS))
     test = "jackknife" if test == "auto" else test
-    spreads.refuse_new_systems(systems_are, test, "test")
+    refuse_new_systems(systems_are, test, "test")
     named = named_coefficient(method, coefficient)
     confidence = checked_options(constant, missing, confidence_level, n_resamples)
     if isinstance(names, str) or len(names) != 2:
@@ -212,14 +218,14 @@ def compare(
     difference = 0.0 if abs(first - second) < _ROUNDING else first - second
     ties = levels.ties_of(one), levels.ties_of(two)
     judges = dict(zip(names, scores[:2], strict=True))
-    warned = unread_cautions(judges, scores[2]) if missing == "drop" else ()
-    warned += _test_warnings(one, test, (ties[0]["ties_x"], ties[1]["ties_x"]), names)
+    warnings = unread_cautions(judges, scores[2]) if missing == "drop" else ()
+    warnings += _test_warnings(one, test, (ties[0]["ties_x"], ties[1]["ties_x"]), names)
     draws = n_resamples, np.random.default_rng(rng)
-    spread, interval, p_value, undefined = _test_of_no_difference(one, two, (first, second), test, confidence, *draws)
-    warned += undefined
-    for text in warned:
+    spread, interval, p_value, undefined = no_difference_test(one, two, (first, second), test, confidence, *draws)
+    warnings += undefined
+    for text in warnings:
         check.warn(text)
-    warned = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warned)
+    warnings = (*scale_caution(named, one.x, one.y), *scale_caution(named, two.x, two.y), *warnings)
     cautions = reversed_cautions(dict(zip(names, (first, second), strict=True)), named)
     n_missing = [int((np.isnan(x) & np.isfinite(scores[2])).sum()) for x in scores[:2]]
     factors = " and ".join(name for name, k in (("groups", one.n_groups), ("systems", one.n_systems)) if k)
@@ -235,7 +241,7 @@ def compare(
         test=test,
         generalises_to="these " + (factors or "items") if test.startswith("perm") else spread.speaks_of,
         reason=_why_none(one, names, (first, second), test) if np.isnan(interval.low) else "",
-        systems_are=systems_taken_as(one, test),
+        systems_are=systems_as_taken(one, test),
         n_missing=int((~np.isfinite(sum(scores))).sum()),
         n_missing_first=n_missing[0],
         n_missing_second=n_missing[1],
@@ -244,7 +250,7 @@ def compare(
         ties_second=ties[1]["ties_x"],
         ties_y=ties[0]["ties_y"],
         n_resamples=n_resamples if test.startswith(("boot", "perm")) else 0,
-        warnings=warned + cautions,
+        warnings=warnings + cautions,
         **rules,
         **spread.made_over(one),
     )
@@ -252,11 +258,11 @@ def compare(
 
 def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argument: str) -> tuple[Design, Design, int]:
     """Both designs on the items that all three scored and the groups in which both have a coefficient."""
-    a, b, human = scores
-    check.same_length(x1=a, x2=b, y=human, groups=options["groups"], systems=options["systems"])
+    a, b, labels = scores
+    check.same_length(x1=a, x2=b, y=labels, groups=options["groups"], systems=options["systems"])
     if options["missing"] == "zero":
         a, b = np.nan_to_num(a), np.nan_to_num(b)
-    shared = np.where(np.isfinite(a + b), human, np.nan)
+    shared = np.where(np.isfinite(a + b), labels, np.nan)
     one, two = (levels.design_of(v, shared, **options)[0] for v in (a, b))
     levels.check_level(one, argument)
     if one.level != "group" or one.constant != "skip":
@@ -268,21 +274,21 @@ def _designs_in_common(scores: Sequence[Floats], options: dict[str, Any], argume
 
 def _test_warnings(design: Design, test: str, ties: tuple[float, float], names: tuple[str, str]) -> tuple[str, ...]:
     """What to know of ties and of the test; refuses a test that does not go with the design."""
-    warned: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     low, high = sorted(ties)
     if design.coefficient == "kendall" and high > 2 * low and high >= _FEW_TIES:
         more, fewer = names if ties[0] > ties[1] else names[::-1]
-        warned = (
+        warnings = (
             f"unequal_ties: {more} ties {100 * high:.0f} % of the pairs, {fewer} "
             f"{100 * low:.0f} %; tau-b favours the one that ties more, so read Spearman or pairwise accuracy beside it",
         )
     if test in BOOTSTRAPS:
-        return warned + spreads.warnings_of_bootstrap(design, test, "test")
+        return warnings + warnings_of_bootstrap(design, test, "test")
     for name, codes in (("groups", design.group), ("systems", design.system)):
         if test == "perm-axes" and codes is None:
             raise ArgumentError(name, "must be given for 'perm-axes'", "got None")
     if test != "williams":
-        return warned
+        return warnings
     if (design.level, design.coefficient) != ("item", "pearson"):
         got = f"got {design.level!r} and {design.coefficient!r}"
         raise ArgumentError("test", "'williams' must go with level 'item' and method 'pearson'", got)
@@ -290,7 +296,7 @@ def _test_warnings(design: Design, test: str, ties: tuple[float, float], names: 
         if codes is not None and int(codes.max(initial=-1)) + 1 < len(codes):
             rule = "'williams' takes items as independent: 'jackknife' is for items that share {0}"
             raise ArgumentError("test", rule, mentions=(name,))
-    return warned
+    return warnings
 
 
 def _why_none(design: Design, names: Sequence[str], values: tuple[float, float], test: str) -> str:
@@ -301,135 +307,223 @@ def _why_none(design: Design, names: Sequence[str], values: tuple[float, float],
     if undefined and design.level == "group":
         return "there is no group in which both have a coefficient"
     if values[0] == values[1]:
-        return "the two agree with the human scores alike"
-    return spreads.no_interval_reason(design, values[0] - values[1], test)
+        return "the two agree with the labels alike"
+    return no_interval_reason(design, values[0] - values[1], test)
 
 
-# --- the tests --------------------------------------------------------------------------------------------------
+# --- many judges ------------------------------------------------------------------------------------------------------
 
 
-class _Tested(NamedTuple):
-    spread: Spread
-    interval: Interval
-    p_value: float
-    warnings: tuple[str, ...] = ()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking(WithCoefficient, Result):
+    """Many judges in the order of their agreement with people, and which of them can be told apart.
 
-
-_NOTHING = _Tested(NO_SPREAD, NO_INTERVAL, float("nan"))
-
-
-def _test_of_no_difference(
-    one: Design, two: Design, values: tuple[float, float], test: str, confidence: float, n_resamples: int, rng: Rng
-) -> _Tested:
-    difference = values[0] - values[1]
-    if not np.isfinite(difference) or (test in BOOTSTRAPS and not spreads.has_several_units(one, test)):
-        return _NOTHING
-    if test in BOOTSTRAPS:
-        return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
-    outcome = _jackknife_test(one, two, values, confidence)
-    if test == "williams":
-        return outcome._replace(p_value=_williams_p(one.x, two.x, one.y))
-    if test == "jackknife":
-        return outcome
-    return outcome._replace(p_value=_permutation_p(one, two, difference, test, n_resamples, rng))
-
-
-def _jackknife_test(one: Design, two: Design, values: tuple[float, float], confidence: float) -> _Tested:
-    left = [levels.left_out(design) for design in (one, two)]
-    apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
-    variance, df, name = spreads.design_variance(one, apart)
-    difference = values[0] - values[1]
-    if not np.isfinite(variance):
-        return _NOTHING
-    whole = Spread(name, float(np.sqrt(variance)), df, one.speaks_of, bounds=(-2.0, 2.0))
-    if abs(difference) < _ROUNDING and whole.std_error < _ROUNDING:  # nowhere do they differ
-        return _Tested(whole, NO_INTERVAL, 1.0)
-    parts = [spreads.jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
-    if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, values)) >= 1 - _ROUNDING:
-        return _Tested(whole, whole.interval(difference, confidence), whole.p_value(difference))
-    return _test_on_z(whole, (parts[0], parts[1]), values, confidence)
-
-
-def _test_on_z(whole: Spread, parts: tuple[Spread, Spread], values: tuple[float, float], confidence: float) -> _Tested:
-    """The interval of a difference of skewed estimates, from both on Fisher's z scale.
-
-    There the two are taken as normal, with their jackknife variances and the covariance
-    that the variance of the difference implies. All pairs within t standard errors form an
-    ellipse; the interval has the least and the largest difference on it, as a profile
-    likelihood has.
+    Attributes
+    ----------
+    names : tuple of str
+        From the highest agreement down; those without a coefficient last.
+    agreements : tuple of Agreement
+        Each judge with its own interval, on the items that all of them scored.
+    comparisons : tuple of Comparison
+        Each pair, the higher one first, on the groups that both have, in the order (0, 1), (0, 2), ...
+    p_values : ndarray, shape (judges, judges)
+        Adjusted for the number of pairs; NaN on the diagonal and where a test is not defined.
+    distinct : ndarray of bool, shape (judges, judges)
+        Pairs that can be told apart: adjusted p at most 1 - confidence_level.
+    clusters : tuple of int
+        1, 2, ...: every judge of one cluster can be told apart from every judge of another, and is ahead of it;
+        0 where a judge has no coefficient.
+    n_missing : int
+        Labelled items without a score of some judge.
+    n_missing_alone : tuple of int
+        Labelled items without a score of this judge.
+    correction : str
+    level, coefficient, test : str
+    confidence_level : float
+    warnings : tuple of str
     """
-    if not whole.std_error >= _ROUNDING or not whole.df >= 1:
-        return _NOTHING
-    v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
-    shared = float(np.clip((v1 + v2 - v) / (2 * np.sqrt(v1 * v2)), -1, 1))  # correlation of the two estimates
-    (z1, z2), (e1, e2) = np.arctanh(values), [p.std_error / (1 - r**2) for p, r in zip(parts, values, strict=True)]
-    across, along = e1 * _CIRCLE[0], e2 * (shared * _CIRCLE[0] + np.sqrt(1 - shared**2) * _CIRCLE[1])
 
-    def ends(t: float) -> Interval:
-        differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
-        return Interval(float(differences.min()), float(differences.max()))
+    names: tuple[str, ...]
+    agreements: tuple[Agreement, ...]
+    comparisons: tuple[Comparison, ...] = field(repr=False)
+    p_values: Floats = field(repr=False, compare=False)
+    distinct: NDArray[np.bool_] = field(repr=False, compare=False)
+    clusters: tuple[int, ...]
+    n_missing: int
+    n_missing_alone: tuple[int, ...]
+    correction: str
+    level: str
+    coefficient: str
+    test: str
+    confidence_level: float
+    warnings: tuple[str, ...]
 
-    def facing(t: float) -> float:
-        return ends(t).low if difference > 0 else -ends(t).high
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for i, r in enumerate(self.agreements):
+            row = self._row("level", "coefficient") | {"judge": self.names[i]}
+            row |= {"estimate": r.estimate, "std_error": r.std_error, "conf_low": r.conf_low, "conf_high": r.conf_high}
+            row |= {"cluster": self.clusters[i], "not_distinguishable": ", ".join(self.like(i)), "n": r.n}
+            row |= {"n_missing": self.n_missing, "n_missing_alone": self.n_missing_alone[i]}
+            rows.append(row | {"n_groups": r.n_groups, "n_systems": r.n_systems})
+        return rows
 
-    interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
-    difference = values[0] - values[1]
-    if abs(difference) < _ROUNDING:
-        return _Tested(whole, interval, 1.0)
-    # the p-value is the level at which the interval's end just meets 0
-    t = _FAR if facing(_FAR) > 0 else optimize.brentq(facing, 0.0, _FAR)
-    return _Tested(whole, interval, float(2 * stats.t.sf(t, whole.df)))
+    def like(self, place: int) -> list[str]:
+        """The judges that the one at this place cannot be told apart from."""
+        if not self.clusters[place]:  # what has no coefficient is neither like another judge nor unlike it
+            return []
+        others = [j for j, cluster in enumerate(self.clusters) if cluster and j != place]
+        return [self.names[j] for j in others if not self.distinct[place, j]]
 
+    def _terms(self) -> dict[str, Any]:
+        pair, judge, judges = self.comparisons[0], self.agreements[0], len(self.names)
+        groups = max(result.n_groups for result in self.agreements)
+        terms: dict[str, Any] = {self.coefficient: True, "ranking": True, "level": self.level, "judges": judges}
+        terms |= {"test": self.test, "correction": self.correction, "cl": self.confidence_level, "n": judge.n}
+        terms |= {"missing": self.n_missing, "groups": groups or None, "systems": pair.n_systems or None}
+        rule = "missing-as-zero" if pair.missing == "zero" else None
+        return terms | {"constant": judge.constant, "rule": rule, "draws": pair.n_resamples or None}
 
-def _bootstrap_test(one: Design, two: Design, test: str, confidence: float, n_resamples: int, rng: Rng) -> _Tested:
-    factors = BOOTSTRAPS[test][0]
-    if test == "boot-items":
-        one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
-        factors = ("groups",)
-    weights = levels.factor_weights(one, factors, n_resamples, rng)
-    differences = np.concatenate([levels.under(one, *w) - levels.under(two, *w) for w in weights])
-    differences[np.abs(differences) < _ROUNDING] = 0.0
-    spread, warned = spreads.percentile_spread(differences, test)
-    defined = spread.resamples
-    if defined is None or not len(defined):
-        return _NOTHING._replace(warnings=warned)
-    # the level at which the percentile interval just meets 0
-    tail = min((defined <= 0).sum(), (defined >= 0).sum())
-    p_value = float(min(1.0, 2 * (tail + 1) / (len(defined) + 1)))
-    return _Tested(spread, spread.interval(0.0, confidence), p_value, warned)
+    def __str__(self) -> str:
+        listed = [f"{name} {short(r.estimate)}" for name, r in zip(self.names, self.agreements, strict=True)]
+        return f"{self._measured}: {', '.join(listed)}. {self.conclusion}"
 
-
-def _permutation_p(one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: Rng) -> float:
-    """Share of exchanges that differ as much, the one seen among them; scores are standardised first."""
-    if one.coefficient == "spa":
-        raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
-    alike = one.coefficient in ON_ONE_SCALE  # what asks for the human's very scale is exchanged as it is
-    first, second = (one, two) if alike else (_standardised_judge(one), _standardised_judge(two))
-    seen, used = 0, 0
-    for size in resamples_at_once(n_resamples, one.n):
-        sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
-        flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
-        masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
-        exchanged = levels.exchanged(first, second, masks) - levels.exchanged(first, second, ~masks)
-        seen += int((np.abs(exchanged) >= abs(difference) - _ROUNDING).sum())
-        used += int(np.isfinite(exchanged).sum())
-    return (seen + 1) / (used + 1)
-
-
-def _standardised_judge(design: Design) -> Design:
-    spread = design.x.std()
-    return replace(design, x=(design.x - design.x.mean()) / (spread if spread > 0 else 1.0))
+    @property
+    def conclusion(self) -> str:
+        """What may be concluded, in one sentence."""
+        ranked = [place for place, cluster in enumerate(self.clusters) if cluster]
+        without = self.names[len(ranked) :]
+        more = f"; {', '.join(without)} {'has' if len(without) == 1 else 'have'} no coefficient" if without else ""
+        if len(ranked) < 2:
+            return f"There are not two judges to tell apart{more}."
+        pairs, apart = len(ranked) * (len(ranked) - 1) // 2, int(self.distinct.sum()) // 2
+        # one that is told apart the other way round, on the groups that both have, is not behind either
+        behind = [self.distinct[0, j] and self.comparisons[j - 1].estimate > 0 for j in ranked[1:]]
+        alike = [self.names[j] for j, lower in zip(ranked[1:], behind, strict=True) if not lower]
+        first = f"{self.names[0]} is not told apart from {', '.join(alike)}"
+        first = first if alike else f"{self.names[0]} is ahead of all others"
+        return f"{first}; {apart} of {pairs} pairs are told apart ({CORRECTIONS[self.correction]}){more}."
 
 
-def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:
-    """Two-sided p-value of Williams's t for two dependent correlations that share y."""
-    n = len(y)
-    if n < 4:
-        return float("nan")
-    r = np.corrcoef([x1, x2, y])
-    r12, r1, r2 = r[0, 1], r[0, 2], r[1, 2]
-    determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
-    bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
-    if not bottom > _ROUNDING:  # judges that are the same but for their scale
-        return 1.0 if abs(r1 - r2) < _ROUNDING else float("nan")
-    return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))
+def rank_judges(
+    judges: Mapping[str, ArrayLike],
+    y: ArrayLike,
+    *,
+    groups: Labels | None = None,
+    systems: Labels | None = None,
+    systems_are: str = "auto",
+    level: str = "item",
+    method: str = "spearman",
+    test: str = "auto",
+    correction: str = "holm",
+    constant: str = "skip",
+    missing: str = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | int | None = None,
+    coefficient: str | None = None,
+) -> Ranking:
+    """Judges in the order of their agreement with people's labels, every pair tested.
+
+    All of them are taken on the items that all have scored: agreement on other items is
+    another quantity.
+
+    Parameters
+    ----------
+    judges : mapping of str to array_like, shape (n,)
+        Two judges or more, by name.
+    y : array_like, shape (n,)
+        The labels.
+    groups, systems, systems_are, level, method, coefficient, test, constant, missing
+        As for `compare`.
+    confidence_level, n_resamples, rng
+        As for `compare`.
+    correction : {"holm", "bh", "none"}, default "holm"
+        Holm holds the chance of any wrong "distinguishable" at 1 - confidence_level;
+        Benjamini and Hochberg hold the expected share of wrong ones among them.
+
+
+    References
+    ----------
+    Holm (1979), Scandinavian Journal of Statistics 6:65-70. Benjamini and Hochberg (1995),
+    JRSS B 57:289-300.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=300)
+    >>> judges = {name: y + sd * rng.normal(size=300) for name, sd in [("a", 3), ("b", 1), ("c", 1)]}
+    >>> result = rank_judges(judges, y)
+    >>> print(result.conclusion)
+    b is not told apart from c; 2 of 3 pairs are told apart (Holm).
+    >>> result.clusters
+    (1, 1, 2)
+    """
+    check.choice(correction, "correction", tuple(CORRECTIONS))
+    if not isinstance(judges, Mapping):
+        raise ArgumentError("judges", "must be a mapping of names to scores", f"got {type(judges).__name__}")
+    if len(judges) < 2:
+        raise ArgumentError("judges", "must hold two judges or more", f"got {len(judges)}")
+    rules: dict[str, Any] = {"groups": groups, "systems": systems, "systems_are": systems_are, "level": level}
+    rules |= {"method": method, "coefficient": coefficient, "constant": constant, "missing": missing}
+    rules |= {"confidence_level": confidence_level}
+    labels, columns = check.array(y, "y", ndim=1), _scores_by_name(judges, y)
+    all_scored = np.isfinite(sum(columns.values()))
+    n_missing = int((np.isfinite(labels) & ~all_scored).sum())
+    lacks = {name: int((np.isnan(x) & np.isfinite(labels)).sum()) for name, x in columns.items()}
+    shared = labels if missing == "zero" else np.where(all_scored, labels, np.nan)
+    warnings, n = [], int(np.isfinite(labels).sum())
+    if missing == "drop" and n_missing > MANY_LACK * n:
+        lack = f"items_left_out: {n_missing} of {n} items are left out because some judge has no score there"
+        most = max(lacks, key=lambda name: lacks[name])
+        warnings.append(f"{lack} ({most} for {lacks[most]}): compare judges two by two")
+        check.warn(warnings[0])
+    alone = {name: agreement(x, shared, **rules) for name, x in columns.items()}
+    # what has no coefficient comes last
+    names = sorted(columns, key=lambda name: (np.isnan(alone[name].estimate), -alone[name].estimate))
+    how = rules | {"test": test, "n_resamples": n_resamples, "rng": np.random.default_rng(rng)}
+    twos = progress([*combinations(names, 2)], "pairs of judges")
+    pairs = [compare(columns[a], columns[b], shared, names=(a, b), **how) for a, b in twos]
+    p_values = _symmetric(adjusted([pair.p_value for pair in pairs], correction), len(names))
+    distinct = p_values <= 1 - confidence_level
+    n_ranked = sum(bool(np.isfinite(each.estimate)) for each in alone.values())
+    # a new cluster begins where all above are ahead of all below
+    ahead = distinct & (_symmetric([pair.estimate for pair in pairs], len(names)) > 0)
+    begins = [0, *(bool(ahead[:i, i:n_ranked].all()) for i in range(1, n_ranked))]
+    clusters = [1 + sum(begins[: i + 1]) for i in range(n_ranked)] + [0] * (len(names) - n_ranked)
+    return Ranking(
+        names=tuple(names),
+        agreements=tuple(alone[name] for name in names),
+        comparisons=tuple(pairs),
+        p_values=p_values,
+        distinct=distinct,
+        clusters=tuple(clusters),
+        n_missing=n_missing,
+        n_missing_alone=tuple(lacks[name] for name in names),
+        correction=correction,
+        level=level,
+        coefficient=pairs[0].coefficient,
+        test=pairs[0].test,
+        confidence_level=confidence_level,
+        warnings=tuple(dict.fromkeys([*warnings, *(text for pair in pairs for text in pair.warnings)])),
+    )
+
+
+def _scores_by_name(judges: Mapping[str, ArrayLike], y: ArrayLike) -> dict[str, Floats]:
+    """The judges by name as text, each with a score at least."""
+    columns = {str(name): check.array(x, f"judges[{name!r}]", ndim=1) for name, x in judges.items()}
+    if len(columns) < len(judges):
+        raise ArgumentError("judges", "must have names that differ as text", f"got {', '.join(map(repr, judges))}")
+    for name, x in columns.items():
+        if len(x) != len(np.asarray(y)):
+            rule = f"must have the length of {{0}} ({len(np.asarray(y))})"
+            raise ArgumentError(f"judges[{name!r}]", rule, f"got {len(x)}", mentions=("y",))
+        if not np.isfinite(x).any():
+            raise ArgumentError(f"judges[{name!r}]", "must have a score", "all are missing")
+    return columns
+
+
+def _symmetric(upper: ArrayLike, k: int) -> Floats:
+    table = np.full((k, k), np.nan)
+    table[np.triu_indices(k, 1)] = upper
+    return np.where(np.isnan(table), table.T, table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.analysis.agreement.agreement import Agreement
 from calib.analysis.agreement.coefficients import COEFFICIENTS, LEVEL_WORDS, SHARES
-from calib.analysis.agreement.rank import CORRECTIONS
+from calib.analysis.agreement.compare import CORRECTIONS
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import bracket, short
 from calib.stats import Comparison, Ranking, Reliability
@@ -164,8 +164,8 @@ def agreement(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> A
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> results = calib.agreement(human, human, level="group").select(rater="simulated-1")
+    >>> labels = calib.summarize(people, items)
+    >>> results = calib.agreement(labels, labels, level="group").select(rater="simulated-1")
     >>> print(agreement(results).get_xlabel())
     Spearman rho within groups (95 % CI)
     n = 24 groups
@@ -294,7 +294,7 @@ def _labels_with_facts(results: Results[Any]) -> list[dict[str, Any]]:
 
 
 def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
-    """Judge against human: the pairs that one result of `calib.agreement` is of.
+    """Judge against labels: the pairs that one result of `calib.agreement` is of.
 
     At level "system" these are the means of the systems. Scores on few levels are spread a little, always in the same
     way, so that equal ones can be seen; the axis says so. Points are coloured by group, or else by system, where these
@@ -305,29 +305,29 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
     >>> import calib
     >>> ax = scatter(calib.stats.agreement([1, 2, 3, 4], [2, 1, 3, 4]))
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('human', 'judge')
+    ('labels', 'judge')
     """
     label, one = figure.single_pair(result, Agreement)
     drawn = figure.axes_of(ax)
     scores_y, scores_x, kinds, unit = _cloud(one)
-    human, judge = scores_y, scores_x
-    if len(human) > _MOST_POINTS:
-        figure.draw_counts(drawn, human, judge, "pairs")
+    labels, scores = scores_y, scores_x
+    if len(labels) > _MOST_POINTS:
+        figure.draw_counts(drawn, labels, scores, "pairs")
     else:
         if one.level != "system":
             rng = np.random.default_rng(0)
-            human, judge = figure.spread_out(human, rng), figure.spread_out(judge, rng)
-        alpha, size = (0.3 if len(human) > 200 else 0.75), (4 if len(human) > 60 else 6)
+            labels, scores = figure.spread_out(labels, rng), figure.spread_out(scores, rng)
+        alpha, size = (0.3 if len(labels) > 200 else 0.75), (4 if len(labels) > 60 else 6)
         for place, (kind, rows) in enumerate(kinds.items()):
             colour, marker = figure.look_of(place)
             name = plain_text(kind, 24)
-            drawn.plot(human[rows], judge[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
+            drawn.plot(labels[rows], scores[rows], marker, color=colour, mew=0, alpha=alpha, ms=size, label=name)
     means, spread = ", means of systems" * (one.level == "system"), "\n(equal scores spread a little)"
-    drawn.set_xlabel(f"{plain_text(label.get('against', 'human'), 28)}{means}{spread * (human is not scores_y)}")
-    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (judge is not scores_x)}")
+    drawn.set_xlabel(f"{plain_text(label.get('against', 'labels'), 28)}{means}{spread * (labels is not scores_y)}")
+    drawn.set_ylabel(f"{plain_text(label.get('rater', 'judge'), 28)}{means}{spread * (scores is not scores_x)}")
     figure.plain_frame(drawn)
     figure.say_title(drawn, title_of([label], ["rater", "against"]), str(one))
-    if unit and kinds and len(human) <= _MOST_POINTS:
+    if unit and kinds and len(labels) <= _MOST_POINTS:
         legend = drawn.legend(title=unit, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize="small")
         for handle in legend.get_lines():
             handle.set(alpha=1, markersize=5)
@@ -335,15 +335,15 @@ def scatter(result: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes
 
 
 def _cloud(result: Agreement) -> tuple[Floats, Floats, dict[Any, Any], str]:
-    """Human and judge; which pairs have one colour, and what these kinds are, if they are of some."""
+    """Labels and scores; which pairs have one colour, and what these kinds are, if they are of some."""
     sample, one = result.sample, {"": slice(None)}
     if result.level == "system":
         systems = _members(sample.system)
-        human, judge = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
+        labels, scores = (np.array([v[rows].mean() for rows in systems.values()]) for v in (sample.y, sample.x))
         kinds = {name: [place] for place, name in enumerate(systems)}
-        return (human, judge, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (human, judge, one, "")
-    for labels, unit in ((sample.group, "group"), (sample.system, "system")):
-        kinds = _members(labels)
+        return (labels, scores, kinds, "system") if len(kinds) <= _NAMED_SYSTEMS else (labels, scores, one, "")
+    for members, unit in ((sample.group, "group"), (sample.system, "system")):
+        kinds = _members(members)
         if 1 < len(kinds) <= len(figure.COLOURS):
             return sample.y, sample.x, kinds, unit
     return sample.y, sample.x, one, ""
@@ -416,8 +416,8 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> results = calib.agreement(human, human[human["rater"] == "simulated-3"], level="group")
+    >>> labels = calib.summarize(people, items)
+    >>> results = calib.agreement(labels, labels[labels["rater"] == "simulated-3"], level="group")
     >>> ax = heatmap(results)
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['simulated-1', 'simulated-2']
@@ -440,7 +440,7 @@ def heatmap(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axe
 
 
 def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
-    """The share of tied pairs of each judge and of the human it is compared with.
+    """The share of tied pairs of each judge and of the labels it is compared with.
 
     Where they are far apart, tau-b and pairwise accuracy are as much about ties as about order.
 
@@ -452,7 +452,10 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     n = 5 items
     """
     results = figure.checked(Agreement, results)
-    styles = [figure.Style("judge", figure.COLOURS[1], "o"), figure.Style("human", figure.COLOURS[0], "s", hollow=True)]
+    styles = [
+        figure.Style("judge", figure.COLOURS[1], "o"),
+        figure.Style("labels", figure.COLOURS[0], "s", hollow=True),
+    ]
     facts = [label | {"level": LEVEL_WORDS[r.level]} for label, r in zip(results.labels, results, strict=True)]
     rows = figure.rows_of(ax, facts, results, unnamed="rater")
     for mark in rows.marks:
@@ -463,8 +466,8 @@ def ties(results: Results[Any] | Agreement, *, ax: Axes | None = None) -> Axes:
     rows.ax.set_xlim(left=min(0.0, rows.ax.get_xlim()[0]))
     where = "; ".join(dict.fromkeys(LEVEL_WORDS[r.level] for r in results))
     rows.ax.set_xlabel(f"share of tied pairs, {where}\nn = {_counts(results)}")
-    judge, human = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
-    fact = f"the judge ties {judge} % of the pairs, people {human} %"
+    scores, labels = (number_span([100 * getattr(r, name) for r in results]) for name in ("ties_x", "ties_y"))
+    fact = f"the judge ties {scores} % of the pairs, people {labels} %"
     return rows.finished(fact, [style.handle(line=False) for style in styles], "against ")
 
 

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.agreement.agreement import rules_of
 from calib.analysis.agreement.coefficients import ON_ONE_SCALE
 from calib.analysis.agreement.scales import on_known_scales
-from calib.core.check import as_typed, choice
+from calib.core.check import ArgumentError, as_typed, choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs, two_judges
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import with_warnings
+from calib.table.labelled import with_warnings
 from calib.table.pairs import (
     Pair,
     all_known,
@@ -38,7 +37,7 @@ Rng = np.random.Generator | int | None
 
 def agreement(
     scores: Data,
-    human: Data = None,
+    labels: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -53,14 +52,14 @@ def agreement(
     coefficient: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> Results[stats.Agreement]:
-    """Agreement of every rater in `scores` with every rater in `human`, per criterion.
+    """Agreement of every rater in `scores` with every rater in `labels`, per criterion.
 
     Parameters
     ----------
-    scores, human : table, path or frame
-        Tables of scores (or of ratings). Judge-human, human-human and judge-judge are
-        the same: a rater is not compared with itself. Or files of your own, of which the
-        first may hold both; several annotators are pooled.
+    scores, labels : table, path or frame
+        Tables of scores (or of ratings) of judges or of people on either side: a rater is not
+        compared with itself. Or files of your own, of which the first may hold both; several
+        annotators are pooled.
     level : {"item", "group", "system"}
     systems : {"auto", "fixed", "random"}
         ``"fixed"``: the question is about these systems, and the interval speaks about new
@@ -100,8 +99,8 @@ def agreement(
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> pair = calib.agreement(human[human["rater"] == "simulated-1"], human[human["rater"] == "simulated-2"])
+    >>> labels = calib.summarize(people, items)
+    >>> pair = calib.agreement(labels[labels["rater"] == "simulated-1"], labels[labels["rater"] == "simulated-2"])
     >>> [round(result.estimate, 2) for result in pair.select(criterion="coherence")]
     [0.63]
     """
@@ -110,10 +109,10 @@ def agreement(
     rules |= {"constant": constant, "missing": missing}
     options: dict[str, Any] = {"interval": interval, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
-    all_rules = rules_of(convention, rules)
+    all_rules = _rules_of(convention, rules)
     answers = []
-    files = resolve_inputs(scores, human, columns, names=_SIDES)
-    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
+    files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
         for rule in all_rules:
             name = {} if convention is None else {"convention": convention}
             name |= {"coefficient": rule["coefficient"]} if len(all_rules) > 1 else {}
@@ -122,8 +121,26 @@ def agreement(
     return Results.of(answers)
 
 
-_SIDES = ("scores", "human")
+_SIDES = ("scores", "labels")
+_DEFAULTS = {"level": "item", "method": "spearman", "coefficient": None, "constant": "skip", "missing": "drop"}
 _IN_TABLES = {"groups": "group", "systems": "system", "systems_are": "systems"}
+
+
+def _rules_of(convention: str | None, rules: dict[str, Any]) -> list[dict[str, Any]]:
+    """The options of each coefficient, as they were given or as a published convention has them."""
+    if convention is None:
+        coefficients = rules["coefficient"]
+        if coefficients is None or isinstance(coefficients, str):
+            return [rules]
+        if not coefficients:
+            raise ArgumentError("coefficient", "must name a coefficient", "is empty")
+        return [{**rules, "coefficient": one} for one in dict.fromkeys(coefficients)]
+    choice(convention, "convention", tuple(stats.CONVENTIONS))
+    for name, value in rules.items():
+        if value != _DEFAULTS[name]:
+            rule, got = f"is set by {{0}} {convention!r}", f"got {value!r} beside it"
+            raise ArgumentError(name, rule, got, mentions=("convention",))
+    return [dict(rule) for rule in stats.CONVENTIONS[convention]]
 
 
 def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any]) -> stats.Agreement:
@@ -138,7 +155,7 @@ def _agreement_of_pair(pair: Pair, rules: dict[str, Any], options: dict[str, Any
         share = read / (read + both["n_unread"].astype(float))
         scores["zero"] = both["x"].fillna(0.0) * share.where(both["n_unread"] > 0, 1.0)
     on_one_scale = _one_scale(pair, rules["coefficient"] or rules["method"])
-    with on_known_scales(on_one_scale), renamed_errors(pair.label, x="scores", y="human", **_IN_TABLES):
+    with on_known_scales(on_one_scale), renamed_errors(pair.label, x="scores", y="labels", **_IN_TABLES):
         result = stats.agreement(scores[rules["missing"]], both["y"], **plain, **options)
     result = with_warnings(result, pair.warnings + pair.fold_doubts)
     if scores["drop"].equals(scores["zero"]):  # nothing to fill: all was read, or they are people's
@@ -157,7 +174,7 @@ def _one_scale(pair: Pair, coefficient: str) -> bool:
 def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
     """The groups and systems of aligned scores, and the level that they must allow."""
     if not len(frame):
-        raise TableError("scores and human must share items, but no item is in both.")
+        raise TableError("scores and labels must share items, but no item is in both.")
     if level in ("group", "system") and labels_in(frame, level) is None:
         hint = f"name it ({level}=, in a shell --{level}), or give the items to `summarize` (--items)."
         raise TableError(f"level {level!r} needs a column `{level}`: {hint}")
@@ -170,7 +187,7 @@ def _factors_at(frame: pd.DataFrame, level: str) -> dict[str, Any]:
 def compare(
     scores_a: Data,
     scores_b: Data = None,
-    human: Data = None,
+    labels: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -190,8 +207,8 @@ def compare(
     scores_a, scores_b : table, path or frame
         Scores (or ratings) of the two judges; each may hold several, which are then
         compared one with one. Or one file of your own that holds two judges.
-    human : table, path or frame
-        Human scores of the same items; a file of your own may hold them beside the judges'.
+    labels : table, path or frame
+        People's labels of the same items; a file of your own may hold them beside the judges'.
     **columns
         As for `agreement`.
     level, method, coefficient, systems, test, constant, confidence_level, n_resamples, rng
@@ -207,8 +224,8 @@ def compare(
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> one, two, rest = [human[human["rater"] == f"simulated-{i}"] for i in (1, 2, 3)]
+    >>> labels = calib.summarize(people, items)
+    >>> one, two, rest = [labels[labels["rater"] == f"simulated-{i}"] for i in (1, 2, 3)]
     >>> result = calib.compare(one, two, rest, level="group").select(criterion="coherence").one()
     >>> result.names, result.n_groups
     (('simulated-1', 'simulated-2'), 24)
@@ -218,12 +235,12 @@ def compare(
     options |= {"constant": constant, "confidence_level": confidence_level, "n_resamples": n_resamples}
     options |= {"systems_are": systems, "rng": np.random.default_rng(rng)}
     answers = []
-    sides = zip(two_judges(scores_a, scores_b, human, columns), ("scores_a", "scores_b", "human"), strict=True)
-    one, two, people = (scores_in(side, name) for side, name in sides)
-    for judges, name, frame, on_one_scale, doubts in _pairs_of_judges(one, two, people, coefficient or method):
+    sides = zip(two_judges(scores_a, scores_b, labels, columns), ("scores_a", "scores_b", "labels"), strict=True)
+    one, two, labelled = (scores_in(side, name) for side, name in sides)
+    for judges, name, frame, on_one_scale, doubts in _pairs_of_judges(one, two, labelled, coefficient or method):
         both = frame[frame["y"].notna() & frame["there_a"] & frame["there_b"]]
         who = {key: value for key, value in name.items() if key != "against"}
-        with on_known_scales(on_one_scale), renamed_errors(who, x1="scores_a", x2="scores_b", y="human", **_IN_TABLES):
+        with on_known_scales(on_one_scale), renamed_errors(who, x1="scores_a", x2="scores_b", y="labels", **_IN_TABLES):
             result = stats.compare(both["a"], both["b"], both["y"], names=judges, **_factors_at(both, level), **options)
         who |= {"versus": judges[1], "against": name["against"], "n_unmatched": len(frame) - len(both)}
         answers.append((who, with_warnings(result, doubts)))
@@ -232,7 +249,7 @@ def compare(
 
 def rank_judges(
     scores: Data,
-    human: Data = None,
+    labels: Data = None,
     *,
     level: str = "item",
     method: str = "spearman",
@@ -252,8 +269,8 @@ def rank_judges(
     ----------
     scores : table, path or frame
         Scores (or ratings) of two judges or more; or a file of your own.
-    human : table, path or frame
-        Human scores of the same items; a file of your own may hold them beside the judges'.
+    labels : table, path or frame
+        People's labels of the same items; a file of your own may hold them beside the judges'.
     **columns
         As for `agreement`.
     level, method, coefficient, systems, test, correction, constant, confidence_level, n_resamples, rng
@@ -269,8 +286,8 @@ def rank_judges(
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
-    >>> judges, rest = human[human["rater"] != "simulated-3"], human[human["rater"] == "simulated-3"]
+    >>> labels = calib.summarize(people, items)
+    >>> judges, rest = labels[labels["rater"] != "simulated-3"], labels[labels["rater"] == "simulated-3"]
     >>> result = calib.rank_judges(judges, rest, level="group").select(criterion="coherence").one()
     >>> sorted(result.names)
     ['simulated-1', 'simulated-2']
@@ -280,8 +297,8 @@ def rank_judges(
     options |= {"constant": constant, "correction": correction, "confidence_level": confidence_level}
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     matched: dict[tuple[str, str], list[Pair]] = {}
-    files = resolve_inputs(scores, human, columns, names=_SIDES)
-    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "human")):
+    files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
         matched.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
     answers = []
     for (criterion, against), pairs in matched.items():
@@ -291,17 +308,17 @@ def rank_judges(
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         on_one_scale = [_one_scale(pair, coefficient or method) for pair in pairs]
-        with on_known_scales(all(on_one_scale)), renamed_errors(label, judges="scores", y="human", **_IN_TABLES):
+        with on_known_scales(all(on_one_scale)), renamed_errors(label, judges="scores", y="labels", **_IN_TABLES):
             result = stats.rank_judges(judges, frame["y"], **_factors_at(frame, level), **options)
         answers.append((label, with_warnings(result, [text for pair in pairs for text in pair.fold_doubts][:1])))
     return Results.of(answers)
 
 
 def _pairs_of_judges(
-    scores_a: ValidatedTable, scores_b: ValidatedTable, human: ValidatedTable, coefficient: str
+    scores_a: ValidatedTable, scores_b: ValidatedTable, labels: ValidatedTable, coefficient: str
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any], pd.DataFrame, bool, tuple[str, ...]]]:
-    """Each judge of the one table with each of the other, on one human's items, and whether their scales are known."""
-    first, second = list(pairs_of(scores_a, human)), list(pairs_of(scores_b, human))
+    """Each judge of the one table with each of the other, on one person's items, and whether their scales are known."""
+    first, second = list(pairs_of(scores_a, labels)), list(pairs_of(scores_b, labels))
     names = names_of_judges([pair.label for pair in (*first, *second)])
     matched = False
     for a in first:
@@ -327,7 +344,7 @@ def _pairs_of_judges(
 
 
 def reliability(
-    human: Data,
+    labels: Data,
     scores: Data = None,
     *,
     metric: str = "interval",
@@ -338,11 +355,11 @@ def reliability(
     coefficient: str | None = None,
     **columns: Unpack[Columns],
 ) -> Results[stats.Reliability]:
-    """How far the raters in `human` agree among themselves, and what ceiling that sets a judge, per criterion.
+    """How far the raters in `labels` agree among themselves, and what ceiling that sets a judge, per criterion.
 
     Parameters
     ----------
-    human : table, path or frame
+    labels : table, path or frame
         Scores (or ratings) of two people or more, one by one: not pooled. A file of your own may hold judges, too.
     scores : table, path or frame, optional
         Judges, each set beside the people.
@@ -371,17 +388,17 @@ def reliability(
     answers = []
     purpose = repr(coefficient or method) if metric != "nominal" else "one set of names"
     shared = metric == "nominal" or (coefficient or method) in ON_ONE_SCALE
-    files = resolve_inputs(human, scores, columns, names=("human", "scores"), needs=("label",))
+    files = resolve_inputs(labels, scores, columns, names=("labels", "scores"), needs=("label",))
     panels = _panels(files.people, files.scores, level, purpose if shared else "", least=2)
-    for label, people, design, judge, on_one_scale in panels:
+    for label, ratings, design, judge, on_one_scale in panels:
         with on_known_scales(on_one_scale):
-            answers.append((label, stats.reliability(people, judge, **design, **options)))
+            answers.append((label, stats.reliability(ratings, judge, **design, **options)))
     return Results.of(answers)
 
 
 def alternative_annotator_test(
     scores: Data,
-    human: Data = None,
+    labels: Data = None,
     *,
     epsilon: float = 0.2,
     score: str = "auto",
@@ -395,7 +412,7 @@ def alternative_annotator_test(
     ----------
     scores : table, path or frame
         Judges.
-    human : table, path or frame
+    labels : table, path or frame
         Scores (or ratings) of three annotators or more, one by one; a file of your own may hold both.
     **columns
         As for `agreement`.
@@ -414,9 +431,9 @@ def alternative_annotator_test(
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
-    >>> human = calib.summarize(people, items)
+    >>> labels = calib.summarize(people, items)
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> result = calib.alternative_annotator_test(calib.summarize(ratings, items), human).one()
+    >>> result = calib.alternative_annotator_test(calib.summarize(ratings, items), labels).one()
     >>> result.constant_winning_rate  # most of these outputs are good: "5" for all of them passes too
     1.0
     """
@@ -424,33 +441,33 @@ def alternative_annotator_test(
     answers = []
     level = "group" if clustered else "item"
     options: dict[str, Any] = {"epsilon": epsilon, "score": score, "q": q}
-    files = resolve_inputs(scores, human, columns, names=_SIDES)
+    files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
     panels = _panels(files.people, scores_in(files.scores, "scores"), level, "the annotator test", least=3)
-    for label, people, design, judge, on_one_scale in panels:
+    for label, ratings, design, judge, on_one_scale in panels:
         assert judge is not None
         groups = design["groups"] if clustered else None
         with on_known_scales(on_one_scale):
-            answers.append((label, stats.alternative_annotator_test(judge, people, groups=groups, **options)))
+            answers.append((label, stats.alternative_annotator_test(judge, ratings, groups=groups, **options)))
     return Results.of(answers)
 
 
 def _panels(
-    human: Any, scores: Any, level: str, purpose: str, *, least: int
+    labels: Any, scores: Any, level: str, purpose: str, *, least: int
 ) -> Iterator[tuple[dict[str, Any], np.ndarray, dict[str, Any], np.ndarray | None, bool]]:
     """Per criterion the people's scores, items x raters, with the design; and each judge of it in turn.
 
     People must be on one scale, for a `purpose` the judge as well; last, whether all say theirs.
     """
-    people = scores_in(human, "human")
+    labelled = scores_in(labels, "labels")
     judges = None if scores is None else scores_in(scores, "scores")
     shared = False
-    for criterion, rows in people.frame.groupby("criterion", observed=True, sort=False):
+    for criterion, rows in labelled.frame.groupby("criterion", observed=True, sort=False):
         table, names = raters_side_by_side(rows)
         if len(names) < least:
             rule = f"must have {least} raters of {criterion!r} or more"
-            raise TableArgumentError("human", rule, f"has {', '.join(names)}")
+            raise TableArgumentError("labels", rule, f"has {', '.join(names)}")
         label = {"criterion": criterion, "n_raters": len(names)}
-        people_alike = one_scale({"criterion": criterion}, "people beside each other", human=rows)
+        people_alike = one_scale({"criterion": criterion}, "people beside each other", labels=rows)
         if judges is None:
             shared = True
             design = _factors_at(factors_of(rows, table.index), level)
@@ -460,10 +477,10 @@ def _panels(
             judge = mine.astype({"item": object}).set_index("item")["score"]
             items = table.index[table.index.isin(judge.index)]
             shared = True
-            alike = one_scale(who, purpose, scores=mine, human=rows) if purpose else people_alike
+            alike = one_scale(who, purpose, scores=mine, labels=rows) if purpose else people_alike
             design = _factors_at(factors_of(pd.concat([rows, mine]), items), level)
             label_here = who | label | {"n_unmatched": len(table) - len(items)}
             yield label_here, table.loc[items].to_numpy(), design, judge.reindex(items).to_numpy(), alike
     if not shared:
-        have = f"have {people.holds} and {'nothing' if judges is None else judges.holds}"
-        raise TableArgumentError("human", "and {0} must share a criterion", have, mentions=("scores",))
+        have = f"have {labelled.holds} and {'nothing' if judges is None else judges.holds}"
+        raise TableArgumentError("labels", "and {0} must share a criterion", have, mentions=("scores",))

@@ -1,4 +1,4 @@
-"""One design, three levels: the estimate, what it is without each unit, in a resample, and with scores exchanged."""
+"""A design at three levels: its coefficient, also without each unit, in resamples, and with scores exchanged."""
 
 from __future__ import annotations
 
@@ -79,11 +79,6 @@ class Design:
         if self.level != "system" or not self.fixed or self.coefficient == "spa":
             return False
         return self.n_systems < FEW_SYSTEMS or self.coefficient in ("spearman", *PAIR_SUMS)
-
-    @property
-    def systems_are(self) -> str:
-        """What the systems were taken as; empty where there are none."""
-        return "" if self.system is None else "fixed" if self.fixed else "random"
 
     @property
     def speaks_of(self) -> str:
@@ -182,7 +177,7 @@ def average(correlations: Floats, constant: str) -> float:
 
 def within(design: Design, weights: Floats | None = None) -> Floats:
     """The correlation inside each group, shape (groups,); under weights of the systems, shape (B, groups)."""
-    table = table_of(design)
+    table = _systems_by_groups(design)
     rows = max(design.n_systems, 1) if table is None else len(table[0])
     w = np.ones((1, rows)) if weights is None else weights
     if table is not None:
@@ -195,7 +190,7 @@ def within(design: Design, weights: Floats | None = None) -> Floats:
     return correlations[0] if weights is None else correlations
 
 
-def table_of(design: Design) -> tuple[Floats, Floats] | None:
+def _systems_by_groups(design: Design) -> tuple[Floats, Floats] | None:
     """The scores as systems x groups, NaN where there is none; None where a cell holds several items.
 
     Without systems the items of a group take the rows in their order.
@@ -282,23 +277,20 @@ def check_level(design: Design, argument: str) -> None:
 
 def ties_of(design: Design) -> dict[str, Any]:
     """Share of tied pairs at the level, and distinct scores, of x and of y."""
-    blocks = design.group if design.level == "group" else None
     sides = (design.x, design.y)
     if design.level == "system":
         means = _SystemMeans.of(design)
         count = means.count.sum(axis=1)
         sides = means.settled(means.x.sum(axis=1) / count, means.y.sum(axis=1) / count)
-
-    def tie_share(codes: Codes) -> float:
-        """Of the pairs within blocks."""
-        block = np.zeros_like(codes) if blocks is None else blocks
+    shares = []
+    for codes in map(levels_of, sides):
+        block = design.group if design.level == "group" and design.group is not None else np.zeros_like(codes)
         cells = levels_of((block * (codes.max(initial=0) + 1) + codes).astype(float))
         sizes = np.bincount(cells, design.count), np.bincount(block, design.count)
         tied, every = (float((n * (n - 1.0)).sum()) for n in sizes)
-        return float(ratio(tied, every))
-
-    x, y = (tie_share(levels_of(v)) for v in sides)
-    return {"ties_x": x, "ties_y": y, "levels_x": len(np.unique(design.x)), "levels_y": len(np.unique(design.y))}
+        shares.append(float(ratio(tied, every)))
+    levels = {"levels_x": len(np.unique(design.x)), "levels_y": len(np.unique(design.y))}
+    return {"ties_x": shares[0], "ties_y": shares[1], **levels}
 
 
 # --- without each unit ------------------------------------------------------------------------------------------
@@ -323,21 +315,21 @@ def left_out(design: Design) -> LeftOut:
     if design.jumps or (design.level == "group" and group is None):
         return LeftOut()  # no jackknife follows a jump, and one correlation says nothing about others
     if group is None and system is None:
-        return _items_left_out(design)
+        return _without_items(design)
     if design.level == "item":
         cell = None if group is None or system is None else cells_of(system, group)
         return LeftOut(*(None if u is None else design.without(u) for u in (system, group, cell)))
-    parts = (_from_groups if design.level == "group" else _from_systems)(design)
+    parts = (_without_units_of_groups if design.level == "group" else _without_units_of_systems)(design)
     if system is None:
         return LeftOut(group=parts.group)
     return LeftOut(system=parts.system) if group is None else parts
 
 
-def _items_left_out(design: Design) -> LeftOut:
+def _without_items(design: Design) -> LeftOut:
     if design.n < 4:  # two items left always agree or disagree in full
         return LeftOut()
     if design.level == "system":  # each item is a group of its own
-        return LeftOut(item=_from_systems(replace(design, group=np.arange(design.n))).group)
+        return LeftOut(item=_without_units_of_systems(replace(design, group=np.arange(design.n))).group)
     if design.count is None:
         return LeftOut(item=design.without(np.arange(len(design.x))))
     first, place = np.unique(
@@ -347,7 +339,7 @@ def _items_left_out(design: Design) -> LeftOut:
     return LeftOut(item=design.weighted(count - np.eye(len(count)), first), copies=count)
 
 
-def _from_groups(design: Design) -> LeftOut:
+def _without_units_of_groups(design: Design) -> LeftOut:
     """A system touches every group, a group itself alone, a cell one group: one table of correlations has them all."""
     whole = within(design)
     m, g = max(design.n_systems, 1), design.n_groups
@@ -371,7 +363,7 @@ def _mean_less(values: Floats, old: Floats, new: Floats) -> Floats:
     return ratio(total, np.isfinite(values).sum() - np.isfinite(old) + np.isfinite(new))
 
 
-def _from_systems(design: Design) -> LeftOut:
+def _without_units_of_systems(design: Design) -> LeftOut:
     means = _SystemMeans.of(design)
     if design.coefficient == "spa":
         return LeftOut(*many_samples.soft_leave_out(*means.cells))
@@ -463,35 +455,31 @@ def under(design: Design, groups: Floats | None, systems: Floats | None) -> Floa
 def exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
     """The estimate of the first rater with the second's scores in some places; masks: (B, n), one place per pair.
 
-    Both designs hold the same pairs of the same human scores. The opposite masks give the
+    Both designs hold the same pairs with the same labels. The opposite masks give the
     second rater with the first's scores.
     """
-    at_level = {"item": _chosen, "group": _exchanged_groups, "system": _exchanged_systems}[first.level]
-    return np.concatenate([at_level(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))])
+    parts = [_exchanged(first, second, masks[cut]) for cut in cuts(len(masks), len(first.x))]
+    return np.concatenate(parts)
 
 
-def _chosen(first: Design, second: Design, masks: NDArray[np.bool_], members: Any = slice(None)) -> Floats:
-    """An exchange is a choice among twice the pairs: weights 0 and 1."""
-    x, y = (np.append(a[members], b[members]) for a, b in ((first.x, second.x), (first.y, second.y)))
-    return weighted_correlation(x, y, np.hstack([~masks, masks]).astype(float), first.coefficient)
-
-
-def _exchanged_groups(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
-    correlations = np.full((len(masks), first.n_groups), np.nan)
-    for g, members in enumerate(members_of(first.group)):
-        mask = masks[:, members]
-        if first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
-            triple = first.x[members], second.x[members], first.y[members]
-            correlations[:, g] = many_samples.exchanged_pairs(*triple, mask, first.coefficient)
-        else:
-            correlations[:, g] = _chosen(first, second, mask, members)
+def _exchanged(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
+    if first.level == "system":
+        means, member = _SystemMeans.of(first), np.zeros((len(first.x), first.n_systems))
+        count = means.count.sum(axis=1)
+        member[np.arange(len(first.x)), first.system] = second.x - first.x
+        total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
+        y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
+        return many_samples.row_correlation(*means.settled(total / count, y), first.coefficient)
+    each = members_of(first.group) if first.level == "group" else [np.arange(len(first.x))]
+    correlations = np.full((len(masks), len(each)), np.nan)
+    for g, members in enumerate(each):
+        (x, y), (x2, y2), mask = *((d.x[members], d.y[members]) for d in (first, second)), masks[:, members]
+        if first.level == "group" and first.coefficient in ("kendall", "kendall_a", "gamma", "pairs"):
+            correlations[:, g] = many_samples.exchanged_pairs(x, x2, y, mask, first.coefficient)
+        else:  # an exchange is a choice among twice the pairs: weights 0 and 1
+            weights = np.hstack([~mask, mask]).astype(float)
+            pairs = np.append(x, x2), np.append(y, y2)
+            correlations[:, g] = weighted_correlation(*pairs, weights, first.coefficient)
+    if first.level == "item":
+        return correlations[:, 0]
     return row_means(np.nan_to_num(correlations) if first.constant == "zero" else correlations)
-
-
-def _exchanged_systems(first: Design, second: Design, masks: NDArray[np.bool_]) -> Floats:
-    means, member = _SystemMeans.of(first), np.zeros((len(first.x), first.n_systems))
-    count = means.count.sum(axis=1)
-    member[np.arange(len(first.x)), first.system] = second.x - first.x
-    total = means.x.sum(axis=1) + matrix_product(masks.astype(float), member)
-    y = np.broadcast_to(means.y.sum(axis=1) / count, total.shape)
-    return many_samples.row_correlation(*means.settled(total / count, y), first.coefficient)

@@ -1,34 +1,230 @@
-"""A judge without the noise of people: its correlation with what they have in common."""
+"""Reliability of people: intraclass correlations, a judge's correlation without their noise, and all in one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
-from calib.analysis.agreement.alpha import Alpha, RatersResult, krippendorff_alpha
-from calib.analysis.agreement.ceiling import Ceiling, design_of_items, human_ceiling, jackknife_spreads
+from calib.analysis.agreement.alpha import Alpha, OfRaters, krippendorff_alpha
+from calib.analysis.agreement.ceiling import Ceiling, design_of_items, jackknife_spreads, label_ceiling
 from calib.analysis.agreement.coefficients import COEFFICIENTS, NEEDS_NO_ORDER, named_coefficient
-from calib.analysis.agreement.icc import ICC, icc
 from calib.analysis.agreement.scales import interchangeable, rating_table
 from calib.analysis.agreement.spread import NO_INTERVAL
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
 from calib.core.numeric import matrix_product, row_means, unit_sums
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, Result, bracket, short
+
+_ABOVE_ONE = (
+    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "
+    "more than people's go with each other's"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disattenuated(RatersResult):
-    """Correlation of a judge with what the raters have in common.
+class ICC(OfRaters, Result):
+    """Intraclass correlations of several raters.
 
     Attributes
     ----------
-    estimate : float
-        NaN where it is refused; may exceed 1, it is never clipped.
-    interval : Interval
+    estimates : dict of str to float
+        By name: "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)"; k is `n_raters`,
+        and `per_item` in ICC(1,k).
+    intervals : dict of str to Interval
+    confidence_level : float
+    n, n_dropped : int
+        Items that every rater rated, items with a rating missing.
+    n_raters : int
+    n_one_way, per_item : int, float
+        Of ICC(1) and ICC(1,k), for which it does not matter who rated: items with two ratings or
+        more, and how many these have (harmonic mean).
+    """
+
+    estimates: dict[str, float]
+    intervals: dict[str, Interval]
+    confidence_level: float
+    n: int
+    n_dropped: int
+    n_raters: int
+    n_one_way: int
+    per_item: float
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = [self._quantity_row(name, rho, self.intervals[name], "F") for name, rho in self.estimates.items()]
+        one_way = {"n": self.n_one_way, "n_dropped": self.n + self.n_dropped - self.n_one_way}
+        return [row | (one_way if row["quantity"].startswith("ICC(1") else {}) for row in rows]
+
+    def _terms(self) -> dict[str, Any]:
+        return {"icc": True, **self._counted("F")}
+
+    @property
+    def of_the_mean(self) -> str:
+        """The reliability of the mean of an item's ratings, in words: ICC(C,k), or ICC(1,k) where raters differ."""
+        name = "ICC(1,k)" if self._raters_differ else "ICC(C,k)"
+        return f"{name} {short(self.estimates[name])}"
+
+    @property
+    def _raters_differ(self) -> bool:
+        return bool(np.isnan(self.estimates["ICC(C,1)"]) and np.isfinite(self.estimates["ICC(1)"]))
+
+    def __str__(self) -> str:
+        words = {
+            name: f"{short(rho)}, {bracket(self.intervals[name], self.confidence_level)}"
+            for name, rho in self.estimates.items()
+        }
+        if self._raters_differ:
+            mean = f"ICC(1,{short(self.per_item)}) = {words['ICC(1,k)']}"
+            return f"ICC(1) = {words['ICC(1)']}; {mean} (n = {self.n_one_way} items, whoever rated them)"
+        mean = f"ICC(C,{self.n_raters}) = {short(self.estimates['ICC(C,k)'])}"
+        return f"ICC(C,1) = {words['ICC(C,1)']}; {mean} (n = {self.n} items that all {self.n_raters} raters rated)"
+
+
+def icc(ratings: ArrayLike, *, confidence_level: float = 0.95) -> ICC:
+    r"""Intraclass correlations: the share of variance that is the items', not the raters' or noise.
+
+    With the mean squares of items R, raters C, error E and within items W, and k raters,
+
+    .. math:: ICC(1) = \frac{R - W}{R + (k-1) W}, \quad
+              ICC(C,1) = \frac{R - E}{R + (k-1) E}, \quad
+              ICC(A,1) = \frac{R - E}{R + (k-1) E + \frac{k}{n}(C - E)}.
+
+    C is consistency (a rater may be strict throughout), A absolute agreement. The forms
+    with k are the reliability of the mean of k raters, :math:`k\rho / (1 + (k-1)\rho)`.
+
+    ICC(1) and ICC(1,k) are those of raters who differ from item to item: only how many ratings an item
+    has counts, not whose. They take all items with two ratings or more; where the number differs, R is
+    that of the unweighted item means and k their harmonic mean number.
+
+    Parameters
+    ----------
+    ratings : array_like, shape (n_items, n_raters)
+        NaN where a rater did not rate. C and A leave items with a NaN out, and count them. Raters who
+        differ from item to item may have a column each, or an item's ratings stand in any order.
+    confidence_level : float, default 0.95
+
+    Notes
+    -----
+    An estimate is NaN with fewer than two complete items, or where no rating differs. The F intervals take items as
+    independent and effects as normal. Where items share a document they are too short: there `krippendorff_alpha` with
+    `groups`, which for many items is close to ICC(1) with the interval metric, gives the honest width.
+
+    References
+    ----------
+    McGraw and Wong (1996), Psychological Methods 1:30-46, tables 4 and 7, with the
+    correction on page 390; Shrout and Fleiss (1979), Psychological Bulletin 86:420-428. Thomas and
+    Hultquist (1978), Annals of Statistics 6:582-587, for unequal numbers of ratings.
+
+    Examples
+    --------
+    >>> four_judges = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> {name: round(value, 2) for name, value in icc(four_judges).estimates.items()}
+    {'ICC(1)': 0.17, 'ICC(1,k)': 0.44, 'ICC(C,1)': 0.71, 'ICC(C,k)': 0.91, 'ICC(A,1)': 0.29, 'ICC(A,k)': 0.62}
+    """
+    table = rating_table(ratings)
+    confidence = check.probability(confidence_level, "confidence_level")
+    complete = table[np.isfinite(table).all(axis=1)]
+    n, k = complete.shape
+    r, c, e, _ = mean_squares(complete)
+    rho_1, limits_1, per_item, n_one_way = _one_way(table, confidence)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho_c = _divided(r - e, r + (k - 1) * e)
+        rho_a = _divided(r - e, r + (k - 1) * e + k * (c - e) / max(n, 1))
+        limits_c = _f_limits(r, e, n - 1, (n - 1) * (k - 1), k, confidence)
+        limits_a = _absolute_limits(r, c, e, rho_a, n, k, confidence)
+    estimates: dict[str, float] = {}
+    intervals: dict[str, Interval] = {}
+    kinds = {"1": (rho_1, limits_1, per_item), "C,1": (rho_c, limits_c, k), "A,1": (rho_a, limits_a, k)}
+    for kind, (rho, limits, raters) in kinds.items():
+        mean = f"ICC({kind[0]},k)"
+        estimates |= {f"ICC({kind})": rho, mean: _stepped_up(rho, raters)}
+        intervals |= {f"ICC({kind})": limits, mean: Interval(*(_stepped_up(end, raters) for end in limits))}
+    return ICC(
+        estimates=estimates,
+        intervals=intervals,
+        confidence_level=confidence,
+        n=n,
+        n_dropped=len(table) - n,
+        n_raters=k,
+        per_item=per_item,
+        n_one_way=n_one_way,
+    )
+
+
+def _one_way(table: Floats, confidence: float) -> tuple[float, Interval, float, int]:
+    """ICC(1), its interval, ratings per item and number of the items with two ratings or more."""
+    m = np.isfinite(table).sum(axis=1)
+    table, m = table[m > 1], m[m > 1]
+    n = len(table)
+    if n < 2:
+        return float("nan"), NO_INTERVAL, float("nan"), n
+    table = table - np.nanmean(table)
+    means, per_item, df = row_means(table), n / float(np.sum(1 / m)), int(m.sum()) - n
+    inside = float(np.nansum((table - means[:, None]) ** 2))
+    within = inside / df if inside > 1e-12 * np.nansum(table**2) else 0.0
+    items = per_item * float(np.var(means, ddof=1))
+    rho = _divided(items - within, items + (per_item - 1) * within)
+    return rho, _f_limits(items, within, n - 1, df, per_item, confidence), per_item, n
+
+
+def mean_squares(complete: Floats) -> tuple[float, float, float, float]:
+    """Mean squares of items, raters, error, within items, of ratings without gaps."""
+    n, k = complete.shape
+    centred = complete - complete.mean() if n else complete
+    sums = np.column_stack([centred.mean(axis=1) ** 2, (centred**2).sum(axis=1), centred]).sum(axis=0)
+    of_means, of_all, of_rater = sums[0], sums[1], sums[2:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correction = of_rater.sum() ** 2 / (np.float64(n) * k)
+        items, raters = k * of_means - correction, (of_rater**2).sum() / np.float64(n) - correction
+        within = of_all - k * of_means if of_all - k * of_means > 1e-12 * of_all else 0.0
+        error = within - raters if within - raters > 1e-12 * of_all else 0.0
+        squares = np.array([items, raters, error, within]) / [n - 1, k - 1, (n - 1) * (k - 1), n * (k - 1)]
+    r, c, e, w = squares.tolist()
+    return r, c, e, w
+
+
+def _divided(numerator: float, denominator: float) -> float:
+    return numerator / denominator if denominator > 0 else float("nan")
+
+
+def _stepped_up(rho: float, k: float) -> float:
+    """Spearman-Brown: the reliability of the mean of k raters."""
+    return _divided(k * rho, 1 + (k - 1) * rho)
+
+
+def _f_limits(above: float, below: float, df1: float, df2: float, k: float, confidence: float) -> Interval:
+    if not (below > 0 and df1 >= 1):
+        return NO_INTERVAL
+    tail, f = (1 + confidence) / 2, above / below
+    ends = (f / stats.f.ppf(tail, df1, df2), f * stats.f.ppf(tail, df2, df1))
+    return Interval(*(float((end - 1) / (end + k - 1)) for end in ends))
+
+
+def _absolute_limits(r: float, c: float, e: float, rho: float, n: int, k: int, confidence: float) -> Interval:
+    if not (e > 0 and n > 1 and rho < 1):
+        return NO_INTERVAL
+    a = k * rho / (n * (1 - rho))
+    b = 1 + a * (n - 1)
+    df = (a * c + b * e) ** 2 / ((a * c) ** 2 / (k - 1) + (b * e) ** 2 / ((n - 1) * (k - 1)))
+    tail, rest = (1 + confidence) / 2, k * c + (k * n - k - n) * e
+    low, high = stats.f.ppf(tail, n - 1, df), stats.f.ppf(tail, df, n - 1)
+    return Interval(float(n * (r - low * e) / (low * rest + n * r)), float(n * (high * r - e) / (rest + n * high * r)))
+
+
+# --- the correlation of a judge without the noise of people ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disattenuated(OfRaters, Estimate):
+    """Correlation of a judge with what the raters have in common.
+
+    The estimate is NaN where it is refused; it may exceed 1, of which a warning tells, and is never clipped.
+
+    Attributes
+    ----------
     reason : str
         Why the estimate is refused, in words; empty where it is not.
     correlation, reliability : float
@@ -36,8 +232,6 @@ class Disattenuated(RatersResult):
         where raters differ from item to item. Estimates for a full panel where ratings are missing.
     correlation_interval, reliability_interval : Interval
         By the same jackknife.
-    warnings : tuple of str
-        That the estimate is above 1.
     min_reliability : float
     interval_method : str
     df : float
@@ -45,21 +239,21 @@ class Disattenuated(RatersResult):
         The most ratings that an item has.
     n, n_dropped : int
         Items with the judge and a rating, items without.
-    n_groups, n_systems : int
+    n_raters, n_groups, n_systems : int
     """
 
-    estimate: float
-    interval: Interval
     reason: str
     correlation: float
     correlation_interval: Interval
     reliability: float
     reliability_interval: Interval
     min_reliability: float
-    warnings: tuple[str, ...]
     interval_method: str
     df: float
     per_item: int
+    n: int
+    n_dropped: int
+    n_raters: int
     n_groups: int
     n_systems: int
 
@@ -78,8 +272,7 @@ class Disattenuated(RatersResult):
         plain = f"Pearson r = {short(self.correlation)}, reliability of people {short(self.reliability)}, n = {self.n}"
         if self.reason:
             return f"disattenuated correlation refused: {self.reason} ({plain})"
-        interval = bracket(self.interval, self.confidence_level)
-        return f"disattenuated correlation = {short(self.estimate)}, {interval} ({plain}){self._bracketed_warnings}"
+        return f"disattenuated correlation = {short(self.estimate)}, {self.bracket} ({plain}){self._bracketed_warnings}"
 
 
 def disattenuated(
@@ -105,7 +298,7 @@ def disattenuated(
     over the items with a rating, however many (:math:`m_i`) they have; with all ratings there it is the ratio
     above. Where raters differ from item to item (two who rated one together share fewer than three, on average)
     their means are part of the noise, and ICC(1,k) is meant.
-    The interval is the jackknife of the whole over groups, systems, both or items, as in `human_ceiling`; it holds
+    The interval is the jackknife of the whole over groups, systems, both or items, as in `label_ceiling`; it holds
     the uncertainty of the reliability.
 
     Parameters
@@ -149,17 +342,19 @@ def disattenuated(
     design = design_of_items(keep, groups, systems, level="item", coefficient="pearson")
     used, x = table[keep], scores[keep]
     m = np.isfinite(used).sum(axis=1)
-    panel, most = _Panel(0.0, 0, 0.0), int(m.max(initial=0))
+    most, offsets, lost, moved = int(m.max(initial=0)), np.zeros(table.shape[1]), 0, 0.0
     if len(m) and not interchangeable(used):
-        panel = _raters_aligned(used)
-    level = used - panel.offsets
+        offsets, lost, moved = _raters_aligned(used)
+    level = used - offsets
     level = level - np.nanmean(level) if len(m) else level
     means, x = row_means(level), x - x.mean() if len(x) else x
     inside = np.nansum((level - means[:, None]) ** 2, axis=1)
     sums = np.column_stack([np.ones(len(m)), m, 1 / m, inside, means, means**2, x, x**2, x * means])
-    total, bounds = sums.sum(axis=0), (np.inf, 1, 1)
-    estimates = _disattenuate(total[None, :], panel, most)[0]
-    left = jackknife_spreads(lambda units: _disattenuate(total - unit_sums(sums, units), panel, most), design, bounds)
+    total, panel = sums.sum(axis=0), (lost, moved, most)
+    estimates = _disattenuate(total[None, :], *panel)[0]
+    left = jackknife_spreads(
+        lambda units: _disattenuate(total - unit_sums(sums, units), *panel), design, (np.inf, 1, 1)
+    )
     reason = ""
     if design.n < 3:
         reason = f"only {design.n} items have the judge and a rating"
@@ -187,22 +382,12 @@ def disattenuated(
     )
 
 
-_ABOVE_ONE = (
-    "above_one: no correlation is above 1; it is chance (see the interval), or the judge's errors go with people's "
-    "more than people's go with each other's"
-)
+def _raters_aligned(table: Floats) -> tuple[Floats, int, float]:
+    """How far each rater is above the others on the same items, by least squares.
 
-
-class _Panel(NamedTuple):
-    """What of the raters' means is the same whatever item is left out."""
-
-    offsets: Floats | float  # how far each rater is above the others on the same items
-    lost: int  # degrees of freedom that these took
-    moved: float  # what their errors add to the squares of item means, in variances of one rating
-
-
-def _raters_aligned(table: Floats) -> _Panel:
-    """By least squares."""
+    With the degrees of freedom that these offsets take, and what their errors add to the squares of item means, in
+    variances of one rating: both are taken as the same whatever item is left out.
+    """
     rated = np.isfinite(table).astype(float)
     shares = rated / rated.sum(axis=1)[:, None]
     normal = np.diag(rated.sum(axis=0)) - matrix_product(rated.T, shares)
@@ -210,20 +395,21 @@ def _raters_aligned(table: Floats) -> _Panel:
     above = np.nansum(table - row_means(table)[:, None], axis=0)
     apart = shares - shares.mean(axis=0)
     moved = float(np.sum(matrix_product(apart.T, apart) * inverse))
-    return _Panel(matrix_product(inverse, above), int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True)), moved)
+    lost = int(np.linalg.matrix_rank(normal, tol=1e-8, hermitian=True))
+    return matrix_product(inverse, above), lost, moved
 
 
-def _disattenuate(totals: Floats, panel: _Panel, most: int) -> Floats:
+def _disattenuate(totals: Floats, lost: int, moved: float, most: int) -> Floats:
     """Ratio, correlation and reliability, shape (B, 3), of totals of shape (B, 9)."""
     n, ratings, inverse, inside, mean, of_means, x, square, cross = totals.T
     with np.errstate(invalid="ignore", divide="ignore"):
-        noise = np.where(inside > 1e-12 * of_means, inside, 0.0) / (ratings - n - panel.lost)
+        noise = np.where(inside > 1e-12 * of_means, inside, 0.0) / (ratings - n - lost)
         spread_x, spread_y = square - x**2 / n, of_means - mean**2 / n
         varied = (n > 2) & (spread_x > 1e-12 * square) & (spread_y > 1e-12 * of_means)
-        common = spread_y / (n - 1) - noise * (inverse / n + panel.moved / (n - 1))
+        common = spread_y / (n - 1) - noise * (inverse / n + moved / (n - 1))
         of_panel = common + noise / most
         shared = np.where(varied, (cross - x * mean / n) / np.sqrt(spread_x * (n - 1)), np.nan)
-        reliability = np.where(varied & (ratings - n > panel.lost), common / of_panel, np.nan)
+        reliability = np.where(varied & (ratings - n > lost), common / of_panel, np.nan)
         return np.column_stack([shared / np.sqrt(common), shared / np.sqrt(of_panel), reliability])
 
 
@@ -288,7 +474,7 @@ def reliability(
 ) -> Reliability:
     """Krippendorff's alpha, intraclass correlations, the ceiling for a judge and the disattenuated correlation.
 
-    That is `krippendorff_alpha`, `icc`, `human_ceiling` and `disattenuated`. The frame has
+    That is `krippendorff_alpha`, `icc`, `label_ceiling` and `disattenuated`. The frame has
     one row per quantity; the items differ where ratings are missing, so each row has its
     own `n`, and says how its interval was made.
 
@@ -326,7 +512,7 @@ def reliability(
     return Reliability(
         alpha=krippendorff_alpha(ratings, metric=metric, groups=groups, confidence_level=confidence_level),
         icc=None if nominal else icc(ratings, confidence_level=confidence_level),
-        ceiling=human_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
+        ceiling=label_ceiling(ratings, judge, level=level, method=method, coefficient=coefficient, **design),
         disattenuated=(
             None if nominal or judge is None else disattenuated(judge, ratings, min_reliability=least, **design)
         ),

@@ -34,7 +34,7 @@ def on_known_scales(known: bool) -> Iterator[None]:
 
 
 def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
-    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are those of people.
+    """Scores as numbers, names as codes, of which the coefficient makes sense; the last are the labels.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
         if not names:
             raise
         scores = [check.array(column, who, ndim=1) for who, column in codes.items()]
-    *judges, people = columns
+    *judges, labels = columns
     for who, x in zip(judges, scores, strict=False):
         if names:
-            refuse_other_names(who, x, people, scores[-1], names)
+            refuse_other_names(who, x, labels, scores[-1], names)
         elif coefficient in ON_ONE_SCALE:
-            refuse_other_scale(who, x, people, scores[-1], f"for {coefficient!r}")
+            refuse_other_scale(who, x, labels, scores[-1], f"for {coefficient!r}")
     return scores
 
 
@@ -146,7 +146,7 @@ def unlike_ranges(what: str, x: Floats, y: Floats) -> tuple[str, ...]:
     x, y = (column[np.isfinite(column)] for column in (np.ravel(x), np.ravel(y)))
     if _scales_known.get() or not (_open_to_doubt(x, y) or _open_to_doubt(y, x)):
         return ()
-    ends = f"the scores go from {_span(x)}, the human ones from {_span(y)}"
+    ends = f"the scores go from {_span(x)}, the labels from {_span(y)}"
     text = f"unlike_ranges: {ends}, and {what} asks for one scale"
     check.warn(text)
     return (text,)

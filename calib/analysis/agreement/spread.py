@@ -1,4 +1,4 @@
-"""What an interval is made of: the jackknife of a design, or resamples of its factors."""
+"""Intervals and tests: the jackknife of a design, resamples of its factors, exchanges of two judges' scores."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import optimize, stats
 
 from calib.analysis.agreement.coefficients import (
     AGREED_WITHIN,
+    ON_ONE_SCALE,
     PRODUCT_MOMENTS,
     SHARES,
     levels_of,
     weighted_correlation,
 )
-from calib.analysis.agreement.levels import FEW_SYSTEMS, Design, LeftOut, left_out, resampled, ties_of
+from calib.analysis.agreement.levels import (
+    FEW_SYSTEMS,
+    Design,
+    LeftOut,
+    exchanged,
+    factor_weights,
+    left_out,
+    resampled,
+    resamples_at_once,
+    ties_of,
+    under,
+)
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.laws import two_sided
@@ -27,6 +39,10 @@ NO_INTERVAL = Interval(float("nan"), float("nan"))
 _FEW_JACKKNIFED = 10  # below it a jackknife may find all estimates alike by chance
 _FEW_UNLIKE = 20  # items; where fewer leave the commonest score, intervals cover 65 to 94 % in simulations
 _TIED_MOSTLY = 0.5  # share of tied pairs above which tau-b and gamma are as skewed as a product moment
+_ROUNDING = 1e-12  # differences of two coefficients below it are rounding
+_ANGLES = np.linspace(0, 2 * np.pi, 1440, endpoint=False)
+_CIRCLE = np.cos(_ANGLES), np.sin(_ANGLES)
+_FAR = 100.0  # standard errors; what is further away has p = 0 for all purposes
 BOOTSTRAPS = {
     "boot-both": (("groups", "systems"), "new groups and new systems"),
     "boot-groups": (("groups",), "new groups, these systems"),
@@ -68,7 +84,7 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
     [0.912, 1.0]
     """
     if not np.isfinite(share * variance):
-        return Interval(float("nan"), float("nan"))
+        return NO_INTERVAL
     effect = per_unit = answers.n / answers.units
     if 0 < share < 1 and variance > 0 and per_unit > 1:
         plain = min(max(answers.n * variance / (share * (1 - share)), 1.0), answers.n)
@@ -79,7 +95,7 @@ def share_interval(share: float, variance: float, answers: Answers, df: float, l
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What an interval is made of: a standard error with its scale, or the quantiles of resamples."""
+    """A standard error with its scale, or resamples: what an interval is made of."""
 
     name: str
     std_error: float
@@ -94,9 +110,9 @@ class Spread:
     answers: Answers | None = None  # of a share: it has Wilson's interval
 
     def made_over(self, design: Design) -> dict[str, Any]:
-        """What a result says of the interval and of the design that it goes over."""
-        made: dict[str, Any] = {"interval_method": self.name, "df": self.df, "n": design.n}
-        return made | {"n_groups": design.n_groups, "n_systems": design.n_systems}
+        """Fields of a result about the interval and its design."""
+        counts = {"n": design.n, "n_groups": design.n_groups, "n_systems": design.n_systems}
+        return {"interval_method": self.name, "df": self.df, **counts}
 
     def interval(self, estimate: float, confidence_level: float) -> Interval:
         """The interval around an estimate; NaN where no spread among the units says anything about others."""
@@ -109,8 +125,11 @@ class Spread:
         if self._says_nothing(estimate):
             return NO_INTERVAL
         t = float(stats.t.ppf((1 + confidence_level) / 2, self.df))
-        if self.correlations:
-            return self._wilson(estimate, t)
+        if self.correlations:  # all means in [-1, 1] that lie within t of their own standard errors from the estimate
+            square = t**2 * self._variance_at_0(estimate)
+            half = np.sqrt(square * (1 - estimate**2 + square))
+            ends = ((estimate + side * half) / (1 + square) for side in (-1, 1))
+            return Interval(*(float(np.clip(end, -1, 1)) for end in ends))
         half = t * self.std_error
         if self.fisher:
             least = self.least * float(stats.t.ppf((1 + confidence_level) / 2, self.least_df)) if self.least else 0.0
@@ -129,13 +148,6 @@ class Spread:
         """Of a mean of correlations, if it were 0; that of 1 and -1 alone is known."""
         return 1 / self.correlations if np.isinf(self.df) else self.std_error**2 / (1 - estimate**2)
 
-    def _wilson(self, estimate: float, t: float) -> Interval:
-        """All means in [-1, 1] that lie within t of their own standard errors from the estimate."""
-        square = t**2 * self._variance_at_0(estimate)
-        half = np.sqrt(square * (1 - estimate**2 + square))
-        ends = ((estimate + side * half) / (1 + square) for side in (-1, 1))
-        return Interval(*(float(np.clip(end, -1, 1)) for end in ends))
-
     def p_value(self, estimate: float) -> float:
         """Of the test of 0 that the interval is made of."""
         if self.resamples is not None or self._says_nothing(estimate):
@@ -146,6 +158,7 @@ class Spread:
 
 
 NO_SPREAD = Spread("none", float("nan"))
+_NO_TEST = NO_SPREAD, NO_INTERVAL, float("nan")
 
 
 def refuse_new_systems(systems_are: str, interval: str, argument: str) -> None:
@@ -158,20 +171,20 @@ def refuse_new_systems(systems_are: str, interval: str, argument: str) -> None:
 def spread_of_estimate(
     design: Design, value: float, interval: str, n_resamples: int, rng: np.random.Generator | int | None
 ) -> tuple[Spread, tuple[str, ...]]:
-    """What the interval of one estimate is made of, and what to know of it."""
+    """The spread of one estimate, and warnings about it."""
     if interval == "none" or not np.isfinite(value):
         return NO_SPREAD, ()
     if interval not in BOOTSTRAPS:
         spread = jackknife_spread(design, left_out(design))
         return (spread if np.isfinite(spread.std_error) else NO_SPREAD), ()
-    warned = warnings_of_bootstrap(design, interval, "interval")
+    warnings = warnings_of_bootstrap(design, interval, "interval")
     if not has_several_units(design, interval):
-        return NO_SPREAD, warned
+        return NO_SPREAD, warnings
     estimates = resampled(design, BOOTSTRAPS[interval][0], n_resamples, np.random.default_rng(rng))
     spread, undefined = percentile_spread(estimates, interval)
-    for text in warned + undefined:
+    for text in warnings + undefined:
         check.warn(text)
-    return spread, warned + undefined
+    return spread, warnings + undefined
 
 
 def has_several_units(design: Design, interval: str) -> bool:
@@ -184,9 +197,10 @@ def percentile_spread(estimates: Floats, interval: str) -> tuple[Spread, tuple[s
     """The spread of resampled estimates, and a warning where some of them are not defined."""
     defined = estimates[np.isfinite(estimates)]
     lost = len(estimates) - len(defined)
-    warned = (f"undefined: {lost} of {len(estimates)} resamples had no coefficient and were left out",) if lost else ()
+    text = f"undefined: {lost} of {len(estimates)} resamples had no coefficient and were left out"
     error = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
-    return Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], resamples=defined), warned
+    spread = Spread(f"{interval} percentile", error, speaks_of=BOOTSTRAPS[interval][1], resamples=defined)
+    return spread, (text,) if lost else ()
 
 
 def warnings_of_bootstrap(design: Design, interval: str, argument: str) -> tuple[str, ...]:
@@ -275,7 +289,7 @@ def design_variance(design: Design, left: LeftOut) -> tuple[float, float, str]:
 def no_interval_reason(design: Design, estimate: float, interval: str) -> str:
     """Why a design gives no interval, in words."""
     if not np.isfinite(estimate):
-        constant = [who for who, v in (("the judge", design.x), ("the human", design.y)) if design.n and not np.ptp(v)]
+        constant = [who for who, v in (("the judge", design.x), ("people", design.y)) if design.n and not np.ptp(v)]
         return f"{' and '.join(constant)} gave one value only" if constant else "nothing can be correlated"
     if interval in BOOTSTRAPS:
         several = has_several_units(design, interval)
@@ -330,3 +344,134 @@ def _p_of_tau(x: Floats, y: Floats, count: Floats) -> float:
     variance = (n * (n - 1) * (2 * n + 5) - fives_x - fives_y) / 18
     variance += pairs_x * pairs_y / (2 * n * (n - 1)) + triples_x * triples_y / (9 * n * (n - 1) * (n - 2))
     return float(2 * stats.norm.sf(abs(balance) / np.sqrt(variance)))
+
+
+# --- the difference of two judges -------------------------------------------------------------------------------------
+
+
+def no_difference_test(
+    one: Design,
+    two: Design,
+    values: tuple[float, float],
+    test: str,
+    confidence: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> tuple[Spread, Interval, float, tuple[str, ...]]:
+    """The spread and the interval of the difference of two coefficients, the p-value of "no difference", warnings."""
+    difference = values[0] - values[1]
+    if not np.isfinite(difference) or (test in BOOTSTRAPS and not has_several_units(one, test)):
+        return *_NO_TEST, ()
+    if test in BOOTSTRAPS:
+        return _bootstrap_test(one, two, test, confidence, n_resamples, rng)
+    spread, interval, p_value = _jackknife_test(one, two, values, confidence)
+    if test == "williams":
+        p_value = _williams_p(one.x, two.x, one.y)
+    elif test != "jackknife":
+        p_value = _permutation_p(one, two, difference, test, n_resamples, rng)
+    return spread, interval, p_value, ()
+
+
+def _jackknife_test(
+    one: Design, two: Design, values: tuple[float, float], confidence: float
+) -> tuple[Spread, Interval, float]:
+    left = [left_out(design) for design in (one, two)]
+    apart = LeftOut(*(None if a is None else a - b for a, b in zip(*left, strict=True)))
+    variance, df, name = design_variance(one, apart)
+    difference = values[0] - values[1]
+    if not np.isfinite(variance):
+        return _NO_TEST
+    whole = Spread(name, float(np.sqrt(variance)), df, one.speaks_of, bounds=(-2.0, 2.0))
+    if abs(difference) < _ROUNDING and whole.std_error < _ROUNDING:  # nowhere do they differ
+        return whole, NO_INTERVAL, 1.0
+    parts = [jackknife_spread(design, each) for design, each in zip((one, two), left, strict=True)]
+    if not all(part.fisher and part.std_error >= _ROUNDING for part in parts) or max(map(abs, values)) >= 1 - _ROUNDING:
+        return whole, whole.interval(difference, confidence), whole.p_value(difference)
+    return _test_on_z(whole, (parts[0], parts[1]), values, confidence)
+
+
+def _test_on_z(
+    whole: Spread, parts: tuple[Spread, Spread], values: tuple[float, float], confidence: float
+) -> tuple[Spread, Interval, float]:
+    """The interval of a difference of skewed estimates, from both on Fisher's z scale.
+
+    There the two are taken as normal, with their jackknife variances and the covariance
+    that the variance of the difference implies. All pairs within t standard errors form an
+    ellipse; the interval has the least and the largest difference on it, as a profile
+    likelihood has.
+    """
+    if not whole.std_error >= _ROUNDING or not whole.df >= 1:
+        return _NO_TEST
+    v, v1, v2 = (spread.std_error**2 for spread in (whole, *parts))
+    shared = float(np.clip((v1 + v2 - v) / (2 * np.sqrt(v1 * v2)), -1, 1))  # correlation of the two estimates
+    (z1, z2), (e1, e2) = np.arctanh(values), [p.std_error / (1 - r**2) for p, r in zip(parts, values, strict=True)]
+    across, along = e1 * _CIRCLE[0], e2 * (shared * _CIRCLE[0] + np.sqrt(1 - shared**2) * _CIRCLE[1])
+
+    def ends(t: float) -> Interval:
+        differences = np.tanh(z1 + t * across) - np.tanh(z2 + t * along)
+        return Interval(float(differences.min()), float(differences.max()))
+
+    def facing(t: float) -> float:
+        return ends(t).low if difference > 0 else -ends(t).high
+
+    interval = ends(float(stats.t.ppf((1 + confidence) / 2, whole.df)))
+    difference = values[0] - values[1]
+    if abs(difference) < _ROUNDING:
+        return whole, interval, 1.0
+    # the p-value is the level at which the interval's end just meets 0
+    t = _FAR if facing(_FAR) > 0 else optimize.brentq(facing, 0.0, _FAR)
+    return whole, interval, float(2 * stats.t.sf(t, whole.df))
+
+
+def _bootstrap_test(
+    one: Design, two: Design, test: str, confidence: float, n_resamples: int, rng: np.random.Generator
+) -> tuple[Spread, Interval, float, tuple[str, ...]]:
+    factors = BOOTSTRAPS[test][0]
+    if test == "boot-items":
+        one, two = (replace(design, group=np.arange(design.n), system=None) for design in (one, two))
+        factors = ("groups",)
+    weights = factor_weights(one, factors, n_resamples, rng)
+    differences = np.concatenate([under(one, *w) - under(two, *w) for w in weights])
+    differences[np.abs(differences) < _ROUNDING] = 0.0
+    spread, warnings = percentile_spread(differences, test)
+    defined = spread.resamples
+    if defined is None or not len(defined):
+        return *_NO_TEST, warnings
+    # the level at which the percentile interval just meets 0
+    tail = min((defined <= 0).sum(), (defined >= 0).sum())
+    p_value = float(min(1.0, 2 * (tail + 1) / (len(defined) + 1)))
+    return spread, spread.interval(0.0, confidence), p_value, warnings
+
+
+def _permutation_p(
+    one: Design, two: Design, difference: float, test: str, n_resamples: int, rng: np.random.Generator
+) -> float:
+    """Share of exchanges that differ as much, the one observed among them; scores are standardised first."""
+    if one.coefficient == "spa":
+        raise ArgumentError("test", f"{test!r} must go with another method than 'spa'")
+    if one.coefficient not in ON_ONE_SCALE:  # what asks for the very scale of the labels is exchanged as it is
+        spreads = [design.x.std() or 1.0 for design in (one, two)]
+        one, two = (replace(d, x=(d.x - d.x.mean()) / s) for d, s in zip((one, two), spreads, strict=True))
+    as_large, defined = 0, 0
+    for size in resamples_at_once(n_resamples, one.n):
+        sizes = (one.n,) if test == "perm-cells" else (one.n_groups, one.n_systems)
+        flips = [rng.integers(2, size=(size, k), dtype=np.uint8).astype(bool) for k in sizes]
+        masks = flips[0] if test == "perm-cells" else flips[0][:, one.group] ^ flips[1][:, one.system]
+        differences = exchanged(one, two, masks) - exchanged(one, two, ~masks)
+        as_large += int((np.abs(differences) >= abs(difference) - _ROUNDING).sum())
+        defined += int(np.isfinite(differences).sum())
+    return (as_large + 1) / (defined + 1)
+
+
+def _williams_p(x1: Floats, x2: Floats, y: Floats) -> float:
+    """Two-sided p-value of Williams's t for two dependent correlations that share y."""
+    n = len(y)
+    if n < 4:
+        return float("nan")
+    r = np.corrcoef([x1, x2, y])
+    r12, r1, r2 = r[0, 1], r[0, 2], r[1, 2]
+    determinant = 1 - r1**2 - r2**2 - r12**2 + 2 * r1 * r2 * r12
+    bottom = 2 * (n - 1) / (n - 3) * determinant + ((r1 + r2) / 2) ** 2 * (1 - r12) ** 3
+    if not bottom > _ROUNDING:  # judges that are the same but for their scale
+        return 1.0 if abs(r1 - r2) < _ROUNDING else float("nan")
+    return float(2 * stats.t.sf(abs(r1 - r2) * np.sqrt((n - 1) * (1 + r12) / bottom), n - 3))

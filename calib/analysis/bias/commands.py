@@ -8,7 +8,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results
 
 _FEATURES = typer.Option(
@@ -22,7 +22,7 @@ _FAMILY = typer.Option(help="NAME=FAMILY of a system or a judge (repeatable), fo
 def bias(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     features: Annotated[list[str] | None, _FEATURES] = None,
     family: Annotated[list[str] | None, _FAMILY] = None,
     out: Out = None,
@@ -43,6 +43,6 @@ def bias(
 
 
 @options_from("rater_effects")
-def rater_effects(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def rater_effects(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """How a judge uses its scale beside people's own spread: leniency, centrality, ends used, halo."""
     show_results(calib.rater_effects(*files.taken(file, labels), **options), out, conclude=True)

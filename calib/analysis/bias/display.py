@@ -171,8 +171,8 @@ def rater_fact(results: Results[RaterEffects]) -> str:
 def estimates_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of a report: each estimator with its interval, what tells them apart left to the frame itself."""
     in_the_frame_alone = (
-        "std_error z p_value judge_less_people_p control_p control_low control_high judge_alone centred_p centred_low "
-        "centred_high control_z judge_less_people_z people_alone_z centred_z n_claims n_raters"
+        "std_error z p_value judge_less_labels_p control_p control_low control_high judge_alone centred_p centred_low "
+        "centred_high control_z judge_less_labels_z labels_alone_z centred_z n_claims n_raters"
     )
     return frame.drop(columns=[name for name in in_the_frame_alone.split() if name in frame])
 

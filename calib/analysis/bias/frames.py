@@ -19,19 +19,19 @@ from calib.core.text import printable
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import opened, resolve_inputs
 from calib.table import TableArgumentError, parse_scale
-from calib.table.gold import groups_of, with_warnings
+from calib.table.labelled import groups_of, with_warnings
 from calib.table.pairs import factors_of, one_scale, raters_side_by_side
 from calib.table.results import Results
 from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, scores_in, slices, validated
 
 _USUAL = ("length", "system", "family")
-_NAMES = {"judge": "scores", "raters": "people", "x": "features", "groups": "groups"}
+_NAMES = {"judge": "scores", "labels": "labels", "x": "features", "groups": "groups"}
 _UNREAD_GAP = 0.05  # between the unread shares of two kinds of items, which is worth a word
 
 
 def bias(
     scores: Data,
-    people: Data = None,
+    labels: Data = None,
     features: Sequence[str] = _USUAL,
     *,
     items: Any = None,
@@ -53,7 +53,7 @@ def bias(
     ----------
     scores : table, path or frame
         Judges; or a file of your own, which may hold people's labels, too.
-    people : table, path or frame
+    labels : table, path or frame
         People's labels one by one, not pooled: two annotators or more tell how far each may be wrong.
     features : sequence of str
         ``"length"`` (logarithm, in standard deviations), ``"lists"``, ``"headings"``, ``"code"``, ``"hedges"`` (whether
@@ -104,8 +104,8 @@ def bias(
     choice(correction, "correction", ("holm", "by", "none"))
     if not features or isinstance(features, str):
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
-    files = resolve_inputs(scores, people, columns, names=("scores", "people"), any_scale=True)
-    judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     table = files.inferred.items if files.inferred is not None else None
     if items is not None:
         thing = opened(items, "items")
@@ -114,7 +114,7 @@ def bias(
     usual = tuple(features) == _USUAL
     options = {"reliability": tuple(reliability), "confidence_level": confidence_level}
     answers = []
-    for judged in progress([*judged_items(judges, labels, table)], "judges"):
+    for judged in progress([*judged_items(judges, people, table)], "judges"):
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
         for feature in names:
             for claim in _claims(judged, feature, unit, family, usual=usual):
@@ -160,7 +160,7 @@ def _computed(
         shared = None if groups is None else groups_of(frame, groups)
     try:
         with renamed_errors(label, **_NAMES):
-            result = stats.instrumented(frame["score"], judged.people, claim.x, groups=shared, **options)
+            result = stats.instrumented(frame["score"], judged.labels, claim.x, groups=shared, **options)
     except ArgumentError as error:
         if error.argument not in _NAMES.values():
             raise
@@ -174,7 +174,7 @@ def _computed(
 
 def rater_effects(
     scores: Data,
-    people: Data = None,
+    labels: Data = None,
     *,
     groups: str | None = "group",
     confidence_level: float = 0.95,
@@ -186,7 +186,7 @@ def rater_effects(
     ----------
     scores : table, path or frame
         Judges; or a file of your own, which may hold people's labels, too.
-    people : table, path or frame
+    labels : table, path or frame
         People's labels one by one, not pooled, on the same scale.
     groups : str or None, default "group"
         The column of what items share (the source document); None: items are independent.
@@ -211,11 +211,11 @@ def rater_effects(
     (-0.29, [-0.1, 0.1], False)
     """
     as_typed(rater_effects, locals())
-    files = resolve_inputs(scores, people, columns, names=("scores", "people"))
-    judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by_judge: dict[SliceKey, list[Judged]] = {}
-    for judged in judged_items(judges, labels, None):
-        one_scale(judged.label, "rater effects", scores=judged.frame, people=labels.under(judged.label, "criterion"))
+    for judged in judged_items(judges, people, None):
+        one_scale(judged.label, "rater effects", scores=judged.frame, labels=people.under(judged.label, "criterion"))
         by_judge.setdefault(SliceKey.of(judged.label)._replace(criterion=""), []).append(judged)
     answers = []
     for who, of in by_judge.items():
@@ -229,10 +229,10 @@ def rater_effects(
 def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
     """Scores, labels and groups of all criteria, by item."""
     items = pd.Index(list(dict.fromkeys(item for one in of for item in one.frame.index)))
-    people = list(dict.fromkeys(name for one in of for name in one.names))
+    names = list(dict.fromkeys(name for one in of for name in one.names))
     judge = np.stack([one.frame["score"].reindex(items).to_numpy(dtype=float) for one in of], axis=1)
     labels = [
-        pd.DataFrame(one.people, index=one.frame.index, columns=one.names).reindex(index=items, columns=people)
+        pd.DataFrame(one.labels, index=one.frame.index, columns=one.names).reindex(index=items, columns=names)
         for one in of
     ]
     rows = pd.concat([one.frame for one in of])
@@ -240,7 +240,7 @@ def _side_by_side(of: Sequence[Judged], groups: str | None) -> dict[str, Any]:
     scales = [scale for one in of for text in set(one.frame.get("scale", ())) if (scale := parse_scale(str(text)))]
     return {
         "judge": judge,
-        "people": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
+        "labels": np.stack([frame.to_numpy(dtype=float) for frame in labels], axis=2),
         "criteria": [str(one.label["criterion"]) for one in of],
         "levels": (scales[0].low, scales[0].high) if scales else None,
         "groups": None if groups is None else groups_of(rows, groups),
@@ -259,7 +259,7 @@ class Judged:
 
     label: dict[str, Any]
     frame: pd.DataFrame  # by item: score, and whatever columns scores and items have
-    people: Floats  # (items, annotators)
+    labels: Floats  # (items, annotators)
     names: list[str]
     n_unmatched: int
 

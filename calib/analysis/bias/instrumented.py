@@ -64,8 +64,8 @@ class Instrumented(Result):
     centred : Effect
         As `estimate`, with an intercept for each annotator, so that it holds where some are more lenient than others.
         NaN where that is refused.
-    people, judge : Effect
-        Of x in the mean of people, and in the judge, each alone.
+    labels, judge : Effect
+        Of x in the mean of the labels, and in the judge, each alone.
     slope : float
         Points of the judge for one point of quality.
     first_stage_f : float
@@ -95,7 +95,7 @@ class Instrumented(Result):
     difference: Effect
     control: Effect
     centred: Effect
-    people: Effect
+    labels: Effect
     judge: Effect
     slope: float
     first_stage_f: float
@@ -116,9 +116,9 @@ class Instrumented(Result):
     def _rows(self) -> list[dict[str, Any]]:
         row = self._row("estimate", "std_error", "z", "p_value", "interval")
         row |= self._row("p_adjusted") if self.n_claims > 1 else {}
-        row |= self._effect_row("judge_less_people", self.difference, "difference_p_adjusted")
+        row |= self._effect_row("judge_less_labels", self.difference, "difference_p_adjusted")
         row |= self._effect_row("control", self.control)
-        row |= {"people_alone": self.people.estimate, "people_alone_z": self.people.z}
+        row |= {"labels_alone": self.labels.estimate, "labels_alone_z": self.labels.z}
         row |= {"judge_alone": self.judge.estimate}
         row |= self._effect_row("centred", self.centred, "centred_p_adjusted") if self.n_raters > 1 else {}
         row |= self._row("slope", "first_stage_f", "unit")
@@ -156,7 +156,7 @@ class Instrumented(Result):
 
 def instrumented(
     judge: ArrayLike,
-    raters: ArrayLike,
+    labels: ArrayLike,
     x: ArrayLike,
     *,
     groups: Labels | None = None,
@@ -189,7 +189,7 @@ def instrumented(
     ----------
     judge : array_like, shape (n,)
         Scores of the judge; items without one are left out.
-    raters : array_like, shape (n, R) or (n,)
+    labels : array_like, shape (n, R) or (n,)
         People's labels, one column for each annotator, NaN where one gave none. Items with one label are left out where
         there are several annotators.
     x : array_like, shape (n,)
@@ -232,11 +232,11 @@ def instrumented(
     if not 0 < low <= high <= 1:
         rule = "must be two numbers above 0 and up to 1, lower first"
         raise ArgumentError("reliability", rule, f"got {reliability!r}")
-    data = _data(judge, raters, x, groups)
+    data = _data(judge, labels, x, groups)
     # effects of x without an instrument
     one, g = np.ones(len(data.x)), data.group
     alone, beside = np.c_[one, data.x], np.c_[one, data.mean, data.x]
-    outcomes = {"difference": data.judge - data.mean, "people": data.mean, "judge": data.judge}
+    outcomes = {"difference": data.judge - data.mean, "labels": data.mean, "judge": data.judge}
     effects: dict[str, Any] = {name: _effect(_solved(y, alone, alone, g), confidence) for name, y in outcomes.items()}
     effects["control"] = _effect(_solved(data.judge, beside, beside, g), confidence)
     several = data.e.shape[1] > 1
@@ -267,23 +267,23 @@ class _Data(NamedTuple):
     doubts: list[str]
 
 
-def _data(judge: ArrayLike, raters: ArrayLike, x: ArrayLike, groups: Labels | None) -> _Data:
+def _data(judge: ArrayLike, labels: ArrayLike, x: ArrayLike, groups: Labels | None) -> _Data:
     j, at = check.array(judge, "judge", ndim=1), check.array(x, "x", ndim=1)
-    e = check.array(raters, "raters")
-    e = e[:, None] if e.ndim == 1 else check.array(e, "raters", ndim=2)
-    check.same_length(judge=j, raters=e, x=at, groups=groups)
+    e = check.array(labels, "labels")
+    e = e[:, None] if e.ndim == 1 else check.array(e, "labels", ndim=2)
+    check.same_length(judge=j, labels=e, x=at, groups=groups)
     e = e[:, ~np.isnan(e).all(axis=0)]
     several = e.shape[1] > 1
     kept = ~np.isnan(j) & ~np.isnan(at) & ((~np.isnan(e)).sum(axis=1) >= (2 if several else 1))
     j, e, at, group = j[kept], e[kept], at[kept], units_of(groups, kept)
     if len(j) < _LEAST_ITEMS:
-        labels = "two labels" if several else "a label"
-        rule = f"must leave {_LEAST_ITEMS} items with a score, {labels} and an x"
-        raise ArgumentError("raters", rule, f"left {len(j)}")
+        kind = "two labels" if several else "a label"
+        rule = f"must leave {_LEAST_ITEMS} items with a score, {kind} and an x"
+        raise ArgumentError("labels", rule, f"left {len(j)}")
     n_groups = int(group.max()) + 1
     if n_groups < 2:
         raise ArgumentError("groups", "must be two or more", "all items are in one")
-    for name, column in {"judge": j, "x": at, "raters": e[~np.isnan(e)]}.items():
+    for name, column in {"judge": j, "x": at, "labels": e[~np.isnan(e)]}.items():
         if np.ptp(column) == 0:
             raise ArgumentError(name, "must vary", f"is {column[0]:g} throughout")
     doubts = [] if n_groups >= _FEW_GROUPS else [f"few_groups: {n_groups} groups carry the interval."]

@@ -114,7 +114,7 @@ class RaterEffects(Result):
 
 def rater_effects(
     judge: ArrayLike,
-    people: ArrayLike,
+    labels: ArrayLike,
     *,
     criteria: Sequence[str] | None = None,
     levels: Sequence[float] | None = None,
@@ -133,7 +133,7 @@ def rater_effects(
     ----------
     judge : array_like, shape (n,) or (n, C)
         Scores on each criterion.
-    people : array_like, shape (n, R) or (n, R, C)
+    labels : array_like, shape (n, R) or (n, R, C)
         Of the same items and criteria, NaN where one gave none.
     criteria : sequence of str, optional
         What these are called.
@@ -154,13 +154,13 @@ def rater_effects(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> quality = rng.integers(1, 6, 200)
-    >>> people = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)
-    >>> one = rater_effects(np.clip(quality + 1, 1, 5), people).one("leniency")
+    >>> labels = np.clip(quality[:, None] + rng.integers(-1, 2, (200, 3)), 1, 5)
+    >>> one = rater_effects(np.clip(quality + 1, 1, 5), labels).one("leniency")
     >>> round(one.estimate, 2), one.inside
     (0.77, False)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    s, h, group = _arrays(judge, people, groups)
+    s, h, group = _arrays(judge, labels, groups)
     names = [str(k) for k in range(s.shape[1])] if criteria is None else [str(name) for name in criteria]
     if len(names) != s.shape[1]:
         raise ArgumentError("criteria", f"must name {s.shape[1]}", f"got {len(names)}")
@@ -192,13 +192,13 @@ def rater_effects(
     )
 
 
-def _arrays(judge: ArrayLike, people: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
+def _arrays(judge: ArrayLike, labels: ArrayLike, groups: Labels | None) -> tuple[Floats, Floats, Codes]:
     """Scores (n, C), labels (n, R, C) and groups of the items that have both on some criterion."""
-    s, h = check.array(judge, "judge"), check.array(people, "people")
+    s, h = check.array(judge, "judge"), check.array(labels, "labels")
     s, h = (s[:, None] if s.ndim == 1 else s), (h[:, :, None] if h.ndim == 2 else h)
     if s.ndim != 2 or h.ndim != 3 or s.shape != (h.shape[0], h.shape[2]):
         rule = "must have shape (n, R, C) for {0} of shape (n, C)"
-        raise ArgumentError("people", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
+        raise ArgumentError("labels", rule, f"got {h.shape} for {s.shape}", mentions=("judge",))
     check.same_length(judge=s, groups=groups)
     kept = np.asarray((~np.isnan(s) & ~np.isnan(h).all(axis=1)).any(axis=1))
     group = units_of(groups, kept)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +14,6 @@ from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.gaffke import Gaffke
 from calib.core.numeric import units_of
 from calib.core.result import Result, short
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _QUANTILES = 10  # of the pool's confidences, which are the thresholds
 _STARTS = (0.0, 0.25, 0.5)  # errors as a share of the risk, with which a start would just pass
@@ -138,109 +134,6 @@ class AcceptThreshold(Result):
             f"{100 * self.accepted:.3g} % of {self.n_pool} items accepted, from confidence {short(self.threshold)} on"
         )
         return f"{what}: {promised} ({self.errors} errors in {self.m} of {self.n} labels){self._bracketed_warnings}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Escalation(Result):
-    """Which items a judge may decide alone, and which are for people.
-
-    Attributes
-    ----------
-    accepted_share : float
-        Share of the items that the judge decides.
-    n, n_accepted, n_people : int
-        Items; those that the judge decides; those for people that have no label yet.
-    n_labels, n_groups : int
-        Labels that the guarantee rests on, and independent groups of them.
-    risk, confidence_level : float
-        At most this share of the accepted verdicts differs from people's, with this confidence.
-    threshold : float
-        Of the confidence; infinite if nothing is accepted.
-    verdict : str
-        What a verdict is, and when it is wrong.
-    confidence : str
-        Where the confidences come from: "votes", "calibrated", or the name of a column.
-    exact : bool
-        Whether the guarantee holds for any number of labels: confidences that were learned from the same labels give
-        one for many labels only.
-    test : AcceptThreshold
-        The threshold with the test of it.
-    cost, cost_of_people : float
-        Of the judge and people as found, and of people for all items; NaN without prices.
-    items : DataFrame
-        The scores with `verdict`, `confidence`, `decided_by` (empty: people) and `label`, people's where there is one.
-    warnings : tuple of str
-    """
-
-    accepted_share: float
-    n: int
-    n_accepted: int
-    n_people: int
-    n_labels: int
-    n_groups: int
-    risk: float
-    confidence_level: float
-    threshold: float
-    verdict: str
-    confidence: str
-    exact: bool
-    test: AcceptThreshold = field(repr=False)
-    cost: float = float("nan")
-    cost_of_people: float = float("nan")
-    warnings: tuple[str, ...] = ()
-    items: pd.DataFrame = field(repr=False)
-
-    _cells = (
-        "accepted_share n n_accepted n_people n_labels n_groups risk confidence_level threshold verdict confidence "
-        "exact cost cost_of_people warnings"
-    )
-    _names_itself = ("rater",)
-
-    @property
-    def accepted(self) -> pd.DataFrame:
-        """The items that the judge decides, the surest first."""
-        return self.items[self.items["decided_by"] != ""].sort_values("confidence", ascending=False, kind="stable")
-
-    @property
-    def people(self) -> pd.DataFrame:
-        """The items for people that have no label yet, the least sure first, for `label_page`."""
-        rest = self.items[(self.items["decided_by"] == "") & self.items["label"].isna()]
-        return rest.sort_values("confidence", kind="stable", na_position="first")
-
-    @property
-    def curve(self) -> pd.DataFrame:
-        """The accept-risk curve: an `AcceptPoint` a row, the strictest first."""
-        import pandas as pd
-
-        return pd.DataFrame(self.test.curve)
-
-    @property
-    def for_people(self) -> str:
-        """What becomes of the items that the judge does not decide, in words."""
-        rest = self.n - self.n_accepted - self.n_people
-        words = f"{self.n_people} {'is' if self.n_people == 1 else 'are'} for people"
-        return words + f", {rest} more {'have' if rest > 1 else 'has'} a label already" * bool(rest)
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"escalation": True, "risk": self.risk, "level": self.confidence_level}
-        terms |= {"verdict": self.verdict, "confidence": self.confidence, "exact": self.exact or None}
-        return terms | {"method": self.test.method}
-
-    def __str__(self) -> str:
-        most = f"at most {100 * self.risk:g} % of the verdicts ({self.verdict})"
-        promised = f"with {100 * self.confidence_level:g} % confidence {most} differ from people's"
-        costs = f"; cost {self.cost:.6g}, of people for all {self.cost_of_people:.6g}"
-        ends = f"{'' if math.isnan(self.cost) else costs}{self._bracketed_warnings}"
-        if not self.n_accepted:
-            near = f"; {self.test.nearest_words}" if self.test.nearest else ""
-            return (
-                f"nothing is accepted: {self.n_labels} labels do not show that {promised}{near}; of {self.n} items "
-                f"{self.for_people}{ends}"
-            )
-        return (
-            f"{self.n_accepted} of {self.n} items ({100 * self.accepted_share:.3g} %) may be decided by judges, "
-            f"{promised}; {self.for_people}{ends}"
-        )
 
 
 def accept_threshold(

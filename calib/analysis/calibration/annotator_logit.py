@@ -1,4 +1,4 @@
-"""Proportional odds with a shift per person: what a new person would say, what this one would, and who knew it."""
+"""Proportional odds with a random shift per person: forecasts for a new person, for one who has labels, their skill."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.calibration.ordered_logit import Sample, inputs_of, ordered_logit, penalties_checked, sample_of
+from calib.analysis.calibration.ordered_logit import Sample, log_odds_at, ordered_logit, penalties_checked, sample_of
 from calib.analysis.calibration.proportional_odds import (
     Arrow,
     Persons,
@@ -17,7 +17,7 @@ from calib.analysis.calibration.proportional_odds import (
     chances,
     counted,
     dealt,
-    derivatives_of_persons,
+    derivatives,
     fitted,
     losses_of,
     standardised,
@@ -33,7 +33,7 @@ _REPEATS = 10  # labels beyond the first of each person, below which no spread o
 _PARTS, _DEALS = 10, 5  # of groups, and how often they are dealt anew
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(31)  # of a standard normal
 _SHOWN = 10  # persons that an error names
-_KNOWN = (  # what a forecast may know: its name, what the judge said, who rates
+_SOURCES = (  # of a forecast: its name, whether it has the judge's score, whether it has who rates
     ("shares", False, False),
     ("judge", True, False),
     ("annotators", False, True),
@@ -130,9 +130,7 @@ class AnnotatorLogit(Result):
         annotator : hashable, or sequence of them, shape (n,), optional
             Who rates; one of those in `shifts`. None, there too: a new person.
         """
-        used = list(self.inputs_used)
-        with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
-            at = inputs_of(x, len(self.slopes))[:, used] @ self.slopes[used]
+        at = log_odds_at(x, self.slopes, self.inputs_used)
         one = annotator is None or isinstance(annotator, str | bytes) or not hasattr(annotator, "__iter__")
         who = [annotator] * len(at) if one else list(annotator)
         check.same_length(x=at, annotator=who)
@@ -196,8 +194,8 @@ def annotator_logit(
     --------
     >>> rng = np.random.default_rng(1)
     >>> score, who = rng.integers(1, 6, 200), np.arange(200) % 8
-    >>> said = score + 2 * np.linspace(-1, 1, 8)[who] + rng.logistic(size=200)
-    >>> fit = annotator_logit(score, np.digitize(said, [1, 3, 5]), [f"person {one}" for one in who])
+    >>> latent = score + 2 * np.linspace(-1, 1, 8)[who] + rng.logistic(size=200)
+    >>> fit = annotator_logit(score, np.digitize(latent, [1, 3, 5]), [f"person {one}" for one in who])
     >>> round(fit.tau, 1), fit.shifts[7].annotator, round(fit.shifts[7].shift, 1)
     (1.3, 'person 7', 1.7)
     >>> fit.predict([3]).round(2), fit.predict([3], annotator="person 7").round(2)
@@ -208,16 +206,27 @@ def annotator_logit(
     sample = sample_of(x, y, levels, groups, weights)
     names, person = persons_of(annotators, sample)
     n_labels = np.bincount(person)
-    seen = len(person) - len(names) >= _REPEATS
+    repeats = len(person) - len(names) >= _REPEATS
     table = counted(np.column_stack([sample.x, person]), sample.place, len(sample.levels), sample.weight)
     z, centre, spread = standardised(table.x[:, :-1], table.counts.sum(axis=1))
     who, used = table.x[:, -1].astype(np.intp), list(alone.inputs_used)
-    repeated = np.where((n_labels > 1)[who] & seen, 1.0, 0.0)
+    repeated = np.where((n_labels > 1)[who] & repeats, 1.0, 0.0)
     people = _People(z[:, used], who, len(names), repeated, alone.ridge, float(pseudo))
     tau = people.tau(table.counts)
     a, b, shift, error = people.fit(table.counts, tau)
     forecasters = _forecasters(people, Tabled(z, table, sample.place, sample.unit, sample.each_weight), person)
-    doubts = _odd_people(forecasters, seen=seen)
+    skill = {one.forecast: one.skill for one in forecasters}
+    doubts = []
+    if not repeats:
+        doubts.append(
+            "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
+            "tau stands as 0. Ask some for more labels."
+        )
+    elif skill and not skill["judge and annotators"] > skill["annotators"]:
+        doubts.append(
+            f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
+            f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f})."
+        )
     for text in doubts:
         check.warn(text)
     slopes = np.zeros(len(spread))
@@ -265,7 +274,7 @@ class _People(NamedTuple):
         """Thresholds, slopes, shifts (..., J) and their standard errors, of tables (..., R, K) with tau (...)."""
         problem, persons = self._problem(counts), Persons(self.who, tau)
         a, b, _ = fitted(*problem, None, persons)
-        information: Arrow = derivatives_of_persons(a, b, *problem, persons)[1]
+        information: Arrow = derivatives(a, b, *problem, persons)[1]
         error = np.sqrt(np.clip(information.variances, 0.0, 1.0))
         p = self.z.shape[1]
         return a, b[..., :p], tau[..., None] * b[..., p:], tau[..., None] * error
@@ -285,7 +294,7 @@ class _People(NamedTuple):
             persons = Persons(self.who, np.full(shape, tau))
             a, b, height = fitted(*problem, at, persons)
             at = a, b
-            heights.append(height - derivatives_of_persons(a, b, *problem, persons)[1].log_determinant / 2)
+            heights.append(height - derivatives(a, b, *problem, persons)[1].log_determinant / 2)
         # the top of a parabola through the highest of `_TAUS` and its neighbours; 0 below them
         top = np.array(heights)
         best = top.argmax(axis=0)
@@ -315,7 +324,7 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
     shares = np.bincount(labels.place, w, minlength=labels.table.counts.shape[-1])
     reference = w @ losses_of(np.tile(shares, (len(w), 1)), labels.place)[1]
     rows = []
-    for name, by_judge, by_person in _KNOWN:
+    for name, by_judge, by_person in _SOURCES:
         part = people._replace(z=people.z[:, : None if by_judge else 0], repeated=people.repeated * by_person)
         losses = np.zeros((2, len(w)))
         for deal in range(_DEALS):
@@ -328,19 +337,3 @@ def _forecasters(people: _People, labels: Tabled, person: Codes) -> tuple[Foreca
         log, rps = losses / _DEALS @ w
         rows.append(Forecaster(name, float(rps), float(1 - ratio(rps, reference)), float(log)))
     return tuple(rows)
-
-
-def _odd_people(forecasters: tuple[Forecaster, ...], *, seen: bool) -> tuple[str, ...]:
-    """What a reader should know; `seen` is whether the labels show how people differ."""
-    if not seen:
-        return (
-            "few_repeats: people have hardly more than one label each, so that the labels do not show how they differ; "
-            "tau stands as 0. Ask some for more labels.",
-        )
-    skill = {one.forecast: one.skill for one in forecasters}
-    if not skill or skill["judge and annotators"] > skill["annotators"]:
-        return ()
-    return (
-        f"judge_adds_nothing: who rated forecasts other labels as well without the judge (skill "
-        f"{skill['annotators']:.3f}) as with it ({skill['judge and annotators']:.3f}).",
-    )

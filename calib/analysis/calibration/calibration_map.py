@@ -1,7 +1,9 @@
-"""From a judge's score to what people would say: cross-fitted ordered logits, and how well they are known."""
+"""Calibration maps: the chance of each label at a judge's score, by cross-fitted ordered logits, with an interval."""
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,23 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
-from calib.analysis.calibration.annotator_logit import (
-    AnnotatorLogit,
-    Forecaster,
-    Shift,
-    annotator_logit,
-    averaged,
-    persons_of,
-)
-from calib.analysis.calibration.ordered_logit import (
-    Sample,
-    check_levels,
-    inputs_of,
-    penalties_checked,
-    sample_of,
-    sha,
-    units_and_folds,
-)
+from calib.analysis.calibration.annotator_logit import Forecaster, Shift, annotator_logit, averaged, persons_of
+from calib.analysis.calibration.ordered_logit import check_levels, inputs_of, penalties_checked, sample_of
 from calib.analysis.calibration.proportional_odds import (
     Counted,
     Persons,
@@ -214,8 +201,7 @@ class CalibrationMap(Result):
         names = ["judge", "estimate", "conf_low", "conf_high", "n_at", "label_mean"]
         names += [f"p_{short(level)}" for level in self.levels]
         columns = [table.x, table.mean, table.low, table.high, whole, table.label, *table.p.T]
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(names, row, strict=True)) for row in zip(*(one.tolist() for one in columns), strict=True)]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"calibration_map": True, "inputs": len(self.slopes), "own_only": self.own_only or None}
@@ -233,8 +219,8 @@ class CalibrationMap(Result):
             for i in ends
         )
         skills = ", ".join(f"{one.forecast} {one.skill:.3f}" for one in self.forecasters)
-        people = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
-        return f"{means} (from {self.n} labelled items, {self.n_groups} groups){people}{self._bracketed_warnings}"
+        persons = f"; people differ by tau {short(self.tau)}" * bool(self.shifts) + f"; skill: {skills}" * bool(skills)
+        return f"{means} (from {self.n} labelled items, {self.n_groups} groups){persons}{self._bracketed_warnings}"
 
 
 class Shown(NamedTuple):
@@ -308,10 +294,10 @@ def calibration_map(
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> people = rng.integers(1, 6, 120)
-    >>> judge = np.clip(people + rng.integers(0, 3, 120), 1, 5)
-    >>> found = calibration_map(judge, people, levels=[1, 2, 3, 4, 5])
-    >>> [round(float(mean), 2) for mean in found.predict([2, 5]) @ found.levels]
+    >>> labels = rng.integers(1, 6, 120)
+    >>> judge = np.clip(labels + rng.integers(0, 3, 120), 1, 5)
+    >>> result = calibration_map(judge, labels, levels=[1, 2, 3, 4, 5])
+    >>> [round(float(mean), 2) for mean in result.predict([2, 5]) @ result.levels]
     [1.37, 4.23]
     """
     check.as_typed(calibration_map, {"n_folds": n_folds, "n_resamples": n_resamples, "rng": rng})
@@ -323,69 +309,86 @@ def calibration_map(
     labelled = np.isfinite(check.array(y, "y"))
     labelled &= True if weights is None else check.array(weights, "weights") > 0
     unit, fold = units_and_folds(groups, labels.used, n_folds)
-    people = None
-    if annotators is not None:
+    inputs, p, alone = labels.x, labels.x.shape[1], None
+    if annotators is not None:  # the place of each label's person is one more input
         options: Any = {"levels": levels, "ridge": ridge, "pseudo": pseudo, "groups": groups, "weights": weights}
-        people = annotator_logit(x, y, annotators, **options)
-    sample = _Folded.of(labels, unit, fold, annotators)
-    check_levels(sample.table.counts, labels.levels, pseudo)
-    design = _designed(sample, labels.x.shape[1], people, ridge, pseudo)
-    fits = _fits(sample, design, pseudo, n_resamples, np.random.default_rng(0 if rng is None else rng))
-    (thresholds, slopes, _), folds, resampled = (design.on_own_units(a, b) for a, b in fits)
+        alone = annotator_logit(x, y, annotators, **options)
+        inputs = np.column_stack([inputs, persons_of(annotators, labels)[1]])
+    table = counted(inputs, labels.place, len(labels.levels), labels.weight)
+    check_levels(table.counts, labels.levels, pseudo)
+    z, centre, spread = standardised(table.x[:, :p], table.counts.sum(axis=1))
+    sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
+    if alone is not None:
+        own_only, penalty = len(alone.inputs_used) < p, alone.ridge
+    elif ridge is not None:
+        own_only, penalty = False, float(ridge)
+    else:
+        best = next((one for one in chosen_ridge(sample, pseudo) if one.chosen), None)
+        own_only = p > 1 if best is None else len(best.inputs) < p
+        penalty = reference_ridge(1) if best is None else best.ridge
+    sample = sample._replace(z=np.where(np.arange(p) > 0, 0.0, z)) if own_only else sample
+    penalties, persons, tau = np.full(p, penalty), None, np.array(0.0)
+    if alone is not None:
+        tau, penalties = np.array(alone.tau), np.append(penalties, np.ones(len(alone.shifts)))
+        persons = Persons(table.x[:, p].astype(np.intp), tau)
+    random = np.random.default_rng(0 if rng is None else rng)
+    fits = _fits(sample, fold[labels.used], penalties, persons, pseudo, n_resamples, random)
+    slopes, fold_slopes, resampled_slopes = (b[..., :p] / spread for _, b in fits)
+    shifts = [tau * b[..., p:] for _, b in fits]
     n_groups = int(sample.unit.max()) + 1
-    persons: dict[str, Any] = {}
-    if people is not None:
-        persons = {"tau": people.tau, "shifts": people.shifts, "forecasters": people.forecasters}
-        persons |= {"fold_shifts": folds[2], "resampled_shifts": resampled[2]}
     result = CalibrationMap(
         levels=labels.levels,
-        thresholds=thresholds,
+        thresholds=fits[0][0] + slopes @ centre,
         slopes=slopes,
-        fold_thresholds=folds[0],
-        fold_slopes=folds[1],
-        resampled_thresholds=resampled[0],
-        resampled_slopes=resampled[1],
-        x=sample.table.x[:, : labels.x.shape[1]],
-        counts=sample.table.counts,
+        fold_thresholds=fits[1][0] + (fold_slopes @ centre)[:, None],
+        fold_slopes=fold_slopes,
+        resampled_thresholds=fits[2][0] + (resampled_slopes @ centre)[:, None],
+        resampled_slopes=resampled_slopes,
+        x=table.x[:, :p],
+        counts=table.counts,
         fold=fold if n_groups > 1 else np.full(len(fold), -1),
-        own_only=design.own_only,
-        ridge=float(design.penalty[0]),
+        own_only=own_only,
+        ridge=float(penalty),
         pseudo=float(pseudo),
         n=round(float(sample.weight.sum())),
         n_labels=len(sample.weight),
         n_groups=n_groups,
-        n_folds=len(folds[1]) if n_groups > 1 else 0,
+        n_folds=len(fold_slopes) if n_groups > 1 else 0,
         n_missing=int((labelled & ~labels.used).sum()),
         confidence_level=confidence_level,
-        **persons,
+        tau=float(tau),
+        shifts=() if alone is None else alone.shifts,
+        fold_shifts=np.empty((0, 0)) if alone is None else shifts[1],
+        resampled_shifts=np.empty((0, 0)) if alone is None else shifts[2],
+        forecasters=() if alone is None else alone.forecasters,
     )
     doubts = _doubts_of(result)
     for text in doubts:
         check.warn(text)
-    return replace(result, warnings=(*doubts, *(people.warnings if people else ())))
+    return replace(result, warnings=(*doubts, *(() if alone is None else alone.warnings)))
 
 
 def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
     """What a reader should know before the map."""
-    seen, slope = result.levels[result.counts.sum(axis=0) > 0], result.slopes[0]
-    never = ", ".join(map(short, np.setdiff1d(result.levels, seen)))
+    present, n_groups, missing = result.levels[result.counts.sum(axis=0) > 0], result.n_groups, result.n_missing
+    absent = ", ".join(map(short, np.setdiff1d(result.levels, present)))
     alone = result.own_only or len(result.slopes) == 1
     reversed_ = float((result.resampled_slopes[:, 0] < 0).mean()) if len(result.resampled_slopes) else math.nan
-    constant = bool((np.ptp(result.x, axis=0) == 0).all())
-    several, missing = 1 < len(seen) < len(result.levels), result.n_missing
     texts = {
         "constant_judge: the judge's score is the same wherever there is a label, so that every item gets the labels' "
-        "shares": constant,
+        "shares": bool((np.ptp(result.x, axis=0) == 0).all()),
         "negative_slope: the higher the judge's score, the lower people's labels "
         f"(in {reversed_:.0%} of the resamples, too); the map follows": alone
-        and slope * np.ptp(result.x[:, 0]) < -_SPECK,
-        f"labels_alike: every label is {short(seen[0])}; nothing tells which items have another": len(seen) == 1,
-        f"unseen_levels: nobody said {never}; their chance comes from the pseudo-label alone": several,
+        and result.slopes[0] * np.ptp(result.x[:, 0]) < -_SPECK,
+        f"labels_alike: every label is {short(present[0])}; nothing tells which items have another": len(present) == 1,
+        f"unseen_levels: nobody said {absent}; their chance comes from the pseudo-label alone": (
+            1 < len(present) < len(result.levels)
+        ),
         "one_group: all labels are of one group, so there is neither cross-fitting nor an interval of the map; its "
-        "scores of the labelled items know their labels": result.n_groups == 1,
-        f"few_groups: {result.n_groups} independent groups of labels; intervals from fewer than 10 may be short": 1
-        < result.n_groups
-        < 10,
+        "scores of the labelled items know their labels": n_groups == 1,
+        f"few_groups: {n_groups} independent groups of labels; intervals from fewer than 10 may be short": (
+            1 < n_groups < 10
+        ),
         f"inputs_missing: {missing} labels are of items that lack an input; they are left out": missing > 0,
     }
     return tuple(text for text, holds in texts.items() if holds)
@@ -394,100 +397,74 @@ def _doubts_of(result: CalibrationMap) -> tuple[str, ...]:
 # --- fits to all labels, without each fold of the groups, and to resampled groups, all from one table -----------------
 
 
-class _Folded(NamedTuple):
-    """The table, and of each label its level, weight, unit and fold."""
-
-    table: Counted
-    place: Codes
-    weight: Floats
-    unit: Codes
-    fold: Codes
-
-    @classmethod
-    def of(cls, labels: Sample, unit: Codes, fold: Codes, annotators: Labels | None) -> _Folded:
-        """With persons the place of each label's is one more input."""
-        x = labels.x if annotators is None else np.column_stack([labels.x, persons_of(annotators, labels)[1]])
-        table = counted(x, labels.place, len(labels.levels), labels.weight)
-        return cls(table, labels.place, labels.each_weight, unit[labels.used], fold[labels.used])
-
-    @property
-    def by_fold(self) -> Floats:
-        """Counts of each fold."""
-        return self.table.of_parts(self.fold, int(self.fold.max()) + 1, self.place, self.weight)
-
-    def resampled(self, n: int, rng: np.random.Generator) -> Floats:
-        """Counts of n resampled sets of the groups, (n, R, K)."""
-        shape, n_units = self.table.counts.shape, int(self.unit.max()) + 1
-        if n_units == len(self.unit) and (self.weight == 1).all():  # single labels: cells are drawn at once
-            drawn = rng.multinomial(n_units, self.table.counts.ravel() / n_units, n)
-            return drawn.reshape(n, *shape).astype(float)
-        cell = self.table.row * shape[1] + self.place
-        each = sparse.csr_matrix((self.weight, (self.unit, cell)), shape=(n_units, math.prod(shape)))
-        times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
-        return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *shape)
-
-
-class _Design(NamedTuple):
-    """Standardised inputs (R, p) and persons, the penalty of both, and the way back to the judge's units."""
-
-    z: Floats
-    penalty: Floats
-    own_only: bool
-    centre: Floats
-    spread: Floats
-    persons: Persons | None = None
-
-    def on_own_units(self, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats]:
-        """Thresholds, slopes per unit of each input, shifts."""
-        p = len(self.centre)
-        slopes = b[..., :p] / self.spread
-        tau = 0.0 if self.persons is None else self.persons.tau
-        return a + (slopes @ self.centre)[..., None], slopes, tau * b[..., p:]
-
-
-def _designed(sample: _Folded, p: int, people: AnnotatorLogit | None, ridge: float | None, pseudo: float) -> _Design:
-    """Whether the own score alone is best, and the penalty: as of `people`, as was asked for, or chosen."""
-    z, centre, spread = standardised(sample.table.x[:, :p], sample.table.counts.sum(axis=1))
-    if people is not None:
-        own_only, penalty = len(people.inputs_used) < p, people.ridge
-    elif ridge is not None:
-        own_only, penalty = False, float(ridge)
-    else:
-        tried = chosen_ridge(Tabled(z, sample.table, sample.place, sample.unit, sample.weight), pseudo)
-        best = next((one for one in tried if one.chosen), None)
-        own_only = p > 1 if best is None else len(best.inputs) < p
-        penalty = reference_ridge(1) if best is None else best.ridge
-    z = np.where(np.arange(p) > 0, 0.0, z) if own_only else z
-    if people is None:
-        return _Design(z, np.full(p, penalty), own_only, centre, spread)
-    both = np.concatenate([np.full(p, penalty), np.ones(len(people.shifts))])
-    persons = Persons(sample.table.x[:, p].astype(np.intp), np.array(people.tau))
-    return _Design(z, both, own_only, centre, spread, persons)
-
-
 def _fits(
-    sample: _Folded, design: _Design, pseudo: float, n_resamples: int, rng: np.random.Generator
+    sample: Tabled,
+    fold: Codes,
+    penalty: Floats,
+    persons: Persons | None,
+    pseudo: float,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> list[tuple[Floats, Floats]]:
     """Thresholds and slopes of all labels, of those without each fold, and of resampled groups."""
-    counts, z, penalty = sample.table.counts, design.z, design.penalty
-    a, b, _ = fitted(*with_pseudo(z, counts, pseudo), penalty, None, design.persons)
+    z, table = sample.z, sample.table
+    a, b, _ = fitted(*with_pseudo(z, table.counts, pseudo), penalty, None, persons)
     if sample.unit.max() == 0:
         return [(a, b), (a[None], b[None]), (np.empty((0, *a.shape)), np.empty((0, *b.shape)))]
-    if sample.table.x.shape[1] == 1 and len(z) > _MANY:
+    if table.x.shape[1] == 1 and len(z) > _MANY:
         # neighbouring scores taken together where there are very many of a single input; a thousand are as good
-        part, weight = np.arange(len(z)) * _MANY // len(z), counts.sum(axis=1)  # rows are in order
+        part, weight = np.arange(len(z)) * _MANY // len(z), table.counts.sum(axis=1)  # rows are in order
         z = (np.bincount(part, weight * z[:, 0]) / np.bincount(part, weight))[:, None]
-        counts = np.zeros((_MANY, counts.shape[1]))
-        np.add.at(counts, part, sample.table.counts)
-        sample = sample._replace(table=Counted(z, counts, part[sample.table.row]))
-
-    def begun(some: Floats, extra: float | Floats) -> tuple[Floats, Floats, Floats]:
-        return fitted(*with_pseudo(z, some, extra), penalty, (a, b), design.persons)
-
-    without = begun(np.maximum(counts - sample.by_fold, 0.0), pseudo)
-    step = max(1, _AT_ONCE // counts.size)
+        counts = np.zeros((_MANY, table.counts.shape[1]))
+        np.add.at(counts, part, table.counts)
+        table = Counted(z, counts, part[table.row])
+        sample = sample._replace(table=table)
+    others = np.maximum(table.counts - sample.held_out(fold), 0.0)
+    without = fitted(*with_pseudo(z, others, pseudo), penalty, (a, b), persons)[:2]
+    step = max(1, _AT_ONCE // table.counts.size)
     sizes = [min(step, n_resamples - done) for done in range(0, n_resamples, step)]
     # the pseudo-label counts as an unseen one may: of labels at one end of the scale it is nearly all that varies
     unseen = [pseudo * rng.exponential(size=(n, 1, 1)) for n in sizes]
-    drawn = [begun(sample.resampled(len(w), rng), w) for w in unseen]
-    return [(a, b), without[:2], (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
+    resamples = (with_pseudo(z, _resampled(sample, len(extra), rng), extra) for extra in unseen)
+    drawn = [fitted(*problem, penalty, (a, b), persons) for problem in resamples]
+    return [(a, b), without, (np.concatenate([d[0] for d in drawn]), np.concatenate([d[1] for d in drawn]))]
+
+
+def _resampled(sample: Tabled, n: int, rng: np.random.Generator) -> Floats:
+    """Counts of n resampled sets of the groups, (n, R, K)."""
+    counts, n_units = sample.table.counts, int(sample.unit.max()) + 1
+    if n_units == len(sample.unit) and (sample.weight == 1).all():  # single labels: cells are drawn at once
+        drawn = rng.multinomial(n_units, counts.ravel() / n_units, n)
+        return drawn.reshape(n, *counts.shape).astype(float)
+    cell = sample.table.row * counts.shape[1] + sample.place
+    each = sparse.csr_matrix((sample.weight, (sample.unit, cell)), shape=(n_units, counts.size))
+    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), n)
+    return np.asarray((each.T @ times.T).T, dtype=float).reshape(n, *counts.shape)
+
+
+def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
+    """The number and fold of each row's group, whatever the order of the rows; -1 where no label of it is used.
+
+    Groups with many labels are dealt out first, each to the fold that has fewest labels; those with as many in the
+    order of a hash of their names, which has nothing to do with what they are.
+    """
+    if groups is None:
+        unit, n_used = np.full(len(used), -1), int(used.sum())
+        unit[used] = np.random.default_rng(0).permutation(n_used)
+        return unit, np.where(used, unit % n_folds, -1)
+    code = check.codes(groups, "groups")
+    names = list(dict.fromkeys(groups.tolist() if hasattr(groups, "tolist") else groups))
+    size = np.bincount(code[used], minlength=len(names))
+    there = sorted(np.flatnonzero(size).tolist(), key=lambda g: (-size[g], sha(names[g])))
+    unit, fold = np.full((2, len(names)), -1)
+    held = [(0, place) for place in range(min(n_folds, len(there)))]
+    for number, group in enumerate(there):
+        n, place = held[0]
+        unit[group], fold[group] = number, place
+        heapq.heapreplace(held, (n + int(size[group]), place))
+    return unit[code], fold[code]
+
+
+def sha(name: Any) -> str:
+    """The hash that stands for a name, which may be any text."""
+    return f"sha256:{hashlib.sha256(str(name).encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import TABLES, Files, Human, Out, Scores, TableFile, to_write
+from calib.console.files import TABLES, Files, LabelsFile, Out, Scores, TableFile, to_write
 from calib.console.show import paragraphs, print_table, show_lines, show_results, show_rows, shown_text, write
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may dec
 def calibrate(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     apply: Annotated[Path | None, _APPLY] = None,
     at: Annotated[list[float] | None, _AT] = None,
     allow_stale: Annotated[bool, _STALE] = False,
@@ -63,7 +63,7 @@ def calibrate(
 
 
 def _apply(calibration: calib.Calibration, judged: Any, out: Path | None, *, allow_stale: bool) -> None:
-    from calib.analysis.calibration.frames_inputs import chance_columns
+    from calib.analysis.calibration.frames import chance_columns
 
     calibrated = calibration.apply(judged, allow_stale=allow_stale)
     show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
@@ -98,7 +98,7 @@ def _without_empty(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 @options_from("forecast_quality")
-def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def forecast_quality(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """How well scores foretell what people say of each item, beside the labels' shares without any judge.
 
     Scores must be on people's scale. Of a judge on another scale FILE is what `calib calibrate --save` wrote: its
@@ -114,8 +114,8 @@ def forecast_quality(file: Scores, files: Files, labels: Human = None, out: Out 
 
 
 @options_from("score_sets")
-def sets(
-    file: Scores, files: Files, labels: Human = None, out: Annotated[Path | None, _SETS] = None, **options: Any
+def score_sets(
+    file: Scores, files: Files, labels: LabelsFile = None, out: Annotated[Path | None, _SETS] = None, **options: Any
 ) -> None:
     """For each item the labels that people may well give: as often as --level says the set holds theirs."""
     results = calib.score_sets(*files.taken(file, labels), **options)
@@ -127,7 +127,7 @@ def sets(
 def escalate(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's score.")] = None,
     accepted: Annotated[Path | None, _ACCEPTED] = None,

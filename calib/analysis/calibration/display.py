@@ -201,7 +201,7 @@ def escalation_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[
         judge = visible(label.get("rater", "judge"))
         who = f"{name}{': ' * bool(name)}{'The judge' if judge == 'judge' else judge}"
         sure, most = f"{100 * result.confidence_level:g} %", f"{100 * result.risk:g} %"
-        costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_people:.6g}."
+        costs = f" That costs {result.cost:.6g}, people for all {result.cost_of_labels:.6g}."
         cost = "" if math.isnan(result.cost) else costs
         if result.n_accepted:
             many = " (which holds for many labels, as the confidence was learned from the same ones)"

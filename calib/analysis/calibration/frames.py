@@ -1,8 +1,9 @@
-"""One item's score on tables: calibrated, judged as a forecast, as a set of labels, or handed to people."""
+"""Verbs on the score of one item: calibrated, judged as a forecast of labels, as a set of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -11,38 +12,39 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.calibration.conformal import one_of_each, sets_of
-from calib.analysis.calibration.frames_calibration import Calibration, kept_forecasts
-from calib.analysis.calibration.frames_escalation import Rule, check_escalation, escalation_of, verdicts_of, votes_of
-from calib.analysis.calibration.frames_file import Bound, with_record
-from calib.analysis.calibration.frames_inputs import (
+from calib.analysis.calibration.frames_calibration import (
     KINDS,
-    beside,
-    chance_columns,
-    forecasts_of,
-    group_of_rows,
-    inputs_beside,
+    Calibration,
+    in_order,
+    inputs_of,
     judges_alone,
     judges_of,
-    labels_beside,
-    prompts_of,
+    kept_forecasts,
 )
+from calib.analysis.calibration.frames_file import record_of
 from calib.analysis.distributions.frames import weights_by_level
 from calib.core import check
-from calib.core.check import as_typed
+from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies, parse_scale
-from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
+from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, whole_column, with_warnings
 from calib.table.results import Results, words
-from calib.table.validate import SliceKey, ValidatedTable, items_in, ratings_in, renamed_errors, scores_in
+from calib.table.validate import SliceKey, items_in, ratings_in, renamed_errors, scores_in
 
-# --- calibrate ------------------------------------------------------------------------------------------------------
+_FIRST = (
+    "calibrate it first, and judge the calibration, which forecasts each label by a map that has not seen it: "
+    "calib.forecast_quality(calib.calibrate(scores, labels)), or in a shell `calib calibrate FILE --save judge.json` "
+    "and `calib forecast-quality judge.json`"
+)
 
 
+@verb
 def calibrate(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     inputs: str = "score",
     ridge: float | None = None,
@@ -59,10 +61,8 @@ def calibrate(
 
     Parameters
     ----------
-    scores : table, path or frame
-        A judge's scores (or ratings) of the labelled items, and of others; or a file of your own, which may hold the
-        labels, too.
-    gold : table, path or frame, optional
+    {scores}
+    labels : table, path or frame, optional
         People's labels of some of these items, of one or several annotators, on a scale of up to 25 values. A mean
         between two values counts for both.
     inputs : {"score", "criteria", "raters"}, default "score"
@@ -79,15 +79,8 @@ def calibrate(
     prompt : Prompt or sequence of Prompt, optional
         What the scores were asked with: `save` then writes the hash of all that was sent, otherwise of what the table
         knows. A `Judge` as `judge` does the same for its settings (a text there is the name of a column).
-    confidence_level : float, default 0.95
-        Of the interval of the map.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
-
-    Raises
-    ------
-    TableError
-        If nothing matches, or people's labels are on no scale of up to 25 values.
+    {confidence_level}
+    {columns}
 
     Examples
     --------
@@ -101,7 +94,6 @@ def calibrate(
     0   1.33      1.09       1.99  0.01
     1   1.85      1.49       2.33  0.03
     """
-    as_typed(calibrate, locals())
     check.choice(inputs, "inputs", KINDS)
     judge: Any = columns.get("judge")  # a `Judge` or, as everywhere, the name of a column
     if hasattr(judge, "temperature"):
@@ -109,28 +101,73 @@ def calibrate(
         columns = others
     else:
         judge = None
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
-    table = judges_alone(scores_in(files.scores, "scores"), people)
-    judges, group, sent = judges_of(table, inputs), files.named(groups), prompts_of(prompt, table)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled = scores_in(files.people, "labels")
+    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    judges, column = judges_of(table, inputs), files.named(groups)
+    prompts = () if prompt is None else tuple(prompt) if isinstance(prompt, Iterable) else (prompt,)
+    ids = set(table.frame["prompt"].astype(str))
+    for one in prompts:
+        if not hasattr(one, "sha256"):
+            raise ArgumentError("prompt", "must be a calib.Prompt or several", f"got {one!r:.60}")
+        if one.id not in ids:
+            got = f"it is {one.id!r}, and the scores are by {', '.join(map(repr, sorted(ids)))}"
+            raise ArgumentError("prompt", "must be what the scores were asked with", got)
     own = {SliceKey.of(label): rows for label, rows in judges.slices()}
-    options = {"ridge": ridge, "confidence_level": confidence_level, "annotators": annotators}
+    options = {"ridge": ridge, "confidence_level": confidence_level}
     answers = []
-    for judged in labelled_pairs(judges, people, (group,)):
-        rows = own[SliceKey.of(judged.label)]
-        read = beside(rows, table, inputs)
-        bound = Bound(judged, read.inputs, inputs, group_of_rows(judged, group), group, files.people, sent, judge)
-        answers.append(with_record(bound, inputs_beside(read, rows, judged), options))
-    labels, maps = zip(*answers, strict=True)
-    return Calibration(labels, maps, table.frame)
+    for judged in labelled_pairs(judges, labelled, (column,)):
+        rows, units = own[SliceKey.of(judged.label)], _labelled_groups(judged, column)
+        x, read = inputs_of(rows, table, inputs)
+        fit = _fitted(judged, in_order(x, rows, judged), units, annotators=annotators, **options)
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
+        about = replace(judged, label=judged.label | counts)
+        bound = {"groups": units, "group_column": column, "annotations": files.people}
+        record = record_of(fit, about, inputs=read, kind=inputs, prompts=prompts, judge=judge, **bound)
+        answers.append((about.label, replace(fit, record=record)))
+    names, maps = zip(*answers, strict=True)
+    return Calibration(names, maps, table.frame)
 
 
-# --- the quality of forecasts ---------------------------------------------------------------------------------------
+def _labelled_groups(judged: Labelled, column: str | None) -> Any:
+    """The group of each labelled item, at its row; None where there are no groups."""
+    rows = judged.labels["row"].unique()
+    groups = None if column is None else groups_of(judged.frame.iloc[rows], column)
+    if groups is None:
+        return None
+    whole = np.full(len(judged.frame), None, dtype=object)
+    whole[rows] = groups
+    return whole
 
 
+def _fitted(judged: Labelled, x: Floats, groups: Any, *, annotators: bool, **options: Any) -> stats.CalibrationMap:
+    """The map of one judge, from each label of its items."""
+    labels, units = judged.labels, judged.frame["item"].to_numpy() if groups is None else groups
+    row, persons = labels["row"].to_numpy(), None
+    if annotators:
+        if labels["annotator"].nunique() < 2:
+            rule = "must hold the labels of each of several annotators where {0} is True"
+            alone = f"has those of {labels['annotator'].iloc[0]!r} alone"
+            raise ArgumentError("labels", rule, alone, mentions=("annotators",), about=words(judged.label))
+        persons = labels["annotator"].astype(str).to_numpy()
+    with renamed_errors(judged.label, y="labels", x="scores"):
+        fit = stats.calibration_map(
+            x[row],
+            labels["y"],
+            levels=judged.levels,
+            groups=np.asarray(units, dtype=object)[row],
+            weights=labels["weight"],
+            annotators=persons,
+            **options,
+        )
+    n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
+    return with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
+
+
+@verb
 def forecast_quality(
     scores: Data | Calibration,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     groups: str | None = "group",
@@ -149,80 +186,140 @@ def forecast_quality(
     scores : table, path, frame or Calibration
         On people's scale; of a judge on another scale what `calibrate` makes of them. A `Calibration` is judged by
         its own cross-fitted forecasts of the labels that it was fitted to.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's labels; each person's label counts, those of one item together as one.
-    by : str, optional
-        A column of the scores, such as "system": one result for each of its values.
-    groups : str or None, default "group"
-        The column of what items share (the source document): what intervals and cross-fitting leave out together.
-        None: each item is on its own.
-    floor, confidence_level
+    {by}
+    {groups}
+    floor : float, default 0
         As for `calib.stats.forecast_quality`.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {confidence_level}
+    {columns}
 
     Returns
     -------
-    Results
-        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
-        judge did not score) and `n_unread` (items whose judge score is missing).
-
-    Raises
-    ------
-    TableError
-        If nothing matches, a column is not there, or scores are not on people's scale.
+    Results of ForecastQuality
+        Of each judge and value of `by`. `n_unmatched` labels are of items that the judge did not score, `n_unread`
+        items have no score that could be read.
 
     Examples
     --------
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> found = calib.forecast_quality(ratings, calib.summarize(people, items)).one()
-    >>> print(found)
+    >>> print(calib.forecast_quality(ratings, calib.summarize(people, items)).one())
     RPS skill 0.297, 95 % CI [0.2526, 0.3414], from 936 labels: RPS 0.09657 (shares 0.1372), log score 1.095 \
 (shares 1.306)
     """
-    as_typed(forecast_quality, locals())
     notes: tuple[str, ...] = ()
     if isinstance(scores, Calibration):
-        labels = None
-        if gold is not None:
-            labels = scores_in(
-                resolve_inputs(gold, None, columns, names=("gold",), needs=("label",)).people, "gold"
-            ).frame
-        scores, gold, notes = kept_forecasts(scores, labels)
+        own = None
+        if labels is not None:
+            own = resolve_inputs(labels, None, columns, names=("labels",), needs=("label",))
+            own = scores_in(own.people, "labels").frame
+        scores, labels, notes = kept_forecasts(scores, own)
         columns, groups = {}, groups and "group"
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "gold")
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    judges, labelled = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by, groups = files.named(by), files.named(groups)
-    ratings = _ratings_in(files.scores)
-    replies = (
-        {} if ratings is None else {SliceKey.of(label): weights_by_level(rows) for label, rows in ratings.slices()}
-    )
-    answers = []
-    for judged in labelled_pairs(judges, people, (by, groups, *chance_columns(judges.frame))):
-        forecasts = forecasts_of(judged, replies.get(SliceKey.of(judged.label)))
-        for label, part in parts_of(judged.frame, by):
-            whole = judged.label | label
-            with renamed_errors(whole, p="scores", y="gold"):
-                sample, n = labels_beside(judged, forecasts, part, groups, whole)
-                result = stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level)
-            counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
-            answers.append((whole | counts, with_warnings(replace(result, n=n), (*judged.warnings, *notes))))
-    return Results.of(answers)
+    replies = {key: weights_by_level(rows) for key, rows in replies_in(files.scores).items()}
+
+    def labels_of_parts() -> Iterator[Slice[dict[str, Any]]]:
+        for judged in labelled_pairs(judges, labelled, (by, groups, *chance_columns(judges.frame))):
+            forecasts = _forecasts(judged, replies.get(SliceKey.of(judged.label)))
+            for label, part in parts_of(judged.frame, by):
+                about = judged.label | label
+                counts = {"n_unmatched": judged.n_unmatched, "n_unread": items_in(part[part["x"].isna()])}
+                sample = _labels_beside(judged, forecasts, part, groups, about)
+                yield Slice(about, sample, counts, (*judged.warnings, *notes))
+
+    def quality(sample: dict[str, Any]) -> stats.ForecastQuality:
+        n = sample.pop("n")
+        return replace(stats.forecast_quality(**sample, floor=floor, confidence_level=confidence_level), n=n)
+
+    return each_result(labels_of_parts(), quality, names={"p": "scores", "y": "labels"})
 
 
-def _ratings_in(scores: Any) -> ValidatedTable | None:
-    """The single replies, where ratings were given."""
-    return ratings_in(scores, "scores") if isinstance(scores, pd.DataFrame) and has_replies(scores) else None
+def replies_in(scores: Any) -> dict[SliceKey, pd.DataFrame]:
+    """The single replies of each judge, where ratings came."""
+    if not isinstance(scores, pd.DataFrame) or not has_replies(scores):
+        return {}
+    return {SliceKey.of(label): rows for label, rows in ratings_in(scores, "scores").slices()}
 
 
-# --- sets -----------------------------------------------------------------------------------------------------------
+def chance_columns(frame: pd.DataFrame) -> dict[str, float]:
+    """The columns that hold the chance of a label, with that label."""
+    levels = {}
+    for name in map(str, frame):
+        with suppress(ValueError):
+            levels[name] = float(name.removeprefix("p_")) if name.startswith("p_") else np.nan
+    return {name: level for name, level in levels.items() if np.isfinite(level)}
 
 
+def _forecasts(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Floats:
+    """For each row of `judged.frame` the chance of each level, (n, K), or a number, (n,).
+
+    Of calibrated scores their chances, of draws and token probabilities (`replies`: weights by item, and their levels)
+    the shares, and of other scores, or where every item has all its weight on one level, the score itself.
+    """
+    names = chance_columns(judged.frame)
+    if names and judged.frame[list(names)].notna().any(axis=None):
+        chances = judged.frame[list(names)].astype(float).to_numpy()
+        return _at_levels(judged, chances, np.array(list(names.values())))
+    # a number on another scale than people's is no forecast of what they say
+    low, high = judged.levels[[0, -1]]
+    scale, x = parse_scale(judged.scale) if judged.scale else None, judged.frame["x"].astype(float)
+    off, rule = x[(x < low) | (x > high)], f"scores must be on people's scale, {short(low)} to {short(high)}"
+    if scale is not None and (scale.low, scale.high) != (low, high):
+        raise TableError(f"{words(judged.label)}: {rule}, but are on {judged.scale!r}; {_FIRST}.")
+    if len(off):
+        raise TableError(f"{words(judged.label)}: {rule}, but have {short(off.iloc[0])}; {_FIRST}.")
+    if replies is not None:
+        weights, levels = replies
+        shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
+        if ((shares > 0).sum(axis=1) > 1).any():
+            return _at_levels(judged, shares, levels)
+    return np.asarray(x)
+
+
+def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
+    """The shares of people's values, which must be all that have some."""
+    used = np.nansum(shares, axis=0) > 0
+    off = used & ~np.isin(levels, judged.levels)
+    if off.any():
+        values = ", ".join(map(short, judged.levels))
+        raise TableError(
+            f"{words(judged.label)}: scores must give chances to values of people's scale ({values}), but give some to "
+            f"{short(levels[off][0])}; {_FIRST}."
+        )
+    out = np.zeros((len(shares), len(judged.levels)))
+    out[:, np.searchsorted(judged.levels, levels[used])] = shares[:, used]
+    out[np.isnan(shares).any(axis=1)] = np.nan
+    return out
+
+
+def _labels_beside(
+    judged: Labelled, forecasts: Any, part: pd.DataFrame, groups: str | None, label: dict[str, Any]
+) -> dict[str, Any]:
+    """Each label of a part, with the forecast of its item, its group and its weight; `n`, how many these are."""
+    rows = judged.labels[judged.labels["row"].isin(part.index)]
+    if not len(rows):
+        raise TableError(
+            f"{words(label)}: scores and labels must share items, but no labelled item was scored by the judge."
+        )
+    place = rows["row"].to_numpy()
+    owner = None if groups is None else groups_of(part, groups)
+    unit = place if owner is None else pd.Series(owner, index=part.index).loc[place].tolist()
+    # a mean between two values is one label, of which either value has a part
+    read = rows[judged.frame["x"].notna().to_numpy()[place]]
+    n = len(read[["row", "annotator"]].drop_duplicates())
+    sample = {"p": forecasts[place], "y": rows["y"], "levels": judged.levels, "n": n}
+    return sample | {"groups": unit, "weights": rows["weight"].to_numpy()}
+
+
+@verb
 def score_sets(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     level: float = 0.9,
     by: str | None = None,
@@ -239,78 +336,81 @@ def score_sets(
 
     Parameters
     ----------
-    scores : table, path or frame
-        A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too.
-    gold : table, path or frame, optional
+    {scores}
+    labels : table, path or frame, optional
         People's labels of a random sample of these items. Of several people the median counts.
     level : float, default 0.9
         How often a set shall hold the label.
     by : str, optional
         A column of the scores, such as "system", or "score" for the judge's score itself: sets hold within each of its
         values, which need 9 labels each at 0.9, 19 at 0.95. Those with fewer are taken together, which is said.
-    groups : str or None, default "group"
-        The column of what items share (the source document).
+    {groups}
     one_per_group : bool, default False
         Take one label per document, drawn at random: sets then hold for items of new documents.
     rng : Generator or int, default 0
         Which label of a document is taken, and which half of the labels is fitted in the split form.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
-    Results
+    Results of ScoreSets
         Each with `items`: a frame with the score and the set of each item, in their order. An item whose score could
         not be read has the whole scale.
-
-    Raises
-    ------
-    TableError
-        If nothing matches, or the labelled items were drawn with unequal probabilities.
 
     Examples
     --------
     >>> import calib, pandas as pd
     >>> file = pd.DataFrame({"judge": [1, 2, 3, 4] * 20, "people": [1, 3, 2, 4, 2, 3, 3, 4] * 5 + [None] * 40})
-    >>> found = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
-    >>> print(found.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
+    >>> sets = calib.score_sets(file, judge="judge", label="people", scale="1|2|3|4").one()
+    >>> print(sets.items.head(4)[["score", "low", "high"]].astype(int).to_string(index=False))
      score  low  high
          1    1     3
          2    2     3
          3    2     4
          4    3     4
     """
-    as_typed(score_sets, locals())
     check.probability(level, "level")
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
-    judges = judges_alone(scores_in(files.scores, "scores"), people)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled = scores_in(files.people, "labels")
+    judges = judges_alone(scores_in(files.scores, "scores"), labelled)
     by, group = by if by == "score" else files.named(by), files.named(groups)
     items = pd.Index(judges.frame["item"].astype(object).unique())
-    answers = []
-    for judged in labelled_pairs(judges, people, (group, None if by == "score" else by)):
-        frame = judged.frame.iloc[np.argsort(items.get_indexer(judged.frame["item"]), kind="stable")]
-        x, y = frame["x"], frame["y"]
-        if by == "score":  # an item without a score is in none, and gets the whole scale
-            cell = x.fillna(x.min()).fillna(0.0).to_numpy()
-        else:
-            cell = None if by is None else whole_column(frame, by, "by")
-        _need_one_chance(frame, cell, judged.label)
-        units = None if group is None else groups_of(frame, group)
-        if one_per_group:
-            if units is None:
-                rule = "needs a column of documents (groups=, in a shell --groups)"
-                raise TableArgumentError("one_per_group", rule, "there is none")
-            y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
-        with renamed_errors(judged.label, y="gold", x="scores"):
-            sets = sets_of(x, y, level=level, levels=judged.levels, groups=units, by=cell, rng=rng)
+
+    def ordered_items() -> Iterator[Slice[tuple[Labelled, pd.DataFrame, dict[str, Any]]]]:
+        for judged in labelled_pairs(judges, labelled, (group, None if by == "score" else by)):
+            frame = judged.frame.iloc[np.argsort(items.get_indexer(judged.frame["item"]), kind="stable")]
+            x, y = frame["x"], frame["y"]
+            if by == "score":  # an item without a score is in none, and gets the whole scale
+                cell = x.fillna(x.min()).fillna(0.0).to_numpy()
+            else:
+                cell = None if by is None else whole_column(frame, by, "by")
+            _need_one_chance(frame, cell, judged.label)
+            units = None if group is None else groups_of(frame, group)
+            if one_per_group:
+                if units is None:
+                    rule = "needs a column of documents (groups=, in a shell --groups)"
+                    raise TableArgumentError("one_per_group", rule, "there is none")
+                y = y.where(one_of_each(units, y.notna() & x.notna(), rng))
+            notes = list(judged.warnings)
+            texts = [frame[name].dropna() for name in ("scale", "scale_y") if name in frame]
+            if not any(parse_scale(str(text)) for column in texts for text in column.unique()):
+                # labels beyond those that came are in no set, unless a scale says that they can be
+                ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
+                notes.append(
+                    f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they "
+                    "may miss what lies beyond: give people's scores the column `scale`"
+                )
+            counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(x.isna().sum())}
+            yield Slice(judged.label, (judged, frame, {"x": x, "y": y, "groups": units, "by": cell}), counts, notes)
+
+    def sets(rows: tuple[Labelled, pd.DataFrame, dict[str, Any]]) -> stats.ScoreSets:
+        judged, frame, sample = rows
         about = {"item": frame["item"].to_numpy()} | {name: judged.label[name] for name in ("criterion", "rater")}
         about |= {name: frame[name].to_numpy() for name in ("group", "system") if name in frame}
         about |= {"label": frame["y"].to_numpy()}
-        counts = {"n_unmatched": judged.n_unmatched, "n_unread": sets.n_unread}
-        notes = (*judged.warnings, *_unsaid_scale(judged))
-        answers.append((judged.label | counts, with_warnings(replace(sets, columns=about), notes)))
-    return Results.of(answers)
+        return replace(sets_of(**sample, level=level, levels=judged.levels, rng=rng), columns=about)
+
+    return each_result(ordered_items(), sets, names={"y": "labels", "x": "scores"})
 
 
 def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> None:
@@ -321,112 +421,7 @@ def _need_one_chance(frame: pd.DataFrame, cell: Any, label: dict[str, Any]) -> N
     if ((chance.max() - chance.min()) > 1e-6 * chance.max()).any():
         design = ", ".join(sorted(set(frame["design"].dropna().astype(str)))) if "design" in frame else ""
         raise TableError(
-            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose_items` drew "
-            f"these with several (design {design!r}). Draw with choose_items(scores, n) or design='groups'; for labels "
+            f"{words(label)}: sets take labels of items that were drawn with one probability, but `choose` drew "
+            f"these with several (design {design!r}). Draw with choose(scores, n) or design='groups'; for labels "
             f"of strata type by='stratum'."
         )
-
-
-def _unsaid_scale(judged: Labelled) -> tuple[str, ...]:
-    """Labels beyond those that came are in no set, unless a scale says that they can be."""
-    texts = [judged.frame[name].dropna() for name in ("scale", "scale_y") if name in judged.frame]
-    if any(parse_scale(str(text)) for column in texts for text in column.unique()):
-        return ()
-    ends = f"{short(judged.levels[0])} to {short(judged.levels[-1])}"
-    return (f"unsaid_scale: no scale is known, so that sets end where labels do ({ends}); of few labels they may miss "
-            "what lies beyond: give people's scores the column `scale`",)  # fmt: skip
-
-
-# --- escalation -----------------------------------------------------------------------------------------------------
-
-
-def escalate(
-    scores: Data,
-    gold: Data = None,
-    *,
-    risk: float = 0.1,
-    confidence_level: float = 0.9,
-    cut: float | None = None,
-    within: float | None = None,
-    confidence: str | None = None,
-    inputs: str = "score",
-    prices: Mapping[str, float] | None = None,
-    groups: str | None = "group",
-    **columns: Unpack[Columns],
-) -> Results[stats.Escalation]:
-    """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
-
-    The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
-    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
-
-    Parameters
-    ----------
-    scores, gold : table, path or frame
-        As for `calibrate`; ratings with several draws or token probabilities are votes. The labels must be a random
-        sample, of the items or of whole groups, such as `choose_items` draws.
-    risk, confidence_level : float
-        As for `calib.stats.accept_threshold`.
-    cut : float, optional
-        Pass mark on people's scale: the verdict is whether people give this or more.
-    within : float, optional
-        Without a pass mark: a verdict is a level, and wrong where people's label (the median) is farther off. Default:
-        one step of a scale of more than three values, else 0, as for preferences.
-    confidence : {"votes", "calibrated"} or str, optional
-        How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
-        ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
-        chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
-        the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
-        a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
-        votes where there are some that differ.
-    inputs : {"score", "criteria", "raters"}, default "score"
-        As for `calibrate`; with "raters" all judges decide together.
-    prices : mapping, optional
-        Of a "label" and of a "judge" score.
-    groups : str or None, default "group"
-        The column of what items share (the document). Where whole groups were labelled these count, not the labels.
-    **columns
-        As for `calibrate`.
-
-    Returns
-    -------
-    Results
-        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
-        for `label_page`.
-
-    Raises
-    ------
-    TableError
-        If nothing matches, or labels were drawn with unlike chances.
-
-    Examples
-    --------
-    >>> import calib
-    >>> judge = [1, 2, 4, 5] * 60
-    >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
-    >>> print(calib.escalate(files, scale="1|2|3|4|5", cut=4).one())
-    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
-people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
-    """
-    as_typed(escalate, locals())
-    check.choice(inputs, "inputs", KINDS)
-    check_escalation(risk, confidence_level, cut, within, prices)
-    files = resolve_inputs(scores, gold, columns, any_scale=True)
-    people = scores_in(files.people, "gold")
-    ratings = _ratings_in(files.scores)
-    replies = None if ratings is None else ratings.frame
-    table = judges_alone(scores_in(files.scores, "scores"), people)
-    judges, group, column = judges_of(table, inputs), files.named(groups), files.named(confidence)
-    if column in (None, "votes", "calibrated"):
-        beside_scores = [*chance_columns(judges.frame)]
-    else:
-        beside_scores = [column] if column in judges.frame else []
-    own = {SliceKey.of(label): rows for label, rows in judges.slices()}
-    answers = []
-    for judged in labelled_pairs(judges, people, (group, *beside_scores)):
-        rows = own[SliceKey.of(judged.label)]
-        rule = Rule.of(judged, cut, within, pairwise=files.pairwise)
-        x = inputs_beside(beside(rows, table, inputs), rows, judged)
-        verdicts = verdicts_of(judged, rule, column, votes_of(replies, table, judged, inputs), x, group)
-        options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
-        answers.append(escalation_of(judged, rows, rule, verdicts, group, **options))
-    return Results.of(answers)

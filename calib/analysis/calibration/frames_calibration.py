@@ -1,8 +1,8 @@
-"""Judges calibrated against people: what is applied to their scores, and kept in a file."""
+"""Calibrations of judges: applied to scores, kept in a file, and what they forecast of their own labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,22 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from calib.analysis.calibration.frames_file import inputs_in, maps_in, scale_text, written
-from calib.analysis.calibration.frames_inputs import Beside, Input, beside, beyond, judges_of, label_of, unlike
-from calib.analysis.calibration.ordered_logit import sha
+from calib import stats
+from calib.analysis.calibration.calibration_map import sha
+from calib.analysis.calibration.frames_file import Input, inputs_in, label_of, read_maps, scale_text, write_records
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
 from calib.core.result import short
-from calib.core.topic import above
-from calib.stats import CalibrationMap, entropy
-from calib.table import TableError, check_scores
+from calib.inputs.resolve import resolve_inputs
+from calib.stats import CalibrationMap
+from calib.table import TableError, check_scores, parse_scale
+from calib.table.labelled import Labelled, mean_of_raters
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, ValidatedTable, scores_in
 
+KINDS = ("score", "criteria", "raters")
 CALIBRATED = " (calibrated)"
 _MEAN_LABELS = (
     "mean_labels: the calibration keeps the mean of each item's labels, which is easier to foretell than what one "
-    "person says; give the labels as `gold` to have each of them count"
+    "person says; give `labels` to have each of them count"
 )
 _OWN_COLUMNS = ("var_within", "var_between", "low", "high", "mass", "against")  # of the judge's own scale
 
@@ -87,38 +89,39 @@ class Calibration(Results[CalibrationMap]):
             the map at this score (of the mean, not of what a single person says), `fold` the fold whose labels the map
             did not see (missing: of no labelled document), `calibration` the first digits of the map's id. NaN where
             an input is missing.
-
-        Raises
-        ------
-        TableError
-            If no criterion matches, an input is missing, or what is applied to is not what was calibrated.
         """
         check.as_typed(Calibration.apply, {"allow_stale": allow_stale})
-        resolve = above("inputs.resolve", "resolve_inputs")
-        files = resolve(scores, None, columns, names=("scores",), needs=("judge",), any_scale=True)
+        own_columns: Any = columns
+        files = resolve_inputs(scores, None, own_columns, names=("scores",), needs=("judge",), any_scale=True)
         # a scale that was guessed of other items says nothing: they are read on the scale of the map
         table = scores_in(files.scores.assign(scale="") if files.guessed else files.scores, "scores")
         if table.frame.empty:
             raise TableError("the scores have no rows.")
-        parts = [_applied(*one, annotator) for one in self._matched(table, allow_stale)]
+        parts, without_map = [], []
+        kinds = [str(fit.record["summary"]["map"]["kind"]) for fit in self]
+        for kind in dict.fromkeys(kinds):
+            maps = [fit for fit, its_kind in zip(self, kinds, strict=True) if its_kind == kind]
+            for rows in _slices_for(kind, maps, table):
+                fit = _nearest(maps, rows)
+                if fit is None:
+                    without_map.append(str(rows["criterion"].iloc[0]))
+                    continue
+                x, inputs = inputs_of(rows, table, kind, inputs_in(fit.record))
+                _refuse_stale(fit, rows, inputs, allow_stale)
+                parts.append(_applied(fit, rows, x, annotator))
         if not parts:
             there = ", ".join(repr(str(name)) for name in table.frame["criterion"].unique())
             own = ", ".join(dict.fromkeys(repr(inputs_in(one.record)[0].who.criterion) for one in self))
             raise TableError(f"the scores must be of a criterion that was calibrated ({own}), but are of {there}.")
+        if without_map:
+            names = ", ".join(map(repr, dict.fromkeys(without_map)))
+            check.warn(f"not_calibrated: no map is of {names}; these scores are left out")
         return check_scores(pd.concat(parts, ignore_index=True))
 
     def at(self, *scores: float, annotator: Any = None) -> pd.DataFrame:
         """What these scores of the judge mean for an item of a document that no label is of.
 
-        Returns
-        -------
-        DataFrame
-            A row for each map and score, with the columns that `apply` gives.
-
-        Raises
-        ------
-        TableError
-            If a map reads more than one score.
+        A row for each map and score, with the columns that `apply` gives; of maps that read one score.
 
         Examples
         --------
@@ -158,56 +161,127 @@ class Calibration(Results[CalibrationMap]):
         >>> calib.Calibration.read(path).record["id"] == calibration.record["id"]
         True
         """
-        return written([one.record for one in self], Path(path))
+        return write_records([one.record for one in self], Path(path))
 
     @classmethod
     def read(cls, path: str | Path) -> Calibration:
-        """The calibration of a file that `save` wrote.
-
-        Raises
-        ------
-        TableError
-            If it is none, is damaged or was edited, or a later calib wrote it.
-        FileNotFoundError
-        """
-        pairs = maps_in(Path(path))
+        """The calibration of a file that `save` wrote; one that is damaged, edited or of a later calib is refused."""
+        pairs = read_maps(Path(path))
         return cls(tuple(label for label, _ in pairs), tuple(fit for _, fit in pairs))
 
-    def _matched(
-        self, table: ValidatedTable, allow_stale: bool
-    ) -> Iterator[tuple[CalibrationMap, pd.DataFrame, Beside]]:
-        """Each slice of the scores, the map that is of it, and all that the map reads."""
-        left = []
-        for kind in dict.fromkeys(map(_kind, self)):
-            maps = [one for one in self if _kind(one) == kind]
-            for rows in _slices_for(kind, maps, table):
-                fit = _nearest(maps, rows)
-                if fit is None:
-                    left.append(str(rows["criterion"].iloc[0]))
-                    continue
-                read = beside(rows, table, kind, inputs_in(fit.record))
-                _refuse_stale(fit, rows, read, allow_stale)
-                yield fit, rows, read
-        if left and len(left) < table.frame["criterion"].nunique():
-            names = ", ".join(map(repr, dict.fromkeys(left)))
-            check.warn(f"not_calibrated: no map is of {names}; these scores are left out")
+
+# --- the scores that a map reads --------------------------------------------------------------------------------------
 
 
-def _kind(fit: CalibrationMap) -> str:
-    return str(fit.record["summary"]["map"]["kind"])
+def judges_alone(judges: ValidatedTable, labelled: ValidatedTable) -> ValidatedTable:
+    """Without people, who are no judges of themselves; of scores that were calibrated before it warns."""
+    people = {(label["criterion"], label["rater"]) for label, _ in labelled.slices()}
+    own = [pair not in people for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
+    if "calibration" in judges.frame and judges.frame["calibration"].notna().any():
+        check.warn(
+            "calibrated_again: these scores are calibrated already; labels that were used then say little now, and the "
+            "folds of then are not those of now; give the judge's own scores"
+        )
+    return judges.only(own)
 
 
-def _slices_for(kind: str, maps: list[CalibrationMap], table: ValidatedTable) -> Iterator[pd.DataFrame]:
+def judges_of(table: ValidatedTable, kind: str) -> ValidatedTable:
+    """The scores that are calibrated: of each judge, or of the mean of all of them."""
+    return mean_of_raters(table) if kind == "raters" else table
+
+
+def in_order(x: Floats, rows: pd.DataFrame, judged: Labelled) -> Floats:
+    """The inputs of a slice in the order of the items beside their labels."""
+    place = pd.Index(rows["item"].astype(object)).get_indexer(judged.frame["item"])
+    return np.asarray(x[place])
+
+
+def inputs_of(
+    own: pd.DataFrame, table: ValidatedTable, kind: str, wanted: tuple[Input, ...] = ()
+) -> tuple[Floats, tuple[Input, ...]]:
+    """A slice of `judges_of` and what else is read for its items, (n, p): all there is, or what a map wants to have."""
+    label, parts = label_of(own), []
+    key = SliceKey.of(label)
+    for other, rows in table.slices() if kind != "score" else ():
+        who = SliceKey.of(other)
+        same = (who.rater, who.method, who.temperature) == (key.rater, key.method, key.temperature)
+        beside = same and who.criterion != key.criterion if kind == "criteria" else who.criterion == key.criterion
+        if beside and len(rows):
+            parts.append((str(who), rows))
+    others = [rows for _, rows in sorted(parts, key=lambda pair: pair[0])]
+    if wanted:
+        others = [_wanted_slice(one, others, label) for one in wanted[1:]]
+    elif kind == "criteria":
+        others = _one_prompt_each(others, label)
+    items = own["item"].astype(object)
+    x = [rows.set_index(rows["item"].astype(object))["score"].reindex(items).to_numpy(float) for rows in others]
+    return np.stack([own["score"].to_numpy(dtype=float), *x], axis=1), tuple(map(Input.of, (own, *others)))
+
+
+def _one_prompt_each(others: list[pd.DataFrame], label: dict[str, Any]) -> list[pd.DataFrame]:
+    """Of each other criterion the scores by the same prompt, or those by the only one."""
+    by_criterion: dict[str, list[pd.DataFrame]] = {}
+    for rows in others:
+        by_criterion.setdefault(str(rows["criterion"].iloc[0]), []).append(rows)
+    chosen = []
+    for criterion, several in by_criterion.items():
+        same = [rows for rows in several if str(rows["prompt"].iloc[0]) == label["prompt"]]
+        if len(several) > 1 and len(same) != 1:
+            prompts = ", ".join(repr(str(rows["prompt"].iloc[0])) for rows in several)
+            raise TableError(
+                f"{words(label)}: inputs='criteria' must have one prompt for each other criterion, but {criterion!r} "
+                f"has {prompts}: keep one of them, or pool them (pool='prompt')."
+            )
+        chosen.append(several[0] if len(several) == 1 else same[0])
+    return chosen
+
+
+def _wanted_slice(wanted: Input, others: list[pd.DataFrame], label: dict[str, Any]) -> pd.DataFrame:
+    """The slice that is, or is nearest to, what a map wants to have."""
+    there = [rows for rows in others if str(rows["criterion"].iloc[0]) == wanted.who.criterion]
+    if wanted.who.criterion == label["criterion"]:  # of several judges each is itself
+        there = [rows for rows in there if str(rows["rater"].iloc[0]) == wanted.who.rater]
+    if not there:
+        who = f"{wanted.who.criterion!r} by {wanted.who.rater!r}"
+        raise TableError(
+            f"{words(label)}: the scores must hold all inputs of the calibration, but lack those of {who}."
+        )
+    return min(there, key=lambda rows: len(unlike(wanted, Input.of(rows))))
+
+
+def unlike(had: Input, has: Input) -> list[str]:
+    """What differs between what a map was fitted to and what it is to be applied to.
+
+    Where nobody said the scale of the scores they must lie on the map's.
+    """
+    pairs = [(name, getattr(had.who, name), getattr(has.who, name)) for name in ("rater", "prompt", "method")]
+    differs = [f"{name} was {was!r} and is {now!r}" for name, was, now in pairs if was != now]
+    if had.who.temperature != has.who.temperature:
+        was, now = ("not known" if t is None else f"{t:g}" for t in (had.who.temperature, has.who.temperature))
+        differs.append(f"temperature was {was} and is {now}")
+    if had.scale and has.scale:
+        return differs + [f"scale was {had.scale!r} and is {has.scale!r}"] * (had.scale != has.scale)
+    width, ends = had.high - had.low, parse_scale(had.scale)
+    low, high = (ends.low, ends.high) if ends is not None else (had.low - width, had.high + width)
+    if has.low < low or has.high > high:
+        differs.append(f"scores were {had.low:g} to {had.high:g} and are {has.low:g} to {has.high:g}")
+    return differs
+
+
+# --- which map, and its scores ----------------------------------------------------------------------------------------
+
+
+def _slices_for(kind: str, maps: list[CalibrationMap], table: ValidatedTable) -> list[pd.DataFrame]:
     """The scores of each judge; of several judges read together, their mean for each map."""
     if kind != "raters":
-        yield from (rows for _, rows in table.slices())
-        return
+        return [rows for _, rows in table.slices()]
+    pooled = []
     for fit in maps:
         first, *others = inputs_in(fit.record)
         criteria, raters = table.frame["criterion"].astype(str), table.frame["rater"].astype(str)
         mine = table.only((criteria == first.who.criterion) & raters.isin({one.who.rater for one in others}))
-        if len(mine.frame):
-            yield judges_of(mine, kind).frame
+        pooled += [judges_of(mine, kind).frame] * bool(len(mine.frame))
+    return pooled
 
 
 def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap | None:
@@ -225,11 +299,11 @@ def _nearest(maps: list[CalibrationMap], rows: pd.DataFrame) -> CalibrationMap |
     return near[0][1] if near else None
 
 
-def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_stale: bool) -> None:
+def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, inputs: Sequence[Input], allow_stale: bool) -> None:
     """A map is about the judge that it was fitted to, asked in the same way."""
     label, differs = label_of(rows), []
-    for had, has in zip(inputs_in(fit.record), read.inputs, strict=True):
-        which = f" (input {had.who.criterion}, {had.who.rater})" if len(read.inputs) > 1 else ""
+    for had, has in zip(inputs_in(fit.record), inputs, strict=True):
+        which = f" (input {had.who.criterion}, {had.who.rater})" if len(inputs) > 1 else ""
         differs += [text + which for text in unlike(had, has)]
     changes = "; ".join(dict.fromkeys(differs))
     if differs and not allow_stale:
@@ -241,9 +315,9 @@ def _refuse_stale(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, allow_s
         check.warn(f"stale: {words(label)}: {changes}; how this judge errs is not known")
 
 
-def _applied(fit: CalibrationMap, rows: pd.DataFrame, read: Beside, annotator: Any) -> pd.DataFrame:
+def _applied(fit: CalibrationMap, rows: pd.DataFrame, x: Floats, annotator: Any) -> pd.DataFrame:
     """The scores of one slice on people's scale."""
-    label, x = label_of(rows), read.x
+    label = label_of(rows)
     _warn_beyond(fit, label, x[:, 0])
     if x.shape[1] > 1 and (n := int((np.isnan(x).any(axis=1) & ~np.isnan(x[:, 0])).sum())):
         check.warn(f"inputs_missing: {words(label)}: {n} of {len(x)} items lack an input and have no calibrated score")
@@ -278,7 +352,7 @@ def _columns_at(fit: CalibrationMap, at: Floats, fold: Codes, annotator: Any) ->
     shares = dict(zip([f"p_{text}" for text in scale_text(fit.levels).split("|")], p.T, strict=True))
     columns = {
         "score": np.clip(mean, fit.levels[0], fit.levels[-1]),
-        "entropy": entropy(p),
+        "entropy": stats.entropy(p),
         "sd": np.sqrt(np.maximum(p @ fit.levels**2 - mean**2, 0.0)),
         "mode": fit.levels[np.where(whole[:, None], p, 0.0).argmax(axis=1)],
         "conf_low": low,
@@ -307,30 +381,32 @@ def _folds_at(fit: CalibrationMap, rows: pd.DataFrame) -> Codes:
 
 
 def _warn_beyond(fit: CalibrationMap, label: dict[str, Any], x: Floats) -> None:
+    """Of scores off the range that the map has seen, by more than a hair."""
     had = inputs_in(fit.record)[0]
-    if n := beyond(had, x):
-        seen = f"{short(had.low)} to {short(had.high)}"
+    hair = 1e-9 * max(1.0, abs(had.low), abs(had.high))
+    if n := int(((x < had.low - hair) | (x > had.high + hair)).sum()):
         about = words({name: value for name, value in label.items() if name != "judge"})
-        check.warn(f"beyond_range: {about}: {n} of {len(x)} scores lie beyond those that the map has seen, {seen}")
+        span = f"{short(had.low)} to {short(had.high)}"
+        check.warn(f"beyond_range: {about}: {n} of {len(x)} scores lie beyond those that the map has seen, {span}")
 
 
 # --- its own forecasts ------------------------------------------------------------------------------------------------
 
 
 def kept_forecasts(
-    calibration: Calibration, people: pd.DataFrame | None
+    calibration: Calibration, labels: pd.DataFrame | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
     """Forecasts of the items that a calibration was fitted to, their labels, and what to mind of these.
 
     Each labelled item is forecast by the map that has not seen its fold. The calibration keeps hashes of items, which
-    `people` name, and of each item the mean label, which does where there are none.
+    `labels` name, and of each item the mean label, which does where there are none.
     """
-    forecasts, labels = [], []
+    forecasts, means = [], []
     for label, fit in zip(calibration.labels, calibration, strict=True):
         if len(fit.slopes) > 1:
             raise TableError(
                 f"{words(label)}: the calibration must read one score, but it reads {len(fit.slopes)}, which it does "
-                "not keep; judge what it makes of the scores: calib.forecast_quality(calibration.apply(scores), gold)."
+                "not keep; judge what it makes of scores: calib.forecast_quality(calibration.apply(scores), labels)."
             )
         pairs, folds = pd.DataFrame(fit.record["pairs"]), fit.record["summary"]["map"]["folds"]
         unit = pairs["group"].where(pairs["group"].notna(), pairs["item"])
@@ -342,15 +418,15 @@ def kept_forecasts(
         chances = {f"p_{text}": column for text, column in zip(scale.split("|"), p.T, strict=True)}
         rater = f"{who['rater']}{CALIBRATED}"
         forecasts.append(shared.assign(**who | {"rater": rater}, score=p @ fit.levels, fold=fold, **chances))
-        labels.append(shared.assign(criterion=who["criterion"], rater="people", method="human", score=pairs["y"]))
+        means.append(shared.assign(criterion=who["criterion"], rater="people", method="human", score=pairs["y"]))
     own = pd.concat(forecasts, ignore_index=True)
-    if people is None:
+    if labels is None:
         several = any(fit.n_labels > fit.n for fit in calibration)
-        return check_scores(own), check_scores(pd.concat(labels, ignore_index=True)), (_MEAN_LABELS,) * several
-    names = {sha(item): item for item in people["item"].unique()}
+        return check_scores(own), check_scores(pd.concat(means, ignore_index=True)), (_MEAN_LABELS,) * several
+    names = {sha(item): item for item in labels["item"].unique()}
     if not own["item"].isin(names).any():
         raise TableError(
             "the labels must be of items that the calibration was fitted to, but none is; of other items judge what it "
-            "makes of their scores: calib.forecast_quality(calibration.apply(scores), gold)."
+            "makes of their scores: calib.forecast_quality(calibration.apply(scores), labels)."
         )
-    return check_scores(own.assign(item=own["item"].map(lambda item: names.get(item, item)))), people, ()
+    return check_scores(own.assign(item=own["item"].map(lambda item: names.get(item, item)))), labels, ()

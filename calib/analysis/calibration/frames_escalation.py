@@ -1,24 +1,29 @@
-"""Verdicts of a judge, how sure each is, and where people's labels say that it is wrong."""
+"""Escalation on tables: verdicts of a judge, how sure each is, and where people's labels say that it is wrong."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
+from calib.analysis.calibration.escalation import VerdictRule
+from calib.analysis.calibration.frames import chance_columns, replies_in
+from calib.analysis.calibration.frames_calibration import KINDS, in_order, inputs_of, judges_alone, judges_of
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import short
+from calib.inputs.names import Columns, Data
+from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError, parse_scale
-from calib.table.gold import Labelled, groups_of
+from calib.table.driver import verb
+from calib.table.labelled import Labelled, groups_of, labelled_pairs
 from calib.table.pairs import DESIGN, chosen_in
-from calib.table.results import words
-from calib.table.validate import SliceKey, ValidatedTable, renamed_errors
+from calib.table.results import Results, words
+from calib.table.validate import SliceKey, renamed_errors, scores_in
 
 _VALUES = 50  # values of votes that are counted one by one
 _LEARNED = (
@@ -28,176 +33,204 @@ _LEARNED = (
 _SPREAD = 0.8  # of the documents that a random draw of items would reach: with fewer, documents were drawn
 
 
-def check_escalation(
-    risk: float, confidence_level: float, cut: float | None, within: float | None, prices: Any
+@verb
+def escalate(
+    scores: Data,
+    labels: Data = None,
+    *,
+    risk: float = 0.1,
+    confidence_level: float = 0.9,
+    label_threshold: float | None = None,
+    within: float | None = None,
+    confidence: str | None = None,
+    inputs: str = "score",
+    prices: Mapping[str, float] | None = None,
+    groups: str | None = "group",
+    **columns: Unpack[Columns],
+) -> Results[stats.Escalation]:
+    """Which items a judge may decide alone, and which are for people, with a guarantee on the judge's errors.
+
+    The promise: drawing the labels again and again, the verdicts that are accepted differ from people's for more than
+    `risk` of the items at most 1 - `confidence_level` of the times. It is about the accepted items together.
+
+    Parameters
+    ----------
+    {scores}
+        Ratings with several draws or token probabilities are votes.
+    labels : table, path or frame, optional
+        People's labels of a random sample, of the items or of whole groups, such as `choose` draws.
+    risk, confidence_level : float
+        As for `calib.stats.accept_threshold`.
+    label_threshold : float, optional
+        The label from which on an item passes: the verdict is whether people give this or more.
+    within : float, optional
+        Without `label_threshold`: a verdict is a level, and wrong where people's label (the median) is farther off.
+        Default: one step of a scale of more than three values, else 0, as for preferences.
+    confidence : {"votes", "calibrated"} or str, optional
+        How sure a verdict is. "votes": the share of the draws, of the token probabilities or, with
+        ``inputs="raters"``, of the judges that it is right by; the verdict is that of the votes. "calibrated": its
+        chance by a map that is learned from the labels (`calibrate`), in folds; the verdict is the likeliest one by
+        the map, not the judge's score, so that a lenient judge, or one on another scale, does not err throughout. Or
+        a column of the scores, beside the judge's own verdicts (of a number between two levels the nearest). Default:
+        votes where there are some that differ.
+    inputs : {"score", "criteria", "raters"}, default "score"
+        What confidences are calibrated on: the judge's score; with "criteria" also its scores on the other criteria;
+        with "raters" all judges decide together.
+    prices : mapping, optional
+        Of a "label" and of a "judge" score.
+    groups : str or None, default "group"
+        The column of what items share (the document). Where whole groups were labelled these count, not the labels.
+    {columns}
+
+    Returns
+    -------
+    Results of Escalation
+        One for each judge and criterion; `.one().accepted` and `.one().people` are frames of the scores, the latter
+        for `label`.
+
+    Examples
+    --------
+    >>> import calib
+    >>> judge = [1, 2, 4, 5] * 60
+    >>> files = {"judge": judge, "people": [1, 2, 4, 5, 2, 3, 5, 4] * 15 + [None] * 120}
+    >>> print(calib.escalate(files, scale="1|2|3|4|5", label_threshold=4).one())
+    240 of 240 items (100 %) may be decided by judges, with 90 % confidence at most 10 % of the verdicts (whether \
+people say 4 or more) differ from people's; 0 are for people [warnings: calibrated_confidence]
+    """
+    check.choice(inputs, "inputs", KINDS)
+    _check_options(risk, confidence_level, label_threshold, within, prices)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    labelled, replies = scores_in(files.people, "labels"), replies_in(files.scores)
+    table = judges_alone(scores_in(files.scores, "scores"), labelled)
+    judges, group, source = judges_of(table, inputs), files.named(groups), files.named(confidence)
+    if source in (None, "votes", "calibrated"):
+        beside_scores = [*chance_columns(judges.frame)]
+    else:
+        beside_scores = [source] if source in judges.frame else []
+    own = {SliceKey.of(label): rows for label, rows in judges.slices()}
+    answers = []
+    for judged in labelled_pairs(judges, labelled, (group, *beside_scores)):
+        key = SliceKey.of(judged.label)
+        low, high = judged.levels[0], judged.levels[-1]
+        if label_threshold is not None and not low < label_threshold <= high:
+            must = f"must be above {short(low)} and at most {short(high)}, people's scale"
+            got = f"got {short(label_threshold)} for {words(judged.label)}"
+            raise TableArgumentError("label_threshold", must, got)
+        # the distance asked for, or one step of a scale of more than three values
+        step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not files.pairwise else 0.0
+        rule = VerdictRule(judged.levels, label_threshold, step if within is None else within)
+        votes = replies.get(key)
+        if inputs == "raters":  # the scores of all judges
+            votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
+        x, _ = inputs_of(own[key], table, inputs)
+        verdicts = _verdicts(judged, rule, source, votes, in_order(x, own[key], judged), group)
+        options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
+        counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
+        answers.append((judged.label | counts, _escalation(judged, own[key], rule, verdicts, group, **options)))
+    return Results.of(answers)
+
+
+def _check_options(
+    risk: float,
+    confidence_level: float,
+    label_threshold: float | None,
+    within: float | None,
+    prices: Mapping[str, float] | None,
 ) -> None:
     """What can be refused before anything is read."""
     check.probability(risk, "risk")
     check.probability(confidence_level, "confidence_level")
     if within is not None and not 0 <= within < np.inf:
         raise ArgumentError("within", "must be 0 or more", f"got {within!r}")
-    if within is not None and cut is not None:
-        raise ArgumentError("within", "says what a verdict is without {0}: leave one of them out", mentions=("cut",))
-    if prices is None:
-        return
-    if "label" not in prices:
+    if within is not None and label_threshold is not None:
+        rule = "says what a verdict is without {0}: leave one of them out"
+        raise ArgumentError("within", rule, mentions=("label_threshold",))
+    if prices is not None and "label" not in prices:
         raise ArgumentError("prices", "must have the price of a 'label'", f"has {sorted(map(str, prices))}")
-    if set(prices) - {"label", "judge"}:
+    if prices is not None and set(prices) - {"label", "judge"}:
         raise ArgumentError("prices", "must be of a 'label' and a 'judge'", f"has {sorted(map(str, prices))}")
-    for name, price in prices.items():
+    for name, price in (prices or {}).items():
         if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < np.inf:
             raise ArgumentError("prices", "must be 0 or more", f"got {price!r} for {name!r}")
 
 
-def escalation_of(
+def _escalation(
     judged: Labelled,
     rows: pd.DataFrame,
-    rule: Rule,
-    verdicts: Verdicts,
+    rule: VerdictRule,
+    verdicts: tuple[str, Floats, Floats, tuple[str, ...]],
     groups: str | None,
     *,
     risk: float,
     confidence_level: float,
     prices: Mapping[str, float] | None,
-) -> tuple[dict[str, Any], stats.Escalation]:
-    """What becomes of the items of one judge, and whose they are; `rows` are its scores, in their order."""
-    drawn, notes = drawn_by(judged, groups)
-    y = judged.frame["y"].to_numpy(dtype=float)
-    errors = rule.errors(verdicts.verdict, y)
+) -> stats.Escalation:
+    """What becomes of the items of one judge; `rows` are its scores, in their order."""
+    source, verdict, sure, learned = verdicts
+    drawn, notes = _drawn_groups(judged, groups)
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(rows["item"].astype(object))
-    sure = verdicts.confidence[place]
-    with renamed_errors(judged.label, confidence="scores", errors="gold"):
-        test = stats.accept_threshold(
-            sure,
-            errors[place],
-            risk=risk,
-            confidence_level=confidence_level,
-            groups=None if drawn is None else drawn[place],
-        )
-    accepted, labelled = test.accepts(sure), np.isfinite(y[place])
+    y, verdict, sure = judged.frame["y"].to_numpy(dtype=float)[place], verdict[place], sure[place]
+    errors, units = rule.errors(verdict, y), None if drawn is None else drawn[place]
+    with renamed_errors(judged.label, confidence="scores", errors="labels"):
+        test = stats.accept_threshold(sure, errors, risk=risk, confidence_level=confidence_level, groups=units)
+    accepted, has_label = test.accepts(sure), np.isfinite(y)
     items = rows.astype({"item": object}).reset_index(drop=True)
-    items = items.assign(label=y[place], verdict=verdicts.verdict[place], confidence=sure)
+    items = items.assign(label=y, verdict=verdict, confidence=sure)
     items["decided_by"] = np.where(accepted, str(judged.label["rater"]), "").astype(object)
-    n, n_people = len(items), int((~accepted & ~labelled).sum())
-    cost = {}
+    n, n_escalated, cost, cost_of_labels = len(items), int((~accepted & ~has_label).sum()), np.nan, np.nan
     if prices is not None:
-        cost["cost"] = n * prices.get("judge", 0.0) + (n_people + int(labelled.sum())) * prices["label"]
-        cost["cost_of_people"] = n * prices["label"]
-    result = stats.Escalation(
+        cost = n * prices.get("judge", 0.0) + (n_escalated + int(has_label.sum())) * prices["label"]
+        cost_of_labels = n * prices["label"]
+    return stats.Escalation(
         accepted_share=float(accepted.mean()),
         n=n,
         n_accepted=int(accepted.sum()),
-        n_people=n_people,
+        n_escalated=n_escalated,
         n_labels=int(np.isfinite(errors).sum()),
         n_groups=test.n_groups,
         risk=risk,
         confidence_level=confidence_level,
         threshold=test.threshold,
         verdict=str(rule),
-        confidence=verdicts.source,
-        exact=verdicts.source != "calibrated",
+        confidence=source,
+        exact=source != "calibrated",
         test=test,
+        cost=cost,
+        cost_of_labels=cost_of_labels,
         items=items,
-        warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *verdicts.warnings, *test.warnings))),
-        **cost,
+        warnings=tuple(dict.fromkeys((*judged.warnings, *notes, *learned, *test.warnings))),
     )
-    counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
-    return judged.label | counts, result
 
 
-# --- what a verdict is ------------------------------------------------------------------------------------------------
+def _verdicts(
+    judged: Labelled, rule: VerdictRule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
+) -> tuple[str, Floats, Floats, tuple[str, ...]]:
+    """By votes where there are some that differ, else calibrated, or as was asked for.
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """When a verdict is wrong: on the other side of a pass mark, or farther than that from people's label."""
-
-    cut: float | None
-    within: float
-
-    @classmethod
-    def of(cls, judged: Labelled, cut: float | None, within: float | None, *, pairwise: bool) -> Rule:
-        """A pass mark; else the distance asked for; else one step of a scale of more than three values."""
-        low, high = judged.levels[0], judged.levels[-1]
-        if cut is not None and not low < cut <= high:
-            must = f"must be above {short(low)} and at most {short(high)}, people's scale"
-            raise TableArgumentError("cut", must, f"got {short(cut)} for {words(judged.label)}")
-        step = float(np.diff(judged.levels).min()) if len(judged.levels) > 3 and not pairwise else 0.0
-        return cls(cut, step if within is None else within)
-
-    def __str__(self) -> str:
-        if self.cut is not None:
-            return f"whether people say {short(self.cut)} or more"
-        return f"which label, give or take {short(self.within)}" if self.within else "which label"
-
-    def likeliest(self, p: Floats, values: Floats, levels: Floats) -> tuple[Floats, Floats]:
-        """The likeliest verdict of each item and its chance, from the chance of each value, shape (n, V).
-
-        With a pass mark the verdict is 1 or 0; else the level that most of the chance is near.
-        """
-        if self.cut is not None:
-            yes = p[:, values >= self.cut].sum(axis=1)
-            return np.where(np.isnan(yes), np.nan, yes >= 0.5 - 1e-9), np.maximum(yes, 1 - yes)
-        near = np.abs(values[:, None] - levels) <= self.within + 1e-9
-        chance = p @ near
-        off = np.abs((p @ values)[:, None] - levels)
-        best = np.where(chance >= chance.max(axis=1, keepdims=True) - 1e-9, off, np.inf).argmin(axis=1)
-        sure = chance[np.arange(len(p)), best]
-        return np.where(np.isnan(sure), np.nan, levels[best]), sure
-
-    def errors(self, verdict: Floats, y: Floats) -> Floats:
-        """1 where a verdict differs from people's label, NaN where one of them is missing."""
-        wrong = np.abs(y - verdict) > self.within + 1e-9 if self.cut is None else (y >= self.cut) != (verdict > 0)
-        return np.where(np.isfinite(y) & np.isfinite(verdict), wrong, np.nan).astype(float)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
-    """Of one judge: a verdict of each item (1 or 0 with a pass mark, else a level) and its confidence."""
-
-    verdict: Floats
-    confidence: Floats
-    source: str
-    warnings: tuple[str, ...] = ()
-
-
-def verdicts_of(
-    judged: Labelled, rule: Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
-) -> Verdicts:
-    """By votes where there are some that differ, else calibrated; or as was asked for."""
+    The source of the confidences, the verdict of each item (1 or 0 with a threshold, else a level), its confidence.
+    """
     notes: tuple[str, ...] = ()
     if confidence not in (None, "votes", "calibrated"):
-        source, (verdict, sure) = confidence, _by_column(judged, rule, confidence)
-    elif votes is not None and confidence != "calibrated" and (shares := _shares(votes, judged)) is not None:
-        source, (verdict, sure) = "votes", rule.likeliest(*shares, judged.levels)
+        source, (verdict, sure) = confidence, _column_verdicts(judged, rule, confidence)
+    elif votes is not None and confidence != "calibrated" and (shares := _vote_shares(votes, judged)) is not None:
+        source, (verdict, sure) = "votes", rule.likeliest(*shares)
     elif confidence == "votes":
-        raise TableArgumentError("confidence", "needs several replies, or raters, on people's scale, for 'votes'",
-                                 f"{words(judged.label)} has one, or is on another scale")  # fmt: skip
+        must, got = (
+            "needs several replies, or raters, on people's scale, for 'votes'",
+            "has one, or is on another scale",
+        )
+        raise TableArgumentError("confidence", must, f"{words(judged.label)} {got}")
     else:
-        p, doubts = _calibrated_shares(judged, x, None if groups is None else groups_of(judged.frame, groups))
-        source, (verdict, sure) = "calibrated", rule.likeliest(p, judged.levels, judged.levels)
-        notes = (_LEARNED, *doubts)
+        p, doubts = _label_chances(judged, x, None if groups is None else groups_of(judged.frame, groups))
+        source, (verdict, sure), notes = "calibrated", rule.likeliest(p, judged.levels), (_LEARNED, *doubts)
     # what should tie must not differ by dust
-    return Verdicts(verdict, np.round(sure, 10), source, notes)
+    return source, verdict, np.round(sure, 10), notes
 
 
-def votes_of(replies: pd.DataFrame | None, table: ValidatedTable, judged: Labelled, inputs: str) -> pd.DataFrame | None:
-    """What stands behind each score: replies of the judge, or the scores of all judges; item, score, weight."""
-    if inputs == "raters":
-        rows = table.frame[table.frame["criterion"] == judged.label["criterion"]]
-        return rows[["item", "score"]].assign(weight=1.0)
-    if replies is None:
-        return None
-    same = pd.Series(data=True, index=replies.index)
-    for name, value in SliceKey.of(judged.label)._asdict().items():
-        same &= replies[name].isna() if value is None else replies[name] == value
-    return replies.loc[same, ["item", "score", "weight"]]
-
-
-def _by_column(judged: Labelled, rule: Rule, name: str) -> tuple[Floats, Floats]:
+def _column_verdicts(judged: Labelled, rule: VerdictRule, name: str) -> tuple[Floats, Floats]:
     """The judge's own verdict, with a confidence of the user's.
 
-    Without a pass mark it is the nearest level, of two the upper one: people say no number between two levels, so a
+    Without a threshold it is the nearest level, of two the upper one: people say no number between two levels, so a
     verdict is none either.
     """
     if name not in judged.frame:
@@ -209,10 +242,10 @@ def _by_column(judged: Labelled, rule: Rule, name: str) -> tuple[Floats, Floats]
         got = f"{words(judged.label)} is not"
         raise TableArgumentError("confidence", "of a column needs a judge on people's scale, for its verdicts", got)
     unread = np.isnan(verdict)
-    if rule.cut is None or len(levels) == 2:
+    if rule.threshold is None or len(levels) == 2:
         verdict = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, verdict, side="right")]
-    if rule.cut is not None:
-        verdict = verdict >= rule.cut
+    if rule.threshold is not None:
+        verdict = verdict >= rule.threshold
     return np.where(unread, np.nan, verdict), np.where(np.isinf(sure), np.nan, sure)
 
 
@@ -225,7 +258,7 @@ def _on_peoples_scale(judged: Labelled, values: Floats) -> bool:
     return bool(len(read) and low <= read.min() and read.max() <= high)
 
 
-def _shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | None:
+def _vote_shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | None:
     """The share of each value among the votes about each item; None where they all agree, or are on another scale."""
     votes = votes[votes["score"].notna() & (votes["weight"] > 0)]
     place = pd.Index(judged.frame["item"].astype(object)).get_indexer(votes["item"].astype(object))
@@ -242,26 +275,23 @@ def _shares(votes: pd.DataFrame, judged: Labelled) -> tuple[Floats, Floats] | No
     return np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0), values
 
 
-def _calibrated_shares(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tuple[str, ...]]:
+def _label_chances(judged: Labelled, x: Any, units: Any) -> tuple[Floats, tuple[str, ...]]:
     """The chance of each label; from several inputs by a map that has not seen the document's labels."""
     shares = [name for name in (f"p_{short(level)}" for level in judged.levels) if name in judged.frame]
     if len(shares) == len(judged.levels):  # the scores are calibrated
         return np.asarray(judged.frame[shares], dtype=float), ()
-    with renamed_errors(judged.label, y="gold", x="scores"):
-        made = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
+    with renamed_errors(judged.label, y="labels", x="scores"):
+        fit = stats.calibration_map(x, judged.frame["y"], levels=judged.levels, groups=units, n_resamples=2)
     # of one input the map has so few numbers that it may know the labels, and equal scores stay equal
-    if x.shape[1] == 1 or not made.n_folds:
-        return made.predict(x), made.warnings
+    if x.shape[1] == 1 or not fit.n_folds:
+        return fit.predict(x), fit.warnings
     names = judged.frame["item"] if units is None else units
-    other = np.array([zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % made.n_folds for name in names])
+    other = np.array([zlib.crc32(str(name).encode("utf-8", "surrogatepass")) % fit.n_folds for name in names])
     # one map each for labelled items and others, or their confidences would not be alike
-    return made.predict(x, fold=np.where(made.fold < 0, other, made.fold)), made.warnings
+    return fit.predict(x, fold=np.where(fit.fold < 0, other, fit.fold)), fit.warnings
 
 
-# --- how the labels came about ----------------------------------------------------------------------------------------
-
-
-def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]]:
+def _drawn_groups(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]]:
     """The groups that were drawn, None where items were; and what has to be said of how the labels came about."""
     frame = judged.frame
     labelled = frame["y"].notna() & frame["x"].notna()
@@ -283,7 +313,7 @@ def drawn_by(judged: Labelled, groups: str | None) -> tuple[Any, tuple[str, ...]
 
 
 def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """How `choose_items` drew the labelled items; chances that differ are refused."""
+    """How `choose` drew the labelled items; chances that differ are refused."""
     if not set(DESIGN) <= set(frame) or frame[list(DESIGN)].isna().all(axis=None) or labelled.all():
         return None, ()
     drawn = frame[frame["inclusion"].notna()]
@@ -293,11 +323,11 @@ def _design(frame: pd.DataFrame, labelled: Any, label: dict[str, Any]) -> tuple[
         raise TableError(
             f"{words(label)}: the labels must be of items that all had the same chance to be drawn, or errors among "
             f"the accepted would be counted wrongly, but the design {design!r} gave them different ones: draw them "
-            f"with choose_items(scores, n) or choose_items(scores, n, design='groups')."
+            f"with choose(scores, n) or choose(scores, n, design='groups')."
         )
     notes, chosen = [], chosen_in(frame)
     if unmatched := int((labelled & ~chosen).sum()):
-        notes.append(f"gold_not_drawn: {unmatched} labels are of items that `choose_items` did not draw")
+        notes.append(f"labels_not_drawn: {unmatched} labels are of items that `choose` did not draw")
     if blank := int((chosen & ~labelled).sum()):
-        notes.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+        notes.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     return design, tuple(notes)

@@ -1,4 +1,4 @@
-"""What a calibration is bound to, as its file has it: judge, prompt, scale, labels, and the map; no texts."""
+"""The JSON file of a calibration: its maps and what they are bound to, judge, prompt, scale and labels; no texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,14 @@ import pandas as pd
 
 from calib import stats
 from calib._version import __version__
-from calib.analysis.calibration.frames_inputs import Input
-from calib.analysis.calibration.ordered_logit import sha
+from calib.analysis.calibration.calibration_map import sha
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.stats import CalibrationMap
 from calib.table import TableError
-from calib.table.gold import Labelled, with_warnings
+from calib.table.labelled import Labelled
 from calib.table.pairs import DESIGN, chosen_in, labels_in
-from calib.table.results import words
-from calib.table.validate import SliceKey, renamed_errors
+from calib.table.validate import SliceKey
 
 ONE, SEVERAL = "calib/calibration/v1", "calib/calibrations/v1"
 _ARRAYS = ("levels", "thresholds", "slopes", "fold_thresholds", "fold_slopes", "resampled_thresholds",
@@ -37,84 +36,99 @@ _SETTINGS = ("model", "method", "draws", "temperature", "top_logprobs", "max_tok
 _METHODS = ("sample", "logprob", "chain")  # that the file knows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bound:
-    """What a record is made of, beside the map."""
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a map: whose scores, their scale where it is known, the lowest and highest that were seen."""
 
-    judged: Labelled
-    inputs: tuple[Input, ...]
-    kind: str
-    groups: Any  # of each row of `judged.frame`; None where every item is on its own
-    group_column: str | None
-    people: Any  # their labels one by one, as they came
-    prompt: Sequence[Any] = ()
-    judge: Any = None
+    who: SliceKey
+    scale: str
+    low: float
+    high: float
 
-    @property
-    def units(self) -> Any:
-        """What is independent: the groups, or the items where there are none."""
-        return self.judged.frame["item"].to_numpy() if self.groups is None else self.groups
+    @classmethod
+    def of(cls, rows: pd.DataFrame) -> Input:
+        """From the scores of one slice."""
+        texts = sorted({str(text) for text in rows["scale"].dropna().unique()} - {""})
+        low, high = float(rows["score"].min()), float(rows["score"].max())
+        return cls(SliceKey.of(label_of(rows)), texts[0] if texts else "", low, high)
 
 
-def with_record(bound: Bound, x: Any, options: dict[str, Any]) -> tuple[dict[str, Any], stats.CalibrationMap]:
-    """One map, what it is about, and its record."""
-    judged, labels = bound.judged, bound.judged.given
-    row = labels["row"].to_numpy()
-    persons = None
-    if options["annotators"]:
-        if labels["annotator"].nunique() < 2:
-            rule = "must hold the labels of each of several annotators where {0} is True"
-            alone = f"has those of {labels['annotator'].iloc[0]!r} alone"
-            raise ArgumentError("gold", rule, alone, mentions=("annotators",), about=words(judged.label))
-        persons = labels["annotator"].astype(str).to_numpy()
-    with renamed_errors(judged.label, y="gold", x="scores"):
-        fit = stats.calibration_map(
-            x[row],
-            labels["y"],
-            levels=judged.levels,
-            groups=np.asarray(bound.units, dtype=object)[row],
-            weights=labels["weight"],
-            **options | {"annotators": persons},
-        )
-    n_labels = int(labels.groupby(["row", "annotator"]).ngroups)
-    fit = with_warnings(replace(fit, n_labels=n_labels), judged.warnings)
-    counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
-    about = replace(bound, judged=replace(judged, label=judged.label | counts))
-    return about.judged.label, replace(fit, record=_record_of(fit, about))
+def label_of(rows: pd.DataFrame) -> dict[str, Any]:
+    """Whose scores on what a slice holds."""
+    return {name: rows[name].iloc[0] for name in SliceKey._fields}
 
 
-def _record_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
-    """The artifact of one map, with its id."""
-    frame, labels, who = bound.judged.frame, bound.judged.given, bound.inputs[0].who
+# --- the record of a map ----------------------------------------------------------------------------------------------
+
+
+def record_of(
+    fit: CalibrationMap,
+    judged: Labelled,
+    *,
+    inputs: Sequence[Input],
+    kind: str,
+    groups: Any,
+    group_column: str | None,
+    annotations: Any,
+    prompts: Sequence[Any],
+    judge: Any,
+) -> dict[str, Any]:
+    """What the file has of one map, with its id.
+
+    `groups` are those of each row of `judged.frame`, None where every item is on its own; `annotations` are the labels
+    one by one, as they came.
+    """
+    frame, labels, who = judged.frame, judged.labels, inputs[0].who
     weight = np.bincount(labels["row"], labels["weight"], minlength=len(frame))
     total = np.bincount(labels["row"], labels["weight"] * labels["y"], minlength=len(frame))
     mean = total / np.where(weight > 0, weight, np.nan)
-    unit = None if bound.groups is None else [sha(group) for group in bound.groups]
-    pairs = frame.assign(mean=mean, unit=unit)[(weight > 0) & frame["x"].notna()]
+    unit = None if groups is None else [sha(group) for group in groups]
+    rows = frame.assign(mean=mean, unit=unit)[(weight > 0) & frame["x"].notna()]
     builds = []
-    if labels_in(pairs, "system") is not None:
-        for name, rows in pairs.groupby("system", sort=True):
-            # how far people are above the judge on the outputs of one system, with the error of that
-            gap = (rows["mean"] - rows["x"].astype(float)).to_numpy()
+    if labels_in(rows, "system") is not None:
+        for name, part in rows.groupby("system", sort=True):
+            # how far labels are above the judge on the outputs of one system, with the error of that
+            gap = (part["mean"] - part["x"].astype(float)).to_numpy()
             error = float(np.std(gap, ddof=1) / math.sqrt(len(gap))) if len(gap) > 1 else None
-            builds.append({"system": str(name), "n": len(rows), "bias": float(gap.mean()), "se": error})
-    prompts = [one.sha256 for one in bound.prompt if one.id == who.prompt]
+            builds.append({"system": str(name), "n": len(part), "bias": float(gap.mean()), "se": error})
+    pairs = []
+    for row in rows.to_dict("records"):
+        pair: dict[str, Any] = {"item": sha(row["item"]), "group": row["unit"], "y": row["mean"], "f": row["x"]}
+        system = row.get("system")
+        pair["system"] = None if system is None or pd.isna(system) else str(system)
+        if pd.notna(row.get("inclusion")):
+            pair |= {"inclusion": float(row["inclusion"]), "stratum": str(row["stratum"])}
+        pairs.append(pair)
+    units = np.asarray(frame["item"].to_numpy() if groups is None else groups, dtype=object)[labels["row"]]
+    values = (value.item() if isinstance(value, np.generic) else value for value in judged.label.values())
+    label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    the_map = {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
+        "label": list(zip(judged.label, label, strict=True)),
+        "kind": kind,
+        "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in inputs],
+        "groups": group_column if groups is not None else None,
+        "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
+        "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
+        "forecasters": fit.forecasters,
+        "warnings": fit.warnings,
+    }
+    hashes = [one.sha256 for one in prompts if one.id == who.prompt]
     content = {
         "schema": ONE,
         "created": str(datetime.now(UTC).date()),
         "calib": __version__,
-        "judge": _judge_of(bound),
+        "judge": _judge_of(who, judge, frame),
         "prompt": {
             "criterion": who.criterion,
             "id": who.prompt,
-            "sha256": prompts[0] if prompts else sha(who.prompt).removeprefix("sha256:"),
-            "known_by": "all that is sent but the items" if prompts else "the table: the id of the prompt",
+            "sha256": hashes[0] if hashes else sha(who.prompt).removeprefix("sha256:"),
+            "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt",
         },
-        "scale": {"judge": bound.inputs[0].scale, "human": scale_text(fit.levels)},
-        "labels": _labels_of(fit, bound),
+        "scale": {"judge": inputs[0].scale, "human": scale_text(fit.levels)},
+        "labels": _labels_of(fit, judged, annotations, who.criterion),
         "builds": builds,
-        "summary": _summary_of(pairs, frame["x"], builds) | {"map": _map_of(fit, bound)},
-        "pairs": [_pair_of(row) for row in pairs.to_dict("records")],
+        "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map},
+        "pairs": pairs,
         "valid": {"days": 90, "uses": 50},
     }
     plain: dict[str, Any] = json.loads(_canonical(content))
@@ -128,13 +142,9 @@ def id_of(record: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Any) -> bytes:
-    def plain(one: Any) -> Any:
-        """Numbers and arrays of numpy as Python has them."""
-        if isinstance(one, np.ndarray | np.generic):
-            return one.tolist()
-        raise TypeError(f"{type(one).__name__} cannot be written as JSON")
-
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=plain).encode()
+    """As JSON that is the same for the same content; arrays and numbers of numpy as Python has them."""
+    texts = {"sort_keys": True, "separators": (",", ":"), "allow_nan": False}
+    return json.dumps(value, default=lambda one: one.tolist(), **texts).encode()  # type: ignore[arg-type]
 
 
 def scale_text(levels: Any) -> str:
@@ -142,9 +152,8 @@ def scale_text(levels: Any) -> str:
     return "|".join(f"{level:.17g}" if float(f"{level:g}") != level else f"{level:g}" for level in levels)
 
 
-def _judge_of(bound: Bound) -> dict[str, Any]:
-    who, judge = bound.inputs[0].who, bound.judge
-    draws = bound.judged.frame.get("n", pd.Series([1])).astype(float).max()
+def _judge_of(who: SliceKey, judge: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    draws = frame.get("n", pd.Series([1])).astype(float).max()
     settings = {"rater": who.rater, "method": who.method, "temperature": who.temperature}
     if judge is not None:
         settings = {name: getattr(judge, name) for name in _SETTINGS}
@@ -162,12 +171,15 @@ def _judge_of(bound: Bound) -> dict[str, Any]:
     }
 
 
-def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
-    """How many labels, how people agree, how the items were drawn, and when; today, where no times are known."""
-    frame, labels, people = bound.judged.frame, bound.judged.given, bound.people
+def _labels_of(fit: CalibrationMap, judged: Labelled, annotations: Any, criterion: str) -> dict[str, Any]:
+    """How many labels, how people agree, how the items were drawn, and when; today, where no times are known.
+
+    Agreement is Krippendorff's alpha of ordinal labels; None where no two annotators labelled an item.
+    """
+    frame, labels = judged.frame, judged.labels
     first = last = str(datetime.now(UTC).date())
-    if isinstance(people, pd.DataFrame) and "time" in people:
-        times = people.loc[people["criterion"].astype(str) == bound.inputs[0].who.criterion, "time"]
+    if isinstance(annotations, pd.DataFrame) and "time" in annotations:
+        times = annotations.loc[annotations["criterion"].astype(str) == criterion, "time"]
         when = pd.to_datetime(times, errors="coerce", utc=True, format="mixed").dropna()
         if len(when):
             first, last = str(when.min().date()), str(when.max().date())
@@ -177,11 +189,17 @@ def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
         designs = set(labelled["design"].dropna().astype(str))
         if len(designs) == 1 and designs <= {"simple", "groups", "strata", "active"} and chosen_in(labelled).all():
             drawn = designs.pop()
+    each = labels.assign(total=labels["y"] * labels["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
+    table = (each["total"] / each["weight"]).unstack()  # noqa: PD010 - of a Series
+    alpha = math.nan
+    if table.shape[1] > 1 and (table.notna().sum(axis=1) > 1).any():
+        with suppress(ValueError):
+            alpha = float(stats.krippendorff_alpha(table.to_numpy(), metric="ordinal").estimate)
     return {
         "n": fit.n,
         "n_groups": fit.n_groups,
         "raters": max(1, labels["annotator"].nunique()),
-        "alpha": _alpha(labels),
+        "alpha": alpha if math.isfinite(alpha) else None,
         "drawn": drawn,
         "first": first,
         "last": last,
@@ -189,26 +207,12 @@ def _labels_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
     }
 
 
-def _alpha(labels: pd.DataFrame) -> float | None:
-    """Krippendorff's alpha between the annotators, of ordinal labels; None where there are no two on an item."""
-    each = labels.assign(total=labels["y"] * labels["weight"]).groupby(["row", "annotator"])[["total", "weight"]].sum()
-    table = (each["total"] / each["weight"]).unstack()  # noqa: PD010 - of a Series
-    if table.shape[1] < 2 or not (table.notna().sum(axis=1) > 1).any():
-        return None
-    try:
-        alpha = stats.krippendorff_alpha(table.to_numpy(), metric="ordinal").estimate
-    except ValueError:
-        return None
-    return float(alpha) if math.isfinite(alpha) else None
-
-
-def _summary_of(pairs: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """People less the judge: mean and spread; how the two go together; how the judge's scores lie."""
-    y, x = pairs["mean"].to_numpy(float), pairs["x"].to_numpy(float)
+def _summary_of(rows: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Labels less scores: mean and spread; how the two go together; how the judge's scores lie."""
+    y, x = rows["mean"].to_numpy(float), rows["x"].to_numpy(float)
     gap, several = y - x, len(y) > 1
     varies = several and np.ptp(x) > 0
-    both = varies and np.ptp(y) > 0
-    seen = scores.dropna().to_numpy(float)
+    both, judge = varies and np.ptp(y) > 0, scores.dropna().to_numpy(float)
     # spread of the builds' true biases: what is left when their errors are taken away
     measured = [(build["bias"], build["se"]) for build in builds if build["se"] is not None]
     between = None
@@ -221,36 +225,13 @@ def _summary_of(pairs: pd.DataFrame, scores: pd.Series, builds: Sequence[Mapping
         "r": float(np.corrcoef(x, y)[0, 1]) if both else None,
         "slope": float(np.cov(x, y)[0, 1] / x.var(ddof=1)) if varies else None,
         "between_builds_sd": between,
-        "judge_mean": float(seen.mean()),
-        "judge_sd": float(seen.std(ddof=1)) if len(seen) > 1 else 0.0,
-        "judge_deciles": np.quantile(seen, np.arange(1, 10) / 10).tolist(),
+        "judge_mean": float(judge.mean()),
+        "judge_sd": float(judge.std(ddof=1)) if len(judge) > 1 else 0.0,
+        "judge_deciles": np.quantile(judge, np.arange(1, 10) / 10).tolist(),
     }
 
 
-def _pair_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    pair: dict[str, Any] = {"item": sha(row["item"]), "group": row["unit"], "y": row["mean"], "f": row["x"]}
-    system = row.get("system")
-    pair["system"] = None if system is None or pd.isna(system) else str(system)
-    if pd.notna(row.get("inclusion")):
-        pair |= {"inclusion": float(row["inclusion"]), "stratum": str(row["stratum"])}
-    return pair
-
-
-def _map_of(fit: CalibrationMap, bound: Bound) -> dict[str, Any]:
-    """The map itself, what it reads, and which fold each labelled document is in."""
-    units = np.asarray(bound.units, dtype=object)[bound.judged.given["row"]]
-    values = (value.item() if isinstance(value, np.generic) else value for value in bound.judged.label.values())
-    label = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
-    return {name: getattr(fit, name) for name in (*_ARRAYS, *_NUMBERS)} | {
-        "label": list(zip(bound.judged.label, label, strict=True)),
-        "kind": bound.kind,
-        "inputs": [one.who._asdict() | {"scale": one.scale, "low": one.low, "high": one.high} for one in bound.inputs],
-        "groups": bound.group_column if bound.groups is not None else None,
-        "folds": {sha(unit): fold for unit, fold in zip(units, fit.fold.tolist(), strict=True) if fold >= 0},
-        "shifts": [[sha(one.annotator), one.shift, one.std_error, one.n] for one in fit.shifts],
-        "forecasters": fit.forecasters,
-        "warnings": fit.warnings,
-    }
+# --- reading and writing ----------------------------------------------------------------------------------------------
 
 
 def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
@@ -261,7 +242,7 @@ def inputs_in(record: Mapping[str, Any]) -> tuple[Input, ...]:
     )
 
 
-def maps_in(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
+def read_maps(path: Path) -> list[tuple[dict[str, Any], CalibrationMap]]:
     """The labels and the maps of a file, which hang together."""
     try:
         return [_map_in(record) for record in _records_in(path)]
@@ -300,7 +281,7 @@ def _map_in(record: Mapping[str, Any]) -> tuple[dict[str, Any], CalibrationMap]:
     )
 
 
-def written(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
+def write_records(records: Sequence[Mapping[str, Any]], path: Path) -> Path:
     """One record, or a list of several, as JSON."""
     if not records:
         raise TableError("a calibration must hold a map at least to be saved, but has none.")

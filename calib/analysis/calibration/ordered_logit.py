@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import heapq
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -99,16 +98,13 @@ class OrderedLogit(Result):
     def predict(self, x: ArrayLike, *, shift: ArrayLike = 0.0) -> Floats:
         """Probability of each level, shape (n, K); NaN where an input that is used is missing.
 
+        None is below the smallest number that a computer can tell from 0.
+
         Parameters
         ----------
         x : array_like, shape (n,) or (n, p)
         shift : array_like, default 0
             Added to the log-odds of a higher label: how much more lenient a person is. A number, or one per row.
-
-        Returns
-        -------
-        ndarray, shape (n, K)
-            No probability is below the smallest number that a computer can tell from 0.
 
         Examples
         --------
@@ -117,9 +113,7 @@ class OrderedLogit(Result):
                [0.22, 0.78],
                [ nan,  nan]])
         """
-        used = list(self.inputs_used)
-        with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
-            at = inputs_of(x, len(self.slopes))[:, used] @ self.slopes[used] + check.array(shift, "shift")
+        at = log_odds_at(x, self.slopes, self.inputs_used) + check.array(shift, "shift")
         return chances(self.thresholds, at)
 
     @property
@@ -134,11 +128,8 @@ class OrderedLogit(Result):
         clustered by them. statsmodels holds the logarithms :math:`d_k` of the gaps between thresholds, so that those
         of the thresholds follow by the delta method: :math:`\partial a_j / \partial d_k = e^{d_k}` for k <= j.
 
-        Raises
-        ------
-        ValueError
-            If the fit has a penalty or pseudo-labels, which pull estimates to one side by more than any such matrix
-            says: resample the documents then, as `calibration_map` does. If it has weights.
+        A penalty or pseudo-labels pull estimates to one side by more than any such matrix says: resample the documents
+        then, as `calibration_map` does. Weights are refused, too.
 
         Examples
         --------
@@ -153,7 +144,24 @@ class OrderedLogit(Result):
             raise ArgumentError("weights", "must be left out for a covariance: repeat the rows instead")
         if any(text.startswith("separation") for text in self.warnings) or not self.slopes.all():
             raise ArgumentError("x", "must vary, and not tell the labels apart without error, for a covariance")
-        return _covariance(self.sample, self.thresholds, self.slopes)
+        from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+        # statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1
+        z, centre, spread = standardised(self.sample.x, np.ones(len(self.sample.x)))
+        gaps, p, last = np.diff(self.thresholds), len(self.slopes), len(self.thresholds)
+        best = np.concatenate([self.slopes * spread, self.thresholds[:1] - self.slopes @ centre, np.log(gaps)])
+        clustered = {"cov_type": "cluster", "cov_kwds": {"groups": self.sample.unit}} if self.sample.grouped else {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that no step was made
+            model = OrderedModel(self.sample.place, z, distr="logit")
+            fit = model.fit(start_params=best, method="bfgs", maxiter=0, disp=0, **clustered)
+        # derivatives of thresholds and slopes in statsmodels' (standardised slopes, first threshold, log gaps)
+        turn = np.zeros((last + p, p + last))
+        turn[:last, :p] = centre / spread
+        turn[:last, p] = 1.0
+        turn[:last, p + 1 :] = np.tril(np.ones((last, last - 1)), -1) * gaps
+        turn[last:, :p] = np.diag(1 / spread)
+        return np.asarray(turn @ fit.cov_params() @ turn.T)
 
     def _rows(self) -> list[dict[str, Any]]:
         names = [f"threshold_{k + 1}" for k in range(len(self.thresholds))]
@@ -212,11 +220,6 @@ def ordered_logit(
     weights : array_like, shape (n,), optional
         How many labels each row counts for. Default: one each.
 
-    Raises
-    ------
-    ValueError
-        If a level has no label and ``pseudo=0``, among others.
-
     References
     ----------
     McCullagh (1980), Regression models for ordinal data, Journal of the Royal Statistical Society B 42. That the
@@ -250,7 +253,19 @@ def ordered_logit(
     a, b, _ = fitted(*problem)
     slopes = np.zeros(len(spread))
     slopes[list(used)] = b / spread[list(used)]
-    doubts = _odd_fit(a, b, problem)
+    doubts = []
+    if not z.any():
+        doubts.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
+    elif (table.counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * problem[1].sum():
+        doubts.append(
+            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
+            "may know nothing."
+        )
+    if not penalty and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
+        doubts.append(
+            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
+            "these are where the likelihood gained nothing more. Type ridge=1."
+        )
     for text in doubts:
         check.warn(text)
     return OrderedLogit(
@@ -265,52 +280,9 @@ def ordered_logit(
         n=len(sample.place),
         n_groups=int(sample.unit.max()) + 1,
         n_missing=sample.n_missing,
-        warnings=doubts,
+        warnings=tuple(doubts),
         sample=sample,
     )
-
-
-def _odd_fit(a: Floats, b: Floats, problem: tuple[Floats, Floats, Floats]) -> tuple[str, ...]:
-    """What a reader should know; `problem` is what was fitted: standardised inputs, counts, penalty."""
-    z, counts, penalty = problem
-    doubts = []
-    if not z.any():
-        doubts.append("constant_judge: all inputs are the same for every label, so forecasts are the labels' shares.")
-    elif (counts.sum(axis=1) * z[:, 0]) @ (z @ b) < -_DUST * counts.sum():
-        doubts.append(
-            "negative_slope: higher scores of the judge go with lower labels; its scale may run the other way, or it "
-            "may know nothing."
-        )
-    if not penalty.all() and np.abs(newton_step(np.concatenate([a, b]), *problem)).max() > _NO_END:
-        doubts.append(
-            "separation: the inputs tell the labels apart without error, so that unpenalised slopes have no end; "
-            "these are where the likelihood gained nothing more. Type ridge=1."
-        )
-    return tuple(doubts)
-
-
-def _covariance(sample: Sample, thresholds: Floats, slopes: Floats) -> Floats:
-    """Of thresholds and slopes, at the maximum of the likelihood.
-
-    statsmodels differentiates by steps in its parameters, so that it is given inputs of size 1.
-    """
-    from statsmodels.miscmodels.ordinal_model import OrderedModel
-
-    z, centre, spread = standardised(sample.x, np.ones(len(sample.x)))
-    gaps, p, last = np.diff(thresholds), len(slopes), len(thresholds)
-    best = np.concatenate([slopes * spread, thresholds[:1] - slopes @ centre, np.log(gaps)])
-    clustered = {"cov_type": "cluster", "cov_kwds": {"groups": sample.unit}} if sample.grouped else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that no step was made
-        model = OrderedModel(sample.place, z, distr="logit")
-        fit = model.fit(start_params=best, method="bfgs", maxiter=0, disp=0, **clustered)
-    # derivatives of thresholds and slopes in statsmodels' (standardised slopes, first threshold, log gaps)
-    turn = np.zeros((last + p, p + last))
-    turn[:last, :p] = centre / spread
-    turn[:last, p] = 1.0
-    turn[:last, p + 1 :] = np.tril(np.ones((last, last - 1)), -1) * gaps
-    turn[last:, :p] = np.diag(1 / spread)
-    return np.asarray(turn @ fit.cov_params() @ turn.T)
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------------
@@ -348,8 +320,8 @@ def sample_of(
     unit, grouped, place = units_of(groups, used), groups is not None, np.asarray(place, dtype=np.intp)[row]
     if used.all():
         return Sample(values, place, scale, unit, grouped, weight, used)
-    kept = None if weight is None else weight[used]
-    return Sample(values[used], place[used[there]], scale, unit, grouped, kept, used)
+    weight = None if weight is None else weight[used]
+    return Sample(values[used], place[used[there]], scale, unit, grouped, weight, used)
 
 
 def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
@@ -361,6 +333,12 @@ def inputs_of(x: ArrayLike, p: int | None = None) -> Floats:
         got = f"got a number: write [{x!r}]" if values.ndim == 0 else f"got shape {np.shape(x)}"
         raise ArgumentError("x", f"must be an array of shape {wanted}", got)
     return values
+
+
+def log_odds_at(x: ArrayLike, slopes: Floats, used: Sequence[int]) -> Floats:
+    """Log-odds of a higher label at the inputs that are used, (n,)."""
+    with np.errstate(over="ignore", invalid="ignore"):  # a judge far off its own scale
+        return np.asarray(inputs_of(x, len(slopes))[:, list(used)] @ slopes[list(used)])
 
 
 def penalties_checked(function: Any, **penalties: float | None) -> None:
@@ -378,31 +356,3 @@ def check_levels(counts: Floats, levels: Floats, pseudo: float) -> None:
         names = ", ".join(map(short, empty))
         rule = f"must be above 0 where a level has no label (here {names}), as its threshold would have no end: type"
         raise ArgumentError("pseudo", f"{rule} pseudo=1, or leave it out of {{0}}", "got 0", mentions=("levels",))
-
-
-def units_and_folds(groups: Labels | None, used: Any, n_folds: int) -> tuple[Codes, Codes]:
-    """The number and fold of each row's group, whatever the order of the rows; -1 where no label of it is used.
-
-    Groups with many labels are dealt out first, each to the fold that has fewest labels; those with as many in the
-    order of a hash of their names, which has nothing to do with what they are.
-    """
-    if groups is None:
-        unit, n_used = np.full(len(used), -1), int(used.sum())
-        unit[used] = np.random.default_rng(0).permutation(n_used)
-        return unit, np.where(used, unit % n_folds, -1)
-    code = check.codes(groups, "groups")
-    names = list(dict.fromkeys(groups.tolist() if hasattr(groups, "tolist") else groups))
-    size = np.bincount(code[used], minlength=len(names))
-    there = sorted(np.flatnonzero(size).tolist(), key=lambda g: (-size[g], sha(names[g])))
-    unit, fold = np.full((2, len(names)), -1)
-    held = [(0, place) for place in range(min(n_folds, len(there)))]
-    for number, group in enumerate(there):
-        n, place = held[0]
-        unit[group], fold[group] = number, place
-        heapq.heapreplace(held, (n + int(size[group]), place))
-    return unit[code], fold[code]
-
-
-def sha(name: Any) -> str:
-    """The hash that stands for a name, which may be any text."""
-    return f"sha256:{hashlib.sha256(str(name).encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
 from calib.core.check import Codes, Floats
@@ -31,19 +30,6 @@ class Persons(NamedTuple):
     row: Codes  # (R,), from 0 to J - 1
     tau: Floats  # (...)
 
-    def at(self, v: Floats) -> Floats:
-        """Shift of each row and of nobody's, (..., R + 1), from (..., J)."""
-        shift = self.tau[..., None] * v
-        return np.concatenate([shift[..., self.row], np.zeros((*shift.shape[:-1], 1))], axis=-1)
-
-    def sums(self, values: Floats) -> Floats:
-        """Over each person's rows, (..., J, m) from (..., R + 1, m)."""
-        n = len(self.row)
-        whose = sparse.csr_matrix((np.ones(n), (self.row, np.arange(n))), shape=(int(self.row.max()) + 1, n))
-        first = np.moveaxis(values[..., :-1, :], -2, 0)
-        total = (whose @ first.reshape(n, -1)).reshape(-1, *first.shape[1:])
-        return np.asarray(np.moveaxis(total, 0, -2))
-
 
 class Arrow(NamedTuple):
     """A symmetric matrix: a block that is dense, and a diagonal of persons, each of whom is tied to the block alone."""
@@ -54,27 +40,29 @@ class Arrow(NamedTuple):
 
     def solved(self, right: Floats) -> Floats:
         """The solution for (..., h + J), by way of the block."""
+        if not self.own.shape[-1]:
+            return np.asarray(np.linalg.solve(self.head, right[..., None])[..., 0])
         h = self.head.shape[-1]
         share = self.side / self.own[..., None]
         block, persons = right[..., :h], right[..., h:]
         left = block - (persons[..., None, :] @ share)[..., 0, :]
-        first = np.linalg.solve(self._rest, left[..., None])
+        first = np.linalg.solve(self._schur, left[..., None])
         rest = persons / self.own - (share @ first)[..., 0]
         return np.concatenate([first[..., 0], rest], axis=-1)
 
     @property
     def log_determinant(self) -> Floats:
-        return np.asarray(np.linalg.slogdet(self._rest)[1] + np.log(self.own).sum(axis=-1))
+        return np.asarray(np.linalg.slogdet(self._schur)[1] + np.log(self.own).sum(axis=-1))
 
     @property
     def variances(self) -> Floats:
         """Of the persons: their part of the diagonal of the inverse, (..., J)."""
         share = self.side / self.own[..., None]
-        return np.asarray(1 / self.own + ((share @ np.linalg.inv(self._rest)) * share).sum(axis=-1))
+        return np.asarray(1 / self.own + ((share @ np.linalg.inv(self._schur)) * share).sum(axis=-1))
 
     @property
-    def _rest(self) -> Floats:
-        """The block without what the persons take of it."""
+    def _schur(self) -> Floats:
+        """The Schur complement: the block without what the persons take of it."""
         return np.asarray(self.head - np.swapaxes(self.side, -1, -2) @ (self.side / self.own[..., None]))
 
 
@@ -197,7 +185,17 @@ def fitted(
     at = np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in start], axis=-1)
     value = _penalised(at, *problem)
     for _ in range(_STEPS):
-        at, new = _shortened(at, newton_step(at, *problem), value, *problem)
+        step = newton_step(at, *problem)
+        # each table's step, halved until it is no loss; where it always is, no step
+        size = np.minimum(1.0, _LONGEST / np.maximum(np.abs(step).max(axis=-1), 1e-300))
+        for _ in range(_SHORTER):
+            there = at + size[..., None] * step
+            new = _penalised(there, *problem)
+            loss = ~(new >= value - 1e-13 * np.abs(value))
+            if not loss.any():
+                break
+            size = np.where(loss, size / 2, size)
+        at, new = np.where(loss[..., None], at, there), np.where(loss, value, new)
         gain, value = new - value, new
         if (gain <= _SMALL).all():
             break
@@ -209,21 +207,6 @@ def _split(at: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Thresholds and slopes."""
     last = counts.shape[-1] - 1
     return at[..., :last], at[..., last:]
-
-
-def _shortened(
-    at: Floats, step: Floats, value: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None
-) -> tuple[Floats, Floats]:
-    """Where each table's step leads, halved until it is no loss; where it always is, no step."""
-    size = np.minimum(1.0, _LONGEST / np.maximum(np.abs(step).max(axis=-1), 1e-300))
-    for _ in range(_SHORTER):
-        there = at + size[..., None] * step
-        new = _penalised(there, z, counts, penalty, persons)
-        loss = ~(new >= value - 1e-13 * np.abs(value))
-        if not loss.any():
-            return there, new
-        size = np.where(loss, size / 2, size)
-    return np.where(loss[..., None], at, there), np.where(loss, value, new)
 
 
 def _penalised(at: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None) -> Floats:
@@ -246,88 +229,60 @@ def _log_odds(a: Floats, b: Floats, z: Floats, persons: Persons | None) -> Float
     """Of a label up to each level but the last, (..., R, K - 1)."""
     p = z.shape[-1]
     at = (z @ b[..., :p, None])[..., 0]
-    return a[..., None, :] - (at if persons is None else at + persons.at(b[..., p:]))[..., None]
+    if persons is not None:
+        shift = persons.tau[..., None] * b[..., p:]
+        at = at + np.concatenate([shift[..., persons.row], np.zeros((*shift.shape[:-1], 1))], axis=-1)
+    return a[..., None, :] - at[..., None]
 
 
 def newton_step(at: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None = None) -> Floats:
-    """Newton's step."""
-    a, b = _split(at, counts)
-    if persons is not None:
-        gradient, arrow = derivatives_of_persons(a, b, z, counts, penalty, persons)
-        return arrow.solved(gradient)
-    gradient, information = derivatives(a, b, z, counts, penalty)
-    return np.asarray(np.linalg.solve(information, gradient[..., None])[..., 0])
+    gradient, information = derivatives(*_split(at, counts), z, counts, penalty, persons)
+    return information.solved(gradient)
 
 
-def derivatives(a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats) -> tuple[Floats, Floats]:
-    """Gradient, and the negative of the matrix of second derivatives, in thresholds and slopes.
+def derivatives(
+    a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons | None = None
+) -> tuple[Floats, Arrow]:
+    """Gradient, and the negative of the matrix of second derivatives, in thresholds, slopes and v of persons.
 
     A trace on its diagonal keeps steps finite where the labels do not tell a direction.
     """
-    gradient, information = _derivatives(a, b, z, counts, penalty, *_pull_and_bend(_log_odds(a, b, z, None), counts))
-    diagonal = np.einsum("...ii->...i", information)
-    diagonal += _trace(diagonal.max(axis=-1, keepdims=True))
-    return gradient, information
-
-
-def derivatives_of_persons(
-    a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats, persons: Persons
-) -> tuple[Floats, Arrow]:
-    """The same, in thresholds, slopes and v."""
-    p = z.shape[-1]
-    pull, bend = _pull_and_bend(_log_odds(a, b, z, persons), counts)
-    gradient, head = _derivatives(a, b[..., :p], z, counts, penalty[..., :p], pull, bend)
-    weight = bend.sum(axis=-1)[..., None]
-    parts = [pull.sum(axis=-1)[..., None], weight, -bend, weight * z]
-    sums = persons.sums(np.concatenate(parts, axis=-1))
-    tau = persons.tau[..., None]
-    own = penalty[..., p:] + tau**2 * sums[..., 1]
-    diagonal = np.einsum("...ii->...i", head)
-    trace = _trace(np.maximum(diagonal.max(axis=-1), own.max(axis=-1))[..., None])
-    diagonal += trace
-    push = -penalty[..., p:] * b[..., p:] - tau * sums[..., 0]
-    return np.concatenate([gradient, push], axis=-1), Arrow(head, tau[..., None] * sums[..., 2:], own + trace)
-
-
-def _trace(most: Floats) -> Floats:
-    return 1e-11 * most + 1e-12
-
-
-def _pull_and_bend(eta: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """First and second derivatives of the labels in the log-odds of each row and level."""
-    share = special.expit(eta)
+    p, eye = z.shape[-1], np.eye(a.shape[-1])
+    # first and second derivatives of the labels in the log-odds of each row and level
+    share = special.expit(_log_odds(a, b, z, persons))
     below, above = counts[..., :-1], counts[..., 1:]
-    return below - (below + above) * share, (below + above) * share * (1 - share)
-
-
-def _derivatives(
-    a: Floats, b: Floats, z: Floats, counts: Floats, penalty: Floats, pull: Floats, bend: Floats
-) -> tuple[Floats, Floats]:
-    """Gradient and information in thresholds and slopes."""
-    zt = np.swapaxes(z, -1, -2)
+    pull, bend = below - (below + above) * share, (below + above) * share * (1 - share)
+    # those of the term that keeps thresholds apart; a gap is the difference of two thresholds
+    gap, ends = np.clip(np.diff(a, axis=-1), 1e-100, _WIDE / 2), np.diff(eye, axis=0)
+    push = counts.sum(axis=-2)[..., 1:-1] / np.expm1(gap)
+    apart = np.swapaxes(ends, 0, 1) @ ((push / -np.expm1(-gap))[..., None] * ends)
+    row_pull, weight, zt = pull.sum(axis=-1)[..., None], bend.sum(axis=-1)[..., None], np.swapaxes(z, -1, -2)
+    parts = [pull.sum(axis=-2) + push @ ends, -(zt @ row_pull)[..., 0] - penalty[..., :p] * b[..., :p]]
     cross = -(zt @ bend)
-    push, apart = _keeping_apart(a, counts.sum(axis=-2)[..., 1:-1])
-    gradient = [pull.sum(axis=-2) + push, -(zt @ pull.sum(axis=-1)[..., None])[..., 0] - penalty * b]
-    of_thresholds = _diagonal(bend.sum(axis=-2)) + apart
-    of_slopes = zt @ (bend.sum(axis=-1)[..., None] * z) + _diagonal(penalty)
+    of_thresholds = bend.sum(axis=-2)[..., None] * eye + apart
+    of_slopes = zt @ (weight * z) + penalty[..., :p, None] * np.eye(p)
     blocks = [
         np.concatenate([of_thresholds, np.swapaxes(cross, -1, -2)], axis=-1),
-        np.concatenate([cross, np.broadcast_to(of_slopes, (*cross.shape[:-1], z.shape[-1]))], axis=-1),
+        np.concatenate([cross, np.broadcast_to(of_slopes, (*cross.shape[:-1], p))], axis=-1),
     ]
-    return np.concatenate(gradient, axis=-1), np.concatenate(blocks, axis=-2)
-
-
-def _keeping_apart(a: Floats, middle: Floats) -> tuple[Floats, Floats]:
-    """Gradient and information of the term in the gaps between thresholds."""
-    gap = np.clip(np.diff(a, axis=-1), 1e-100, _WIDE / 2)
-    push = middle / np.expm1(gap)
-    bend = push / -np.expm1(-gap)
-    ends = np.diff(np.eye(a.shape[-1]), axis=0)  # a gap is the difference of two thresholds
-    return push @ ends, np.swapaxes(ends, 0, 1) @ (bend[..., None] * ends)
-
-
-def _diagonal(values: Floats) -> NDArray[np.float64]:
-    return values[..., None] * np.eye(values.shape[-1])
+    head = np.concatenate(blocks, axis=-2)
+    diagonal = np.einsum("...ii->...i", head)
+    most = diagonal.max(axis=-1)
+    if persons is None:
+        side, own = head[..., :0, :], head[..., 0, :0]
+    else:
+        # sums over each person's rows
+        n, tau = len(persons.row), persons.tau[..., None]
+        whose = sparse.csr_matrix((np.ones(n), (persons.row, np.arange(n))), shape=(int(persons.row.max()) + 1, n))
+        values = np.concatenate([row_pull, weight, -bend, weight * z], axis=-1)
+        first = np.moveaxis(values[..., :-1, :], -2, 0)
+        sums = np.moveaxis((whose @ first.reshape(n, -1)).reshape(-1, *first.shape[1:]), 0, -2)
+        parts.append(-penalty[..., p:] * b[..., p:] - tau * sums[..., 0])
+        side, own = tau[..., None] * sums[..., 2:], penalty[..., p:] + tau**2 * sums[..., 1]
+        most = np.maximum(most, own.max(axis=-1))
+    trace = 1e-11 * most[..., None] + 1e-12
+    diagonal += trace
+    return np.concatenate(parts, axis=-1), Arrow(head, side, own + trace if own.shape[-1] else own)
 
 
 # --- how strong a penalty, and the first input or all: chosen by cross-validation over documents ----------------------

@@ -12,7 +12,7 @@ TOPIC = Topic(
         ),
     },
     heads={
-        "tau_p_value": "p of tau 1", "n_human": "with people", "human_mean": "people's mean",
+        "tau_p_value": "p of tau 1",
         "difference": "judge less people", "distance": "distance from people", "median_entropy": "median entropy",
         "median_mass": "median mass",
     },

@@ -10,12 +10,11 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import TABLES, Files, to_write
+from calib.console.files import TABLES, Files, LabelsFile, to_write
 from calib.console.show import paragraphs, print_table, show_lines, shown_text, write
 
 _PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
-_HUMAN = typer.Option(help="People's scores or ratings, or a file of your own, where FILE has none.")
 _OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a table")
 
 
@@ -23,7 +22,7 @@ _OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a tab
 def profile(
     file: Annotated[Path, typer.Argument(help="A judge's ratings or scores, or a file of your own.")],
     files: Files,
-    human: Annotated[Path | None, _HUMAN] = None,
+    labels: LabelsFile = None,
     out: Annotated[Path | None, _OUT] = None,
     **options: Any,
 ) -> None:
@@ -35,7 +34,7 @@ def profile(
     from calib.table.results import words
 
     # ratings as they are: of scores nobody knows how the replies are distributed
-    judged, people = replace(files, items=None).taken(file, human)
+    judged, people = replace(files, items=None).taken(file, labels)
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)

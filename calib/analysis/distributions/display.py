@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST = 200, 2000  # characters of a text
 _ROWS = 600  # items of a section
 _ALL = 400_000  # characters of all texts of a section, so that a page stays one that can be sent
-_NUMBERS = ("judge", "people", "apart", "entropy")
+_NUMBERS = ("judge", "label", "apart", "entropy")
 _WHY = {
     "people": "people differ", "entropy": "unsure", "prompts": "prompts differ", "draws": "replies differ",
     "unread": "not read",
@@ -36,7 +36,7 @@ def profile_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Pro
     names, sentences = telling(labels), []
     for label, result in zip(labels, results, strict=True):
         parts = [result.shares.most]
-        if result.n_human:
+        if result.n_labels:
             way = "above" if result.difference > 0 else "below"
             by = f"{abs(result.difference):.2g} {way}" if result.difference else "as high as"
             parts.append(f"on average it is {by} people and {result.distance:.2g} away from them")
@@ -52,7 +52,7 @@ def profile_fact(results: Results[Profile]) -> str:
     """What is seen in several: how far they are from people."""
     if len(results) == 1:
         return results[0].shares.most
-    gaps = [result.difference for result in results if result.n_human]
+    gaps = [result.difference for result in results if result.n_labels]
     if not gaps:
         return f"the judge's mean score is {number_span([result.mean for result in results])}"
     if min(gaps) < 0 < max(gaps):
@@ -120,7 +120,7 @@ def looked_at(results: Results[Profile]) -> pd.DataFrame:
             texts = dict(look.texts)
             detail, reply = texts.pop("detail", ""), texts.pop("reply", "")
             if (place, look.item) not in rows:  # its output before its source
-                numbers = {"judge": look.score, "people": look.human, "apart": look.score - look.human}
+                numbers = {"judge": look.score, "label": look.label, "apart": look.score - look.label}
                 output = {"output": texts["output"]} if "output" in texts else {}
                 head = whose | {"item": look.item, "because": ""} | numbers | output | {"judge's words": ""}
                 rows[place, look.item] = head | texts | {"entropy": look.entropy}
@@ -204,7 +204,7 @@ def _draw_bars(drawn: Axes, result: Profile) -> None:
     """Judge and people side by side at each value."""
     shares = result.shares
     levels = np.array(shares.levels)
-    sides = {"judge": shares.judge, "people": shares.human} if shares.human else {"judge": shares.judge}
+    sides = {"judge": shares.judge, "people": shares.labels} if shares.labels else {"judge": shares.judge}
     pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
     wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
     for place, (name, part) in enumerate(sides.items()):
@@ -213,16 +213,16 @@ def _draw_bars(drawn: Axes, result: Profile) -> None:
     if not shares.width:
         drawn.set_xticks(levels, list(map(short, levels)))
     figure.per_cent(drawn.yaxis)
-    people = f", {result.n_human} with people" * bool(shares.human)
-    drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{people})")
+    labelled = f", {result.n_labels} with labels" * bool(shares.labels)
+    drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{labelled})")
     drawn.set_ylabel("share of the scores")
-    if shares.human:
+    if shares.labels:
         drawn.legend(frameon=False, fontsize="small")
 
 
 def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
-    facts, parts = _with_people(results)
+    facts, parts = _with_labels(results)
     rows = figure.rows_of(ax, facts, parts, pitch=1.2)
     for mark in rows.marks:
         shares, pieces = mark.result
@@ -237,7 +237,7 @@ def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     return rows.finished(profile_fact(results), handles, title=title, columns=len(handles))
 
 
-def _with_people(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[Any]]:
+def _with_labels(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[Any]]:
     """What names each row, and its shares; people once behind the judges of a criterion."""
     facts: list[dict[str, Any]] = []
     parts: list[tuple[Shares, tuple[float, ...]]] = []
@@ -246,10 +246,10 @@ def _with_people(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[
         of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
         facts += [label for label, _ in of]
         parts += [(shares, shares.judge) for _, shares in of]
-        people = next(((label, shares) for label, shares in of if shares.human), None)
-        if people is not None:
-            facts.append({**people[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
-            parts.append((people[1], people[1].human))
+        labelled = next(((label, shares) for label, shares in of if shares.labels), None)
+        if labelled is not None:
+            facts.append({**labelled[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
+            parts.append((labelled[1], labelled[1].labels))
     return facts, parts
 
 

@@ -1,8 +1,8 @@
-"""Score distributions on tables: which number to read, and what temperature and sampling do to it."""
+"""Score distributions on tables: a judge's profile with its texts, and its scores at other temperatures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Unpack
 
@@ -10,40 +10,34 @@ import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import Codes, Floats, as_typed
+from calib.core.check import Codes, Floats
 from calib.core.numeric import ratio
 from calib.core.result import short
 from calib.inputs.names import Columns, Data
+from calib.inputs.readings import items_in, resolve_readings
 from calib.inputs.resolve import resolve_inputs
-from calib.inputs.source import source_of
 from calib.scale.summarize import summarize
 from calib.table import SCHEMAS, TableArgumentError, TableError, has_replies, parse_scale
+from calib.table.driver import Slice, each_result, verb
 from calib.table.pairs import one_scale
 from calib.table.results import Results
 from calib.table.schema import STATUSES
 from calib.table.scores import by_slot
-from calib.table.validate import Kind, SliceKey, ValidatedTable, ratings_in, renamed_errors, scores_in, validated
-
-Found = tuple[dict[str, Any], stats.Result]  # a result, and what its label says beside what it is of
-Answer = Callable[[dict[str, Any], pd.DataFrame], Found]
-Wanted = tuple[Sequence[str], str]  # methods, and how a message calls their ratings
-SAMPLED = (["sample"], "ratings of method 'sample'")
-_EXACT = (["logprob"], "token probabilities (method 'logprob')")
+from calib.table.validate import Kind, SliceKey, ValidatedTable, scores_in, validated
 
 
+@verb
 def temperature_curve(
-    ratings: pd.DataFrame, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)
+    ratings: Data, *, taus: Sequence[float] = (0.5, 0.7, 1.0, 1.3, 2.0)
 ) -> Results[stats.Temperature]:
     """Mean expectation and mean entropy of token probabilities at other temperatures.
 
     Parameters
     ----------
-    ratings : DataFrame
+    ratings : table, path or frame
         Token probabilities (method "logprob").
     taus : sequence of float
         Temperatures; 1 is that of the probabilities.
-
-
 
     Examples
     --------
@@ -55,17 +49,18 @@ def temperature_curve(
     >>> cold.entropy < plain.entropy < hot.entropy
     True
     """
-    as_typed(temperature_curve, locals())
+    table = resolve_readings(ratings, "ratings").ratings
+    table = by_method(table, ["logprob"], "token probabilities (method 'logprob')")
+    return each_result(
+        (Slice(label, rows) for label, rows in table.slices()),
+        lambda rows: stats.temperature_curve(*weights_by_level(rows), taus=taus),
+        names={"p": "ratings", "tau": "taus"},
+    )
 
-    def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        with renamed_errors(label, p="ratings", tau="taus"):
-            return {}, stats.temperature_curve(*weights_by_level(rows), taus=taus)
 
-    return each_slice(ratings, _EXACT, curve)
-
-
+@verb
 def profile(
-    scores: Data, human: Data = None, *, items: Data = None, top: int = 20, **columns: Unpack[Columns]
+    scores: Data, labels: Data = None, *, items: Data = None, top: int = 20, **columns: Unpack[Columns]
 ) -> Results[stats.Profile]:
     """What a judge does with its scale, how sure it is, and the items that deserve a look, with their texts.
 
@@ -74,15 +69,14 @@ def profile(
     scores : table, path or frame
         A judge's ratings; or scores, which do not say how the replies on an item are distributed; or a file of
         your own, which may hold the labels and the texts, too.
-    human : table, path or frame, optional
-        People's ratings or scores of the same items; several people are averaged. Default: the people in
-        `scores`, if it has judges as well.
+    labels : table, path or frame, optional
+        People's labels of the same items; several people are averaged. Default: those in `scores`, if it has judges
+        as well.
     items : table, path or frame, optional
         Table of items, whose texts stand beside those that deserve a look.
     top
         As for `calib.stats.profile`.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
@@ -96,45 +90,50 @@ def profile(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> found = calib.profile(ratings, people, items=items, top=2).one()
-    >>> print(found)
+    >>> result = calib.profile(ratings, people, items=items, top=2).one()
+    >>> print(result)
     scores of 312 items: mean 4.232, median entropy 0.5966, median mass 0.99, +0.287 from people on 312
-    >>> found.items[["why", "item", "value", "score", "human"]].round(2)
-           why                      item  value  score  human
+    >>> result.items[["why", "item", "value", "score", "label"]].round(2)
+           why                      item  value  score  label
     0   people    news-library/fluency-1   1.57   4.57   3.00
     1   people  notice-ferry/relevance-2   1.22   4.55   3.33
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
-    as_typed(profile, locals())
-    files = resolve_inputs(scores, human, columns, names=("scores", "human"), needs=("judge",))
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",))
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
-    judges, people = validated(files.scores, kind, "scores"), None
+    judges = validated(files.scores, kind, "scores")
+    people = None if files.people is None else scores_in(files.people, "labels")
     is_human = judges.frame["method"] == "human"
     if is_human.any() and not is_human.all():  # people in one table with judges are people
-        people = scores_in(judges.frame[is_human], "scores") if files.people is None else None
+        people = scores_in(judges.frame[is_human], "scores") if people is None else people
         judges = judges.only(~is_human)
-    people = people if files.people is None else scores_in(files.people, "human")
     items = files.inferred.items if items is None and files.inferred is not None else items
-    items = items if items is None or isinstance(items, pd.DataFrame) else source_of(items, "items").frame
-    texts = None if items is None else texts_of(items, judges)
+    texts = None if items is None else _texts_of(items_in(items), judges)
     table = judges if kind == "scores" else validated(summarize(judges.frame), "scores", "scores")
-    pairs = [(judge, _labels_of(judge, people)) for judge in prompted_judges(judges, table)]
-    if people is not None and not any(len(labels) or doubts for _, (labels, _, doubts) in pairs):
-        us, them = (f"{table.holds} (items {glimpse(table.frame['item'])})" for table in (judges, people))
+    pairs = [(judge, *_labels_of(judge, people)) for judge in _prompted_judges(judges, table)]
+    if people is not None and not any(len(y) or warnings for _, y, _, warnings in pairs):
+        scored, labelled = (f"{side.holds} (items {_glimpse(side.frame['item'])})" for side in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
-        raise TableArgumentError("human", rule, f"has {them}, while {{0}} have {us}", mentions=("scores",))
-    answers = []
-    for judge, (labels, n_unmatched, doubts) in pairs:
-        result = _profiled(judge, labels, top)
-        looks = tuple(look._replace(texts=_to_read(look, judge, labels, texts)) for look in result.looks)
-        result = replace(result, looks=looks, warnings=(*doubts, *result.warnings))
-        answers.append((judge.who.label | {"n_unmatched": n_unmatched}, result))
-    return Results.of(answers)
+        raise TableArgumentError("labels", rule, f"has {labelled}, while {{0}} have {scored}", mentions=("scores",))
+
+    def profiled(pair: tuple[PromptedJudge, pd.Series]) -> stats.Profile:
+        judge, y = pair
+        result = _profile_of(judge, y, top)
+        looks = tuple(look._replace(texts=_texts_to_read(look, judge, y, texts)) for look in result.looks)
+        return replace(result, looks=looks)
+
+    return each_result(
+        (
+            Slice(judge.who.label, (judge, y), {"n_unmatched": n_unmatched}, warnings)
+            for judge, y, n_unmatched, warnings in pairs
+        ),
+        profiled,
+    )
 
 
 def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.Series, int, tuple[str, ...]]:
-    """People's labels of a judge's items, how many are of other items, and what is wrong with them."""
+    """The labels of a judge's items, how many labels are of other items, and what is wrong with them."""
     if people is None:
         return pd.Series(dtype=float), 0, ()
     rows = people.under(judge.who.label, "criterion")
@@ -143,18 +142,18 @@ def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.
     rows = rows[others] if others.any() else rows
     labels = rows["score"].set_axis(rows["item"].astype(object))
     try:
-        one_scale({}, "", scores=judge.scores, human=rows)
+        one_scale({}, "", scores=judge.scores, labels=rows)
     except TableError as error:
         why = str(error).partition(", but ")[2].rstrip(".")
         return labels[:0], 0, (f"other_scale: people are left out, as {why}",)
-    ours = labels.index.isin(judge.scores.index)
-    return labels[ours], int((~ours).sum()), ()
+    scored = labels.index.isin(judge.scores.index)
+    return labels[scored], int((~scored).sum()), ()
 
 
-def _profiled(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:
+def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:
     rows, replies = judge.scores, judge.replies
     read = rows["score"].notna()
-    lost = rows["n_unread"].where(read | (rows["n_unread"] > 0), 1)
+    unread = rows["n_unread"].where(read | (rows["n_unread"] > 0), 1)
     # the values of the scale, where it is known; of one without values as many as are counted in bins
     scale = next((each for text in rows["scale"].unique() if (each := parse_scale(str(text)))), None)
     values = None if scale is None else scale.values or np.linspace(scale.low, scale.high, 101)  # noqa: PD011
@@ -163,28 +162,27 @@ def _profiled(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profil
     spread = bool(rows["entropy"].notna().any() and (exact or (rows["n"] > 1).any()))
     shared = spread and replies.single
     cells = {"scores": replies.shares, "levels": replies.levels} if shared else {"scores": rows["score"]}
-    with renamed_errors(judge.who.label):
-        return stats.profile(
-            **cells,
-            entropy=rows["entropy"] if spread else None,
-            mass=rows["mass"] if exact and rows["mass"].notna().any() else None,
-            human=labels.groupby(level=0).mean().reindex(rows.index),
-            labels=labels,
-            scale=values,
-            replies=rows["n"].where(read, 0) + lost,
-            unread=lost,
-            reasons={"prompts": judge.across, "draws": replies.spread},
-            statuses=replies.statuses if replies.single else None,
-            items=rows.index,
-            top=top,
-        )
+    return stats.profile(
+        **cells,
+        entropy=rows["entropy"] if spread else None,
+        mass=rows["mass"] if exact and rows["mass"].notna().any() else None,
+        labels=labels.groupby(level=0).mean().reindex(rows.index),
+        annotations=labels,
+        scale=values,
+        replies=rows["n"].where(read, 0) + unread,
+        unread=unread,
+        reasons={"prompts": judge.across, "draws": replies.spread},
+        statuses=replies.statuses if replies.single else None,
+        items=rows.index,
+        top=top,
+    )
 
 
-def _to_read(
+def _texts_to_read(
     look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
 ) -> tuple[tuple[str, str], ...]:
     """How the scores of an item came about, its own texts, the judge's words."""
-    detail, words = judge.replies.distribution(look.item), judge.words(look.item)
+    detail, words = judge.replies.distribution(look.item), _as_one(judge.replies.words(look.item))
     if look.why == "prompts":
         detail, words = judge.contradiction(look.item)
     elif look.why == "people":
@@ -200,8 +198,8 @@ def _to_read(
 _PROMPTS = 6  # prompts that are named one by one
 # what stands beside texts
 _OURS = {
-    *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "human", "detail", "reply"),
-    *("because", "judge", "people", "apart", "entropy", "judge's words"),
+    *("criterion", "rater", "prompt", "method", "temperature", "why", "value", "score", "label", "detail", "reply"),
+    *("because", "judge", "apart", "entropy", "judge's words"),
 }
 
 
@@ -300,10 +298,6 @@ class PromptedJudge(NamedTuple):
         under = pd.DataFrame({prompt: one.scores["score"] for prompt, one in self.prompts.items()})
         return (under.max(axis=1) - under.min(axis=1)).reindex(self.scores.index)
 
-    def words(self, item: str) -> str:
-        """What the judge said on an item."""
-        return _as_one(self.replies.words(item))
-
     def contradiction(self, item: str) -> tuple[str, str]:
         """The scores of an item under each prompt, and the judge's words under those of the lowest and the highest."""
         under = {prompt: one.scores["score"].get(item, np.nan) for prompt, one in self.prompts.items()}
@@ -316,7 +310,7 @@ class PromptedJudge(NamedTuple):
         return ", ".join(named), _as_one([(mark, text) for mark, words in ends.items() for _, text in words])
 
 
-def prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[PromptedJudge]:
+def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[PromptedJudge]:
     """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them."""
     replies = {SliceKey.of(label): rows for label, rows in judges.slices()}
     by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
@@ -339,12 +333,12 @@ def _as_one(words: Sequence[tuple[str, str]]) -> str:
     return " ".join(text if alone else f"[{mark}] {text}" for mark, text in words)
 
 
-def texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
+def _texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
     """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
-    table = validated(items, "items", "items").frame
+    table = items
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
-        has = f"has {glimpse(names)}, while {{0}} have {glimpse(judges.frame['item'])}"
+        has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"
         raise TableArgumentError("items", "must have the items of {0}", has, mentions=(judges.argument,))
     texts = [name for name in ("source", "output", "output_a", "output_b") if name in table]
     more = [name for name in table if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(table[name])]
@@ -353,32 +347,44 @@ def texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
     return table[texts or more].astype(object).set_axis(names).rename(columns=clashing)
 
 
-def glimpse(items: Any) -> str:
+def _glimpse(items: Any) -> str:
     """Two of the items, for a message.
 
     Examples
     --------
-    >>> glimpse(["a", "a", "b", "c"])
+    >>> _glimpse(["a", "a", "b", "c"])
     "'a' and 'b'"
     """
     return " and ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"
 
 
-# --- what is read of the tables ---------------------------------------------------------------------------------
+# --- ratings as arrays ------------------------------------------------------------------------------------------------
 
 
-def each_slice(ratings: pd.DataFrame, wanted: Wanted, answer: Answer, name: str = "ratings") -> Results[Any]:
-    """A result for each criterion, rater, prompt, method and temperature, of ratings of the methods wanted."""
-    methods, words = wanted
-    table = ratings_in(ratings, name)
-    table = table.only(table.frame["method"].isin(methods))
+def by_method(ratings: ValidatedTable, methods: Sequence[str], words: str) -> ValidatedTable:
+    """The ratings of these methods, of which there must be some; `words` is what a message calls them."""
+    table = ratings.only(ratings.frame["method"].isin(methods))
     if not len(table.frame):
-        raise TableArgumentError(name, f"must hold {words}", "has none")
-    answers = []
-    for label, rows in table.slices():
-        more, result = answer(label, rows)
-        answers.append((label | more, result))
-    return Results.of(answers)
+        raise TableArgumentError(table.argument, f"must hold {words}", "has none")
+    return table
+
+
+def shared_by_items(tables: Sequence[pd.DataFrame], groups: str | None, items: pd.Index, where: Sequence[str]) -> Any:
+    """What the items share, from the first table that has it for all of them; None if they share nothing.
+
+    `where` are the arguments that a message names where no table has the column.
+    """
+    if groups in (None, "item"):
+        return None
+    for table in (table for table in tables if groups in table):
+        owners = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups].reindex(items)
+        if owners.notna().all() and (owners.astype(str) != "").all():
+            return owners.astype(object).to_numpy() if owners.duplicated().any() else None
+    if groups != "group":
+        names = [f"{{{place}}}" for place in range(len(where))]
+        rule = f"must be a column of {', '.join(names[:-1])} or {names[-1]} without gaps"
+        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=tuple(where))
+    return None
 
 
 def draws_by_item(rows: pd.DataFrame) -> pd.DataFrame:

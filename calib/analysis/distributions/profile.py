@@ -43,8 +43,8 @@ class Shares(NamedTuple):
         Of a bin; 0 where the levels are values.
     rounded : bool
         Whether scores of the judge lay between values, as means do.
-    judge, human : tuple of float
-        A share for each level; `human` is empty without people.
+    judge, labels : tuple of float
+        A share for each level; `labels` is empty where there are none.
     most : str
         What the judge uses most, and people, in words.
     """
@@ -53,7 +53,7 @@ class Shares(NamedTuple):
     width: float
     rounded: bool
     judge: tuple[float, ...]
-    human: tuple[float, ...]
+    labels: tuple[float, ...]
 
     @property
     def most(self) -> str:
@@ -66,9 +66,9 @@ class Shares(NamedTuple):
         places = [place for place in range(first, first + wide) if self.judge[place] >= _LEAST]
         ends, half = [self.levels[place] for place in places], self.width / 2
         named = [short(ends[0] - half), short(ends[-1] + half)] if self.width else [*map(short, ends)]
-        judge, human = (sum(part[place] for place in places) for part in (self.judge, self.human or self.judge))
+        judge, labels = (sum(part[place] for place in places) for part in (self.judge, self.labels or self.judge))
         where = (" to " if self.width else " or ").join(named) + ", rounded" * self.rounded
-        people = f" (people's: {_percent(human)})" * bool(self.human)
+        people = f" (people's: {_percent(labels)})" * bool(self.labels)
         return f"{_percent(judge)} of the judge's scores are {where}{people}"
 
 
@@ -114,8 +114,8 @@ class FlaggedItem(NamedTuple):
     why : str
     item : str
     value : float
-        The judge's score less people's, the entropy in nats, or the number that the reason is about.
-    score, human, entropy : float
+        The judge's score less the label, the entropy in nats, or the number that the reason is about.
+    score, label, entropy : float
     texts : tuple of (str, str)
         What there is to read: names and texts.
     """
@@ -124,7 +124,7 @@ class FlaggedItem(NamedTuple):
     item: str
     value: float
     score: float
-    human: float
+    label: float
     entropy: float
     texts: tuple[tuple[str, str], ...] = ()
 
@@ -135,17 +135,17 @@ class Profile(Result):
 
     Attributes
     ----------
-    n, n_missing, n_human : int
-        Items; those without a score of the judge; those with scores of both judge and people.
+    n, n_missing, n_labels : int
+        Items; those without a score of the judge; those with a score of the judge and a label.
     n_replies, n_unread : int
         Replies of the judge; those of which nothing could be read.
     mean, sd : float
         Of the judge's scores.
-    human_mean, difference, distance : float
-        Of the items that both scored: people's mean, the mean of judge less people, the mean of its size; NaN
-        without people.
+    label_mean, difference, distance : float
+        Of the items that both scored: the mean label, the mean of judge less label, the mean of its size; NaN
+        without labels.
     shares : Shares
-        What part of the judge's scores, and of people's, each value has.
+        What part of the judge's scores, and of the labels, each value has.
     entropy, mass : Histogram or None
         Of the items, where they are known.
     little : float
@@ -160,12 +160,12 @@ class Profile(Result):
 
     n: int
     n_missing: int
-    n_human: int
+    n_labels: int
     n_replies: int
     n_unread: int
     mean: float
     sd: float
-    human_mean: float
+    label_mean: float
     difference: float
     distance: float
     shares: Shares
@@ -185,17 +185,17 @@ class Profile(Result):
         """
         import pandas as pd
 
-        numbers = dict.fromkeys(("value", "score", "human", "entropy"), float)
+        numbers = dict.fromkeys(("value", "score", "label", "entropy"), float)
         frame = pd.DataFrame([look[:-1] for look in self.looks], columns=list(FlaggedItem._fields[:-1]), dtype=object)
         frame = frame.astype(numbers)
         # Python strings, which may hold what Arrow cannot
         texts = pd.DataFrame([dict(look.texts) for look in self.looks], index=frame.index, dtype=object).fillna("")
-        unknown = ["human"] * (not self.n_human) + ["entropy"] * (self.entropy is None)
+        unknown = ["label"] * (not self.n_labels) + ["entropy"] * (self.entropy is None)
         return frame.drop(columns=unknown).join(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
-        people = ("n_human", "human_mean", "difference", "distance") if self.n_human else ()
-        row = self._row("n", "n_missing", "mean", "sd", *people)
+        of_labels = ("n_labels", "label_mean", "difference", "distance") if self.n_labels else ()
+        row = self._row("n", "n_missing", "mean", "sd", *of_labels)
         row |= {f"median_{name}": spread.median for name, spread in self._histograms}
         return [row | self._row("warnings")]
 
@@ -212,26 +212,26 @@ class Profile(Result):
         return [(name, spread) for name, spread in both if spread is not None]
 
     def _terms(self) -> dict[str, Any]:
-        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_human or None}
+        return {"profile": True, "n": self.n, "missing": self.n_missing, "human": self.n_labels or None}
 
     def __str__(self) -> str:
         parts = [
             "none" if math.isnan(self.mean) else f"mean {short(self.mean)}",
             *[f"median {name} {short(by.median)}" for name, by in self._histograms],
         ]
-        if self.n_human:
-            parts.append(f"{self.difference:+.3g} from people on {self.n_human}")
+        if self.n_labels:
+            parts.append(f"{self.difference:+.3g} from people on {self.n_labels}")
         none = f" ({self.n_missing} without)" * bool(self.n_missing)
         return f"scores of {self.n} item{'s' * (self.n != 1)}{none}: {', '.join(parts)}{self._bracketed_warnings}"
 
 
 def profile(
     scores: ArrayLike,
-    human: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     *,
     levels: ArrayLike | None = None,
     scale: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
+    annotations: ArrayLike | None = None,
     entropy: ArrayLike | None = None,
     mass: ArrayLike | None = None,
     replies: ArrayLike | None = None,
@@ -247,15 +247,15 @@ def profile(
     ----------
     scores : array_like, shape (n,) or (n, K)
         One score per item, NaN where there is none; or, with `levels`, weights: probabilities or counts of draws.
-    human : array_like, shape (n,), optional
-        People's scores of the same items, NaN where there is none.
+    labels : array_like, shape (n,), optional
+        People's label of each item, NaN where there is none.
     levels : array_like, shape (K,) or (n, K), optional
         Values of the columns of `scores`, which then holds weights.
     scale : array_like, shape (L,), optional
         All values of the scale; a score between two of them is counted at the nearest. More than 11 are divided
         into 20 bins. Default: `levels` where they are those of all items, else what occurs.
-    labels : array_like, shape (m,), optional
-        Each label of people, where `human` has their means. Default: `human`.
+    annotations : array_like, shape (m,), optional
+        The labels of each person, where `labels` has their means. Default: `labels`.
     entropy : array_like, shape (n,), optional
         Of each item's scores, in nats. Default: of `scores` with `levels`.
     mass : array_like, shape (n,), optional
@@ -284,28 +284,29 @@ def profile(
     number, values, weights = _scores_and_cells(scores, levels)
     if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
         scale = values[0] if len(values) else None
-    columns = {"human": human, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread}
+    columns = {"labels": labels, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread}
     columns |= reasons or {}
     by = {name: check.array(column, name, ndim=1) for name, column in columns.items() if column is not None}
     check.same_length(scores=number, items=items, **by)
     read = np.isfinite(number)
-    people, lost = by.get("human", np.full(len(number), np.nan)), by.get("unread", np.isnan(number).astype(float))
-    gap = number - people
+    label = by.get("labels", np.full(len(number), np.nan))
+    unread_of_item = by.get("unread", np.isnan(number).astype(float))
+    gap = number - label
     both = np.isfinite(gap)
     if levels is not None:
         by.setdefault("entropy", np.asarray(nats_of(weights)))
     nats = by.get("entropy", np.full(len(number), np.nan))
-    each = people if labels is None else check.array(labels, "labels", ndim=1)
+    each = label if annotations is None else check.array(annotations, "annotations", ndim=1)
     why = {name: by[name] for name in ("entropy", *(reasons or {})) if name in by}
-    n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(lost.sum())
+    n_replies, n_unread = int(by["replies"].sum()) if "replies" in by else len(number), int(unread_of_item.sum())
     counts = {"ok": n_replies - n_unread, "unread": n_unread} if statuses is None else statuses
     result = Profile(
         n=len(number),
         n_missing=int((~read).sum()),
-        n_human=int(both.sum()),
+        n_labels=int(both.sum()),
         mean=_mean(number[read]),
         sd=float(np.std(number[read], ddof=1)) if read.sum() > 1 else _NAN,
-        human_mean=_mean(people[both]),
+        label_mean=_mean(label[both]),
         difference=_mean(gap[both]),
         distance=_mean(np.abs(gap[both])),
         n_replies=n_replies,
@@ -315,7 +316,7 @@ def profile(
         mass=_histogram_of(by.get("mass", nats[:0]), 1.0),
         little=_mean(by["mass"][~np.isnan(number)] < _LITTLE) if "mass" in by else _NAN,
         statuses=tuple((name, int(count)) for name, count in counts.items() if count),
-        looks=_looks({"people": gap, **why, "unread": lost}, (number, people, nats), items, top),
+        looks=_looks({"people": gap, **why, "unread": unread_of_item}, (number, label, nats), items, top),
         warnings=(),
     )
     return replace(result, warnings=_profile_warnings(result))
@@ -362,8 +363,8 @@ def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLi
         return tuple((counts / max(len(sides) * mass.sum(), 1e-300)).tolist())
 
     rounded = not width and not np.isin(values[used], grid).all()
-    human = counted(labels, np.ones(len(labels))) if len(labels) else ()
-    return Shares(tuple(grid.tolist()), width, rounded, counted(values[used], share[used]), human)
+    of_labels = counted(labels, np.ones(len(labels))) if len(labels) else ()
+    return Shares(tuple(grid.tolist()), width, rounded, counted(values[used], share[used]), of_labels)
 
 
 def _histogram_of(values: Floats, most: float) -> Histogram | None:
@@ -399,9 +400,9 @@ def _profile_warnings(result: Profile) -> tuple[str, ...]:
     """What a reader should know before the numbers."""
     named = ", ".join(f"{name} {n}" for name, n in result.statuses if name not in ("ok", "unseen", "ambiguous"))
     scores, levels = result.n - result.n_missing, result.shares.levels
-    human = dict(zip(levels, result.shares.human or [1.0] * len(levels), strict=True))
-    ends = [level for level in result.unused if level in (levels[0], levels[-1]) and human[level] >= _OFTEN]
-    theirs = f" (people's: {_percent(sum(human[level] for level in ends))})" * bool(result.shares.human)
+    labels = dict(zip(levels, result.shares.labels or [1.0] * len(levels), strict=True))
+    ends = [level for level in result.unused if level in (levels[0], levels[-1]) and labels[level] >= _OFTEN]
+    share = f" (people's: {_percent(sum(labels[level] for level in ends))})" * bool(result.shares.labels)
     texts = []
     if result.n_unread > _MANY * result.n_replies:
         texts.append(f"unread: {result.n_unread} of {result.n_replies} replies have no score ({named})")
@@ -413,5 +414,5 @@ def _profile_warnings(result: Profile) -> tuple[str, ...]:
     if scores > 1 and result.sd == 0:
         texts.append(f"constant: all {scores} scores are {short(result.mean)}")
     if ends and result.sd > 0 and scores >= _ENOUGH:
-        texts.append(f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{theirs}")
+        texts.append(f"ends_unused: the judge hardly uses {' and '.join(map(short, ends))}{share}")
     return tuple(texts)

@@ -13,9 +13,9 @@ TOPIC = Topic(
     heads={
         "draws": "draws, N", "rmse": "RMSE", "rmse_low": "RMSE, low", "rmse_high": "RMSE, high",
         "rmse_predicted": "RMSE predicted", "rmse_limit": "RMSE to endless draws", "correlation": "with the reference",
-        "correlation_predicted": "with the reference, predicted", "human": "with people",
-        "human_low": "with people, low", "human_high": "with people, high",
-        "human_predicted": "with people, predicted",
+        "correlation_predicted": "with the reference, predicted", "agreement": "with people",
+        "agreement_low": "with people, low", "agreement_high": "with people, high",
+        "agreement_predicted": "with people, predicted",
     },
-    commands=("converge",),
+    commands=("convergence",),
 )  # fmt: skip

@@ -13,21 +13,23 @@ from calib.console.command import options_from
 from calib.console.files import Files, Out
 from calib.console.show import paragraphs, show_results
 
+_SAMPLED = "Ratings with several draws per item, or a file of your own: each row of an item is a draw."
+
 
 @options_from("convergence", called={"file": "each file"})
-def converge(
-    sampled: Annotated[Path, typer.Argument(help="Ratings with several draws per item.")],
+def convergence(
+    sampled: Annotated[Path, typer.Argument(help=_SAMPLED)],
     files: Files,
     exact: Annotated[Path | None, typer.Argument(help="Scores or ratings from token probabilities.")] = None,
-    human: Annotated[Path | None, typer.Option(help="People's scores or ratings, or a file of your own.")] = None,
+    labels: Annotated[Path | None, typer.Option(help="People's labels of the same items.")] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
-    """Means of N draws against the exact expectation, and against people."""
+    """Means of N draws against the exact expectation, and against labels."""
     from calib.table.results import words
 
-    expected, people = files.tables(exact, human)
-    results = calib.convergence(calib.table.read(sampled, "ratings"), expected, human=people, **options)
+    items = None if files.items is None else calib.table.read(files.items, "items")
+    results = calib.convergence(sampled, exact, labels=labels, items=items, **options, **files.said)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):

@@ -1,4 +1,4 @@
-"""How far a mean of N draws is from the exact expectation, and from people."""
+"""Convergence of the mean of N draws to the exact expectation, and its correlation with labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from calib.analysis.agreement.coefficients import (
 from calib.analysis.agreement.scales import refuse_other_scale
 from calib.analysis.distributions.distribution import expected_entropy
 from calib.analysis.draws.components import variance_components
-from calib.analysis.draws.subsets import correlation_with_people, subset_correlations
+from calib.analysis.draws.subsets import correlation_with_labels, subset_correlations
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -35,7 +35,7 @@ _MOST_LEVELS = 30  # of single draws: with more, an entropy of the draws says no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convergence(WithCoefficient, Result):
-    """Monte Carlo means of N draws against a reference and against people, as N grows.
+    """Means of N draws against a reference and against labels, as N grows.
 
     Attributes
     ----------
@@ -52,13 +52,13 @@ class Convergence(WithCoefficient, Result):
         The same of the mean of all K draws.
     correlation, correlation_predicted : tuple of float
         Mean correlation with the reference; for Pearson that of the law, else NaN.
-    human, human_low, human_high, human_predicted : tuple of float
-        Mean correlation with people, with its interval over items; NaN when no labels were given. For
+    agreement, agreement_low, agreement_high, agreement_predicted : tuple of float
+        Mean correlation with the labels, with its interval over items; NaN when no labels were given. For
         Pearson what the law says from the reference alone, else NaN.
-    human_reference, human_interval : float, Interval
-        Correlation of the reference itself with people, with its interval over items.
-    human_limit : float
-        Of the mean of endless draws with people: the reference's where that is exact, else what the law makes
+    agreement_reference, agreement_interval : float, Interval
+        Correlation of the reference itself with the labels, with its interval over items.
+    agreement_limit : float
+        Of the mean of endless draws with the labels: the reference's where that is exact, else what the law makes
         of it for Pearson; else NaN.
     entropy : tuple of float
         Mean plug-in entropy of N draws (nats), which rises with N, over the items of which all draws were
@@ -84,13 +84,13 @@ class Convergence(WithCoefficient, Result):
     rmse_of_all: float
     correlation: tuple[float, ...]
     correlation_predicted: tuple[float, ...]
-    human: tuple[float, ...]
-    human_low: tuple[float, ...]
-    human_high: tuple[float, ...]
-    human_predicted: tuple[float, ...]
-    human_reference: float
-    human_interval: Interval
-    human_limit: float
+    agreement: tuple[float, ...]
+    agreement_low: tuple[float, ...]
+    agreement_high: tuple[float, ...]
+    agreement_predicted: tuple[float, ...]
+    agreement_reference: float
+    agreement_interval: Interval
+    agreement_limit: float
     entropy: tuple[float, ...]
     reference: str
     coefficient: str
@@ -129,21 +129,25 @@ class Convergence(WithCoefficient, Result):
             near = [text + f", of {first} {short(self.rmse[places[0]])}" * (len(places) > 1)]
         if not exact:
             near.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
-        people = ""
-        if np.isfinite(self.human_reference) and exact:
-            people = f", agreement with people {short(self.human[-1])} (reference {short(self.human_reference)})"
-        elif np.isfinite(self.human_reference):
-            parts = [f"{short(self.human[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
-            parts += [f"{short(self.human_reference)} of all {self.n_draws}"]
-            parts += [f"about {short(self.human_limit)} of endless draws"] if np.isfinite(self.human_limit) else []
-            people = f"; agreement with people {', '.join(parts)}"
-        return f"{'; '.join(near)}{people}; r = {short(self.r)}"
+        agreement = ""
+        if np.isfinite(self.agreement_reference) and exact:
+            agreement = (
+                f", agreement with people {short(self.agreement[-1])} (reference {short(self.agreement_reference)})"
+            )
+        elif np.isfinite(self.agreement_reference):
+            parts = [f"{short(self.agreement[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
+            parts += [f"{short(self.agreement_reference)} of all {self.n_draws}"]
+            parts += (
+                [f"about {short(self.agreement_limit)} of endless draws"] if np.isfinite(self.agreement_limit) else []
+            )
+            agreement = f"; agreement with people {', '.join(parts)}"
+        return f"{'; '.join(near)}{agreement}; r = {short(self.r)}"
 
 
 _NEAR_REFERENCE = ("rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted")
 _CURVES = (
     *_NEAR_REFERENCE[:4], "rmse_limit", *_NEAR_REFERENCE[4:],
-    "human", "human_low", "human_high", "human_predicted", "entropy",
+    "agreement", "agreement_low", "agreement_high", "agreement_predicted", "entropy",
 )  # fmt: skip
 
 
@@ -151,7 +155,7 @@ def convergence(
     samples: ArrayLike,
     *,
     exact: ArrayLike | None = None,
-    human: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     groups: Labels | None = None,
     coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
@@ -184,8 +188,8 @@ def convergence(
         paid for counts towards N whether it could be read or not.
     exact : array_like, shape (n,), optional
         Expectations from token probabilities; items without one are left out. Default: means of all draws.
-    human : array_like, shape (n,), optional
-        Human scores of the same items, NaN where there is none.
+    labels : array_like, shape (n,), optional
+        People's labels of the same items, NaN where there is none.
     groups : array_like, shape (n,), optional
         What items share, such as a source document: intervals are then over groups.
     coefficient : str, default "spearman"
@@ -231,14 +235,14 @@ def convergence(
     sizes = _checked_sizes(sizes, k)
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
-    people = np.full(len(draws), np.nan) if human is None else check.array(human, "human", ndim=1)
-    for name, other in (("exact", target), ("human", people)) if kind in ON_ONE_SCALE else ():
+    y = np.full(len(draws), np.nan) if labels is None else check.array(labels, "labels", ndim=1)
+    for name, other in (("exact", target), ("labels", y)) if kind in ON_ONE_SCALE else ():
         refuse_other_scale("samples", draws, name, other, f"for {kind!r}")
     owners = np.arange(len(draws)) if groups is None else check.codes(groups, "groups")
-    check.same_length(samples=draws, exact=target, human=people, groups=owners)
+    check.same_length(samples=draws, exact=target, labels=y, groups=owners)
     if exact is not None:
         kept = np.isfinite(target)  # what has no reference says nothing about the distance from it
-        draws, whole, target, people = (part[kept] for part in (draws, whole, target, people))
+        draws, whole, target, y = (part[kept] for part in (draws, whole, target, y))
         owners = owners[kept]
         _enough_draws(draws, "`exact` and `samples`")
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
@@ -246,9 +250,9 @@ def convergence(
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
     errors = [_squared_errors(draws, whole, target, n) for n in sizes]
     spans = [_root_interval(q, owners, level) for q in errors]
-    curves = subset_correlations(draws, sizes, (target, people), kind, n_subsets, owners, np.random.default_rng(rng))
+    curves = subset_correlations(draws, sizes, (target, y), kind, n_subsets, owners, np.random.default_rng(rng))
     ends = [toward.interval(kind, level) for _, toward in curves]
-    limit = correlation_with_people(target, people, kind, owners)
+    limit = correlation_with_labels(target, y, kind, owners)
     noise, of_all = np.array([_noise_of_means(draws, n) for n in sizes]), _noise_of_means(draws, k)
     left = 0.0 if exact is not None else of_all
     law, endless = _law(kind, parts.icc, noise, left)
@@ -262,13 +266,13 @@ def convergence(
         rmse_of_all=math.sqrt(parts.within * of_all),
         correlation=tuple(near for near, _ in curves),
         correlation_predicted=tuple(law.tolist()),
-        human=tuple(toward.value for _, toward in curves),
-        human_low=tuple(end.low for end in ends),
-        human_high=tuple(end.high for end in ends),
-        human_predicted=tuple((law * limit.value).tolist()),
-        human_reference=limit.value,
-        human_interval=limit.interval(kind, level),
-        human_limit=limit.value * endless,
+        agreement=tuple(toward.value for _, toward in curves),
+        agreement_low=tuple(end.low for end in ends),
+        agreement_high=tuple(end.high for end in ends),
+        agreement_predicted=tuple((law * limit.value).tolist()),
+        agreement_reference=limit.value,
+        agreement_interval=limit.interval(kind, level),
+        agreement_limit=limit.value * endless,
         entropy=_mean_entropies(draws, sizes),
         reference="all draws" if exact is None else "exact",
         coefficient=kind,

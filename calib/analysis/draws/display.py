@@ -34,9 +34,9 @@ def error_fact(results: Results[Convergence]) -> str:
 
 def people_fact(results: Results[Convergence]) -> str:
     """Agreement with people of the most draws and of the reference."""
-    number, most = span_of([result.sizes[-1] for result in results]), number_span([r.human[-1] for r in results])
+    number, most = span_of([result.sizes[-1] for result in results]), number_span([r.agreement[-1] for r in results])
     where = " or ".join(dict.fromkeys(_reference(result) for result in results))
-    reference = number_span([result.human_reference for result in results])
+    reference = number_span([result.agreement_reference for result in results])
     return f"the mean of {number} draws agrees with people to {most}, {where} to {reference}"
 
 
@@ -51,7 +51,7 @@ def convergence(
 
     Parameters
     ----------
-    show : {"error", "human"}, default "error"
+    show : {"error", "agreement"}, default "error"
         Of N-draw means as points with their intervals, and what is predicted as a line: the distance (RMSE) from the
         reference, and where that is the mean of all draws, dotted, the distance from the mean of endless draws; or the
         correlation with people (predicted for Pearson's coefficient alone), the reference's own as a dashed line.
@@ -66,14 +66,14 @@ def convergence(
     >>> convergence(converge(draws, rng=1)).get_ylabel()
     'RMSE from the mean of all draws (score points)'
     """
-    if show not in ("error", "human"):
-        raise ArgumentError("show", "must be 'error' or 'human'", f"got {show!r}")
+    if show not in ("error", "agreement"):
+        raise ArgumentError("show", "must be 'error' or 'agreement'", f"got {show!r}")
     if cost is not None and not 0 < cost < math.inf:
         raise ArgumentError("cost", "must be a finite number above 0", f"got {cost!r}")
     results = figure.checked(Convergence, results)
-    if show == "human" and all(math.isnan(r.human_reference) for r in results):
-        rule = "'human' needs results that were computed with {0}"
-        raise ArgumentError("show", rule, "these were not", mentions=("human",))
+    if show == "agreement" and all(math.isnan(r.agreement_reference) for r in results):
+        rule = "'agreement' needs results that were computed with {0}"
+        raise ArgumentError("show", rule, "these were not", mentions=("labels",))
     drawn, names = figure.axes_of(ax), telling(results.labels)
     for place, (label, result) in enumerate(zip(results.labels, results, strict=True)):
         # side by side on the log axis, where several would hide each other
@@ -99,11 +99,11 @@ def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
     n, exact = np.geomspace(min(result.sizes), max(result.sizes), 200), result.reference == "exact"
     line: dict[str, Any] = {"color": style.colour, "linewidth": 1.2}
     sizes = np.array(result.sizes, dtype=float)
-    if show == "human":
-        ax.axhline(result.human_reference, color=style.colour, linewidth=1, linestyle="--")
+    if show == "agreement":
+        ax.axhline(result.agreement_reference, color=style.colour, linewidth=1, linestyle="--")
         if _has_law(result):
             kept = 1.0 if exact else attenuation(result.r, result.n_draws)
-            ax.plot(n, result.human_reference * (attenuation(result.r, n) / kept), **line)
+            ax.plot(n, result.agreement_reference * (attenuation(result.r, n) / kept), **line)
     else:
         spared = 0.0 if exact else 1 / result.n_draws
         first = 1 / result.sizes[0] - spared  # the variance of a draw, as the first prediction has it
@@ -119,7 +119,7 @@ def _draws_curve(ax: Axes, result: Convergence, style: figure.Style, shift: floa
 
 
 def _has_law(result: Convergence) -> bool:
-    return all(map(math.isfinite, (result.r, *result.human_predicted)))
+    return all(map(math.isfinite, (result.r, *result.agreement_predicted)))
 
 
 def _draws_frame(ax: Axes, results: Sequence[Convergence], show: str) -> list[Any]:
@@ -197,5 +197,5 @@ def gain(results: Results[Any] | Convergence | VarianceComponents | None = None,
 def convergence_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:
     """The error, and agreement with people where there are some."""
     yield partial(convergence, results)
-    if any(math.isfinite(result.human_reference) for result in results if isinstance(result, Convergence)):
-        yield partial(convergence, results, show="human")
+    if any(math.isfinite(result.agreement_reference) for result in results if isinstance(result, Convergence)):
+        yield partial(convergence, results, show="agreement")

@@ -1,29 +1,32 @@
-"""Draws of a judge on tables: how much they vary, and how many it needs."""
+"""Draws of a judge on tables: how much they vary within items, and how many are enough."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.analysis.distributions.frames import SAMPLED, Found, draws_by_item, each_slice, weights_by_level
-from calib.core.check import as_typed
+from calib.analysis.distributions.frames import by_method, draws_by_item, shared_by_items, weights_by_level
+from calib.inputs.names import Columns, Data
+from calib.inputs.readings import items_in, opened_sources, resolve_readings, scores_of_source
 from calib.table import TableArgumentError
+from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import mean_of_annotators
 from calib.table.results import Results
-from calib.table.validate import ValidatedTable, renamed_errors, scores_in
-
-_READ = (["sample", "logprob", "chain"], "draws (method 'sample') or probabilities ('logprob', 'chain')")
+from calib.table.validate import ValidatedTable, scores_in
 
 
+@verb
 def convergence(
-    sampled: pd.DataFrame,
-    exact: pd.DataFrame | None = None,
+    sampled: Data,
+    exact: Data = None,
     *,
-    human: pd.DataFrame | None = None,
+    labels: Data = None,
+    items: Data = None,
     groups: str | None = "group",
     coefficient: str | None = None,
     sizes: Sequence[int] | None = None,
@@ -31,24 +34,30 @@ def convergence(
     unlike: bool = False,
     confidence_level: float = 0.95,
     rng: np.random.Generator | int | None = None,
+    **columns: Unpack[Columns],
 ) -> Results[stats.Convergence]:
-    """Means of N sampled draws against the logprob expectation, and against people.
+    """Means of N sampled draws against the logprob expectation, and against labels.
 
     Parameters
     ----------
-    sampled : DataFrame
-        Ratings with several draws per item (method "sample").
-    exact : DataFrame, optional
+    sampled : table, path or frame
+        Ratings with several draws per item (method "sample"). Of a file of your own each row of an item is a draw,
+        and so is each column of scores; it may hold the labels, too.
+    exact : table, path or frame, optional
         Scores (or ratings) of the same rater and criterion from token probabilities. Default: means of all draws.
-    human : DataFrame, optional
-        Human scores of the same items, one rater (pool several first).
+    labels : table, path or frame, optional
+        People's labels of the same items, where `sampled` does not hold them; several people are pooled.
+    items : table, path or frame, optional
+        Table of items: what the items share (`groups`).
     groups : str or None, default "group"
-        The column, of `exact` or `human`, of what items share: intervals are over these. None: over items.
+        The column, of `items`, `exact`, `labels` or a file of your own, of what items share: intervals are over
+        these. None: over items.
     coefficient, sizes, n_subsets, confidence_level, rng
         As for `calib.stats.convergence`.
     unlike : bool, default False
         Compare the samples with a reference that estimates something else: of another prompt or
         temperature, or after a single chain of reasoning. The results then name it.
+    {columns}
 
     Returns
     -------
@@ -71,48 +80,48 @@ def convergence(
     >>> result.sizes[-1], result.rmse[0] > 3 * result.rmse[-1]
     (20, True)
     """
-    as_typed(convergence, locals())
-    target = None if exact is None else scores_in(exact, "exact")
-    people = None if human is None else scores_in(human, "human")
+    more = {name: thing for name, thing in (("exact", exact), ("labels", labels)) if thing is not None}
+    sources = opened_sources(columns, sampled=sampled, **more)
+    readings = resolve_readings(sources["sampled"][0], "sampled", sources["sampled"][1])
+    draws = by_method(readings.ratings, ["sample"], "ratings of method 'sample'")
+    target = scores_of_source(sources["exact"][0], "exact", sources["exact"][1], "judge") if "exact" in more else None
+    people = None
+    if "labels" in more:
+        people = mean_of_annotators(scores_of_source(sources["labels"][0], "labels", sources["labels"][1], "label"))
+    elif readings.labels is not None:
+        people = mean_of_annotators(scores_in(readings.labels, "labels"))
+    tables = [side.frame for side in (target, people) if side is not None]
+    tables = [*([] if items is None else [items_in(items)]), *tables]
+    tables += [] if readings.items is None else [readings.items]
     options: dict[str, Any] = {"coefficient": coefficient, "sizes": sizes, "n_subsets": n_subsets}
     options |= {"confidence_level": confidence_level, "rng": np.random.default_rng(rng)}
 
-    def curve(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        draws = draws_by_item(rows)
-        aim = None if target is None else _reference_scores(target, label, unlike=unlike)
-        kept = draws if aim is None else draws[draws.index.isin(aim.index)]
-        theirs = None if people is None else people.score_by_item(label, "criterion")
-        exact_kept, human_kept = (None if side is None else side.reindex(kept.index) for side in (aim, theirs))
-        owners = _groups_of_items((target, people), groups, kept.index)
-        with renamed_errors(label, samples="sampled"):
-            result = stats.convergence(kept.to_numpy(), exact=exact_kept, human=human_kept, groups=owners, **options)
-        counts: dict[str, Any] = {"n_unmatched": len(draws) - len(kept)}
-        if unlike and target is not None:
-            of = target.under(label, "criterion", "rater")
-            kinds = {(str(m), str(p), t) for m, p, t in zip(of["method"], of["prompt"], of["temperature"], strict=True)}
-            counts = {"reference": "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))} | counts
-        return counts, result
+    def slices() -> Iterator[Slice[dict[str, Any]]]:
+        for label, rows in draws.slices():
+            values = draws_by_item(rows)
+            reference = None if target is None else _reference_scores(target, label, unlike=unlike)
+            kept = values if reference is None else values[values.index.isin(reference.index)]
+            y = None if people is None else people.score_by_item(label, "criterion")
+            arrays = {"samples": kept.to_numpy()}
+            arrays |= {
+                name: side.reindex(kept.index)
+                for name, side in (("exact", reference), ("labels", y))
+                if side is not None
+            }
+            owners = shared_by_items(tables, readings.named(groups), kept.index, ("items", "exact", "labels"))
+            counts: dict[str, Any] = {"n_unmatched": len(values) - len(kept)}
+            if unlike and target is not None:
+                of = target.under(label, "criterion", "rater")
+                columns_of = (of[name] for name in ("method", "prompt", "temperature"))
+                kinds = {(str(m), str(p), t) for m, p, t in zip(*columns_of, strict=True)}
+                named = "; ".join(f"{m} of {p} at temperature {t:g}" for m, p, t in sorted(kinds))
+                counts = {"reference": named} | counts
+            yield Slice(label, {**arrays, "groups": owners}, counts)
 
-    return each_slice(sampled, SAMPLED, curve, "sampled")
-
-
-def _groups_of_items(tables: Sequence[ValidatedTable | None], groups: str | None, items: pd.Index) -> Any:
-    """What the items share, from the first table that knows it of all of them; None if nothing."""
-    if groups in (None, "item"):
-        return None
-    for table in (side.frame for side in tables if side is not None):
-        if groups in table:
-            of_items = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
-            if (owners := of_items.reindex(items)).notna().all():
-                return owners.to_numpy() if owners.duplicated().any() else None
-    if groups != "group":
-        rule = "must be a column of {0} or {1} without gaps"
-        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("exact", "human"))
-    return None
+    return each_result(slices(), lambda arrays: stats.convergence(**arrays, **options), names={"samples": "sampled"})
 
 
 def _reference_scores(exact: ValidatedTable, label: dict[str, Any], *, unlike: bool) -> pd.Series:
-    """What the means of the samples are compared with, if they have the same target."""
     """What the means of the samples are compared with, if they have the same target."""
     if unlike:
         return exact.score_by_item(label, "criterion", "rater")
@@ -132,15 +141,20 @@ def _reference_scores(exact: ValidatedTable, label: dict[str, Any], *, unlike: b
     return scores
 
 
-def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95) -> Results[stats.VarianceComponents]:
+@verb
+def variance_components(
+    ratings: Data, *, confidence_level: float = 0.95, **columns: Unpack[Columns]
+) -> Results[stats.VarianceComponents]:
     """How much a judge's draws vary within an item, against its expectations between items.
 
     Parameters
     ----------
-    ratings : DataFrame
+    ratings : table, path or frame
         Sampled draws; token probabilities, which say exactly how draws would vary; or token
-        probabilities after several drawn chains of reasoning per item (method "chain").
-    confidence_level : float
+        probabilities after several drawn chains of reasoning per item (method "chain"). Of a file of your own each
+        row of an item is a draw, and so is each column of scores.
+    {confidence_level}
+    {columns}
 
     Returns
     -------
@@ -152,23 +166,27 @@ def variance_components(ratings: pd.DataFrame, *, confidence_level: float = 0.95
     >>> import calib
     >>> items, _ = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("fluency"), calib.Judge("offline"), progress=False)
-    >>> found = calib.variance_components(ratings).one()
-    >>> found.estimator, calib.stats.draws_needed(found.r, 0.95) <= 5
+    >>> result = calib.variance_components(ratings).one()
+    >>> result.estimator, calib.stats.draws_needed(result.r, 0.95) <= 5
     ('logprob', True)
     """
-    as_typed(variance_components, locals())
+    words = "draws (method 'sample') or probabilities ('logprob', 'chain')"
+    table = by_method(resolve_readings(ratings, "ratings", columns).ratings, ["sample", "logprob", "chain"], words)
 
-    def components(label: dict[str, Any], rows: pd.DataFrame) -> Found:
-        method = label["method"]
-        with renamed_errors(label, samples="ratings", variances="ratings"):
-            if method == "sample":
-                return {}, stats.variance_components(draws_by_item(rows), confidence_level=confidence_level)
-            # expectation and variance of each item's score, or of the label after each of its chains
-            weights, levels = weights_by_level(rows, ["item", "run", "draw"] if method == "chain" else ["item"])
-            moments: list[Any] = [read(weights, levels) for read in (stats.expectation, stats.variance)]
-            if method == "chain":
-                items = weights.index.get_level_values("item")
-                moments = [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
-            return {}, stats.variance_components(*moments, confidence_level=confidence_level)
+    def components(rows: pd.DataFrame) -> stats.VarianceComponents:
+        method = rows["method"].iloc[0]
+        if method == "sample":
+            return stats.variance_components(draws_by_item(rows), confidence_level=confidence_level)
+        # expectation and variance of each item's score, or of the label after each of its chains
+        weights, levels = weights_by_level(rows, ["item", "run", "draw"] if method == "chain" else ["item"])
+        moments: list[Any] = [moment(weights, levels) for moment in (stats.expectation, stats.variance)]
+        if method == "chain":
+            items = weights.index.get_level_values("item")
+            moments = [draws_by_item(pd.DataFrame({"item": items, "score": values})) for values in moments]
+        return stats.variance_components(*moments, confidence_level=confidence_level)
 
-    return each_slice(ratings, _READ, components)
+    return each_result(
+        (Slice(label, rows) for label, rows in table.slices()),
+        components,
+        names={"samples": "ratings", "variances": "ratings"},
+    )

@@ -21,7 +21,7 @@ _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on the
 
 
 class MeanCorrelation(NamedTuple):
-    """A mean correlation with people, and its squared standard error over units."""
+    """A mean correlation with labels, and its squared standard error over units."""
 
     value: float
     variance: float
@@ -47,7 +47,7 @@ def subset_correlations(
     owners: Codes,
     rng: np.random.Generator,
 ) -> list[tuple[float, MeanCorrelation]]:
-    """For each N the mean correlation of random N-draw means with the reference, and with people."""
+    """For each N the mean correlation of random N-draw means with the reference, and with labels."""
     correlations: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
     others = [_coded(y) for y in against]
@@ -123,12 +123,12 @@ def _of_levels(kind: str) -> bool:
 
 def _dense_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """The same where there are fewer pairs of levels than items: what is counted is the table of levels."""
-    others, theirs = y
+    others, label = y
     wide = len(others) + 1
     size = (len(levels) + 1) * wide  # with a row and a column for none
     counts = np.empty((len(codes), size), dtype=np.int64)
     for row, mine in zip(counts, codes, strict=True):
-        row[:] = np.bincount((mine + 1) * wide + (theirs + 1), minlength=size)
+        row[:] = np.bincount((mine + 1) * wide + (label + 1), minlength=size)
     table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
     used = np.flatnonzero(table.any(axis=0))
     x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
@@ -137,12 +137,12 @@ def _dense_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Fl
 
 def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
-    others, theirs = y
+    others, label = y
     if not len(others):
         return np.full(len(codes), np.nan)
     if len(levels) * len(others) * len(codes) <= codes.size:
         return _dense_correlations(levels, codes, y, kind)
-    mine, second = codes[:, theirs >= 0], theirs[theirs >= 0]
+    mine, second = codes[:, label >= 0], label[label >= 0]
     pairs = np.where(mine >= 0, mine * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:
         used, cells = np.unique(pairs, return_inverse=True)
@@ -161,16 +161,16 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
     return coefficients.weighted_correlation(x, z, counts[:, real].astype(float), kind)
 
 
-def _influences(levels: Floats, codes: Codes, people: Coded, kind: str) -> Floats:
-    """What each item adds to the error of the correlation with people, in each of some subsets: (subsets, n)."""
-    out, (scores, theirs) = np.zeros(codes.shape), people
+def _influences(levels: Floats, codes: Codes, labels: Coded, kind: str) -> Floats:
+    """What each item adds to the error of the correlation with the labels, in each of some subsets: (subsets, n)."""
+    out, (scores, label) = np.zeros(codes.shape), labels
     for row, place in zip(out, codes, strict=True):
-        used = np.flatnonzero((place >= 0) & (theirs >= 0))
+        used = np.flatnonzero((place >= 0) & (label >= 0))
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
-        x, y = levels[place[used]], scores[theirs[used]]
+        x, y = levels[place[used]], scores[label[used]]
         if _of_levels(kind):
-            x, y = place[used].astype(float), theirs[used].astype(float)
+            x, y = place[used].astype(float), label[used].astype(float)
         without = leave_out(x, y, np.arange(len(used)), kind)
         row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)
     return out
@@ -195,7 +195,7 @@ def with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrel
     return MeanCorrelation(value, max(shared, 0.0) * units / (units - 1), units)
 
 
-def correlation_with_people(target: Floats, people: Floats, kind: str, owners: Codes) -> MeanCorrelation:
-    (levels, codes), theirs = _coded(settled(target[None, :])), _coded(people)
-    value = float(_row_correlations(levels, codes, theirs, kind)[0])
-    return with_variance(value, _influences(levels, codes, theirs, kind), owners)
+def correlation_with_labels(target: Floats, y: Floats, kind: str, owners: Codes) -> MeanCorrelation:
+    (levels, codes), labels = _coded(settled(target[None, :])), _coded(y)
+    value = float(_row_correlations(levels, codes, labels, kind)[0])
+    return with_variance(value, _influences(levels, codes, labels, kind), owners)

@@ -17,7 +17,7 @@ _NOW = typer.Argument(help="The same items read again, once or more.")
 _ITEMS = to_write(*TABLES, told="Write how far each item moved there")
 
 
-@options_from("drift", without=("items", "rng"))
+@options_from("drift", without=("items",))
 def drift(
     then: Annotated[Path, _THEN],
     now: Annotated[Path, _NOW],

@@ -6,34 +6,31 @@ import math
 import warnings
 from collections import Counter
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack, cast
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
-from calib.core.check import ArgumentError, Floats, as_typed
+from calib.analysis.distributions.frames import shared_by_items
+from calib.core.check import Floats, as_typed
 from calib.core.progress import progress
-from calib.inputs.names import Columns, Data, Source
-from calib.inputs.resolve import is_calibs, opened, resolve_inputs
-from calib.inputs.roles import seen, sided
-from calib.inputs.source import source_of
-from calib.table import SCORE_KEY, TableArgumentError, has_replies
-from calib.table.gold import with_warnings
-from calib.table.labels import Labels
+from calib.inputs.names import Columns, Data
+from calib.inputs.readings import items_in, opened_sources, resolve_readings
+from calib.table import TableArgumentError
+from calib.table.labelled import with_warnings
 from calib.table.pairs import one_scale
 from calib.table.results import Results, words
-from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, slices, validated
+from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, slices
 
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
-_MARK = "\x1freading "  # between an id and the number of its reading
 
 
 def drift(
     then: Data,
     now: Data,
     *,
-    items: pd.DataFrame | None = None,
+    items: Data = None,
     groups: str | None = "group",
     unlike: bool = False,
     n_permutations: int = 9_999,
@@ -52,7 +49,7 @@ def drift(
     then, now : table, path or frame
         Ratings with several draws per item then (4 are recommended, 2 are needed), and one or more now. Of files of
         your own each row of an item is a reading, and so is each column of scores.
-    items : DataFrame, optional
+    items : table, path or frame, optional
         Table of items: what the items share (`groups`).
     groups : str or None, default "group"
         The column, of `items`, `then` or `now`, of what items share: the intervals are over these. None: over items.
@@ -100,87 +97,16 @@ def drift(
     (False, 312, 24)
     """
     as_typed(drift, locals())
-    sides = {name: _opened(thing, name) for name, thing in (("then", then), ("now", now))}
-    before, after = (_readings_in(name, columns, sides) for name in sides)
+    sources = opened_sources(columns, then=then, now=now)
+    before, after = (_judges_in(name, *source) for name, source in sources.items())
     tables = [side.frame for side in (before, after)]
     if items is not None:
-        tables.insert(0, validated(items, "items", "items").frame)
+        tables.insert(0, items_in(items))
     options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
     judges, doubts = _read_again(before, after, unlike=unlike)
     answers = [_compared(judge, tables, groups, options) for judge in progress(judges, "raters")]
     return Results.of((label, with_warnings(result, doubts)) for label, result in answers)
-
-
-# --- tables and files -------------------------------------------------------------------------------------------
-
-
-def _opened(thing: Data, argument: str) -> ValidatedTable | Source:
-    """What a table or a file holds."""
-    if isinstance(thing, ValidatedTable):
-        return thing
-    content = opened(thing.ratings if isinstance(thing, Labels) else thing, argument)
-    if isinstance(content, pd.DataFrame) and is_calibs(content):
-        return Source(content, argument)
-    return content if isinstance(content, Source) else source_of(content, argument)
-
-
-def _readings_in(argument: str, columns: Columns, sides: dict[str, ValidatedTable | Source]) -> ValidatedTable:
-    """Ratings, from a table or a file of one's own."""
-    thing, group = sides[argument], columns.get("group")
-    if group is not None and group not in thing.frame and any(group in side.frame for side in sides.values()):
-        # what the items share may stand in one of the files alone
-        columns = cast(Columns, {word: value for word, value in columns.items() if word != "group"})
-    if not is_calibs(thing):
-        assert isinstance(thing, Source)
-        return _own_readings(thing, argument, columns)
-    for word in columns:
-        raise ArgumentError(word, "describes a file of your own", f"`{argument}` is a table of calib's")
-    frame = thing.frame
-    if not has_replies(frame):
-        if {"mass", "n_unread"} <= set(frame):
-            rule = "must be ratings, a row for each reading: the scores of `summarize` are means of these"
-            raise TableArgumentError(argument, rule)
-        key = [name for name in SCORE_KEY if name in frame]  # rows of one item are its readings
-        frame = frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
-    table = validated(frame, "ratings", argument)
-    if not len(table.frame):
-        raise TableArgumentError(argument, "must hold readings", "is empty")
-    people = table.frame["method"] == "human"
-    return table if people.all() else table.only(~people)
-
-
-def _own_readings(source: Source, argument: str, columns: Columns) -> ValidatedTable:
-    """A file of one's own: each row of an item is a reading, and so is each column of scores."""
-    side = sided([seen(source, "", columns)], columns)[0]
-    item = side.roles.get("item") or next(iter(side.ids), None)
-    if item is None:
-        rule = "must name the column of ids, by which readings of one item are found"
-        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
-    if (missing := source.frame[item].isna()).any():
-        rule = (
-            f"must name each row, and {source.line(int(missing.to_numpy().argmax()))} of {source.name} has no {item!r}"
-        )
-        raise TableArgumentError("item", rule)
-    scores, ids = [value.column for value in side.of("judge")], source.frame[item]
-    # whole numbers without a point, however a file was read
-    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
-    long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), columns
-    if scores and "wide" not in columns:
-        rest = [name for name in long if name not in scores]
-        named = "score" if "score" not in rest else f"score{_MARK}"
-        long = pd.concat([long[rest].assign(**{named: long[name]}) for name in scores], ignore_index=True)
-        roles = {**columns, "judge": named}
-    apart = [side.roles[role] for role in ("system", "criterion", "rater") if role in side.roles]
-    number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
-    long = long.assign(**{item: long[item] + _MARK + number})
-    files = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
-    # what was taken in, with the ids as they were and the number of the reading as its draw
-    table = files.scores.astype({"item": object})
-    marks = table["item"].str.extract(f"{_MARK}([0-9]+)")[0].astype(int)
-    names = [name for name in (*SCORE_KEY, "score", "group", "system") if name in table]
-    plain = table[names].assign(item=table["item"].str.replace(f"{_MARK}[0-9]+", "", regex=True), draw=marks)
-    return validated(plain.assign(scale="" if files.guessed else table["scale"]), "ratings", argument)
 
 
 # --- who was read again -----------------------------------------------------------------------------------------
@@ -193,6 +119,15 @@ class _Sides(NamedTuple):
     then: pd.DataFrame
     label_now: dict[str, Any]
     now: pd.DataFrame
+
+
+def _judges_in(argument: str, thing: Data, columns: Columns) -> ValidatedTable:
+    """The readings of judges; those of people where there are no others."""
+    table = resolve_readings(thing, argument, columns).ratings
+    if not len(table.frame):
+        raise TableArgumentError(argument, "must hold readings", "is empty")
+    people = table.frame["method"] == "human"
+    return table if people.all() else table.only(~people)
 
 
 def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
@@ -257,7 +192,7 @@ def _compared(
     counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
     counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
     with renamed_errors(label, groups="groups"):
-        owners = _owners(tables, groups, items)
+        owners = shared_by_items(tables, groups, items, ("items", "then", "now"))
         result = stats.reading_change(readings[0], readings[1], groups=owners, **options)
         doubts += _lost_replies(lost, options)
     return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), doubts)
@@ -277,21 +212,6 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
         each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
     number = each.groupby("item", sort=False).cumcount().rename("number")
     return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
-
-
-def _owners(tables: list[pd.DataFrame], groups: str | None, items: pd.Index) -> Any:
-    """What the items share, from the first table that says it of all of them; None if they share nothing."""
-    if groups is None:
-        return None
-    for table in (table for table in tables if groups in table):
-        first = table.astype({"item": object}).drop_duplicates("item").set_index("item")[groups]
-        owners = first.reindex(items)
-        if owners.notna().all() and (owners.astype(str) != "").all():
-            return owners.astype(object).to_numpy() if owners.duplicated().any() else None
-    if groups != "group":
-        rule = "must be a column of {0}, {1} or {2} without gaps"
-        raise TableArgumentError("groups", rule, f"got {groups!r}", mentions=("items", "then", "now"))
-    return None
 
 
 # --- what was not read ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Any other statistic: resample the gold, and let the unlabelled part vary as a normal."""
+"""Bootstrap of any other statistic: labelled items are resampled, and what the other items add is drawn as normal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import Design, gold_of
+from calib.analysis.means.design import Design, mean_data
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.progress import progress
@@ -33,7 +33,7 @@ class BootstrapEstimate(Result):
     confidence_level : float
     lam : float
         Weight of the judge; 0 means that only the labels speak.
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     n_resamples, n_undefined : int
         Resamples; those on which the statistic is not defined, which are left out.
@@ -47,7 +47,7 @@ class BootstrapEstimate(Result):
     interval: Interval
     confidence_level: float
     lam: float
-    n_gold: int
+    n_labels: int
     n: int
     n_resamples: int
     n_undefined: int
@@ -55,17 +55,17 @@ class BootstrapEstimate(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_gold", "n", "warnings")
+        row = self._row("statistic", "estimate", "std_error", "interval", "lam", "n_labels", "n", "warnings")
         return [{"estimator": "bootstrap", **row}]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ppi-bootstrap": True, "of": self.statistic, "rs": self.n_resamples}
-        return terms | {"cl": self.confidence_level, "gold": self.n_gold, "n": self.n, "lam": round(self.lam, 4)}
+        return terms | {"cl": self.confidence_level, "gold": self.n_labels, "n": self.n, "lam": round(self.lam, 4)}
 
     def __str__(self) -> str:
         return (
             f"human {self.statistic} = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, "
-            f"from {self.n_gold} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
+            f"from {self.n_labels} human labels and {self.n} judge scores ({self.n_resamples} resamples)"
         )
 
 
@@ -85,7 +85,7 @@ def ppi_bootstrap(
 
     .. math:: \hat\theta = T(y_{gold}) - \lambda \big( T(f_{gold}) - T(f_{rest}) \big)
 
-    Only the gold items are resampled, which costs the same however many the rest are. On the rest the statistic is
+    Only the labelled items are resampled, which costs the same however many the rest are. On the rest the statistic is
     computed once; its error is drawn from a normal distribution with the variance that the resamples have,
     times n / N. Lambda is the one that makes the variance least, from the resamples.
 
@@ -96,7 +96,7 @@ def ppi_bootstrap(
         with a matrix, a resample in each row, and ``axis=-1``: a hundred times faster. With `X` it is called
         with two arguments, scores and covariates. It should be smooth: for quantiles there is `ppi_quantile`.
     y, f : array_like, shape (n,)
-        Human labels and judge scores of the gold items.
+        Human labels and judge scores of the labelled items.
     f_unlabeled : array_like, shape (N,)
         Judge scores of the rest.
     X, X_unlabeled : array_like, shape (n, ...) and (N, ...), optional
@@ -172,7 +172,7 @@ def ppi_bootstrap(
         interval=_expanded(estimate + wider * (drawn - drawn.mean()), n, confidence),
         confidence_level=confidence,
         lam=lam,
-        n_gold=n,
+        n_labels=n,
         n=n + rest,
         n_resamples=count,
         n_undefined=missing,
@@ -182,7 +182,7 @@ def ppi_bootstrap(
 
 
 def _without_each(value: Callable[..., Any], sample: _Sample, judge: float) -> float:
-    """Jackknife standard error of the gold items' part, with lambda tuned anew without each item."""
+    """Jackknife standard error of the labelled items' part, with lambda tuned anew without each item."""
     n, rest = len(sample.y), len(sample.rest)
     if n > _MANY:
         return 0.0  # both errors are the same by then
@@ -209,7 +209,7 @@ class _Sample(NamedTuple):
     y: Floats
     f: Floats
     rest: NDArray[Any]
-    x: tuple[NDArray[Any], ...]  # what else the statistic takes of each gold item, and of the rest
+    x: tuple[NDArray[Any], ...]  # what else the statistic takes of each labelled item, and of the rest
     x_rest: tuple[NDArray[Any], ...]
 
     def resampled(self, value: Callable[..., Any], chosen: NDArray[Any]) -> tuple[Any, Any]:
@@ -222,9 +222,9 @@ class _Sample(NamedTuple):
 def _sample_of(
     y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike, x: ArrayLike | None, x_unlabeled: ArrayLike | None
 ) -> _Sample:
-    data = gold_of(y, f, f_unlabeled, Design())
+    data = mean_data(y, f, f_unlabeled, Design())
     if len(data.y) < 10:
-        raise ArgumentError("y", "must have 10 gold labels at least for a bootstrap", f"got {len(data.y)}")
+        raise ArgumentError("y", "must have 10 labels at least for a bootstrap", f"got {len(data.y)}")
     if data.n_rest < 2:
         raise ArgumentError("f_unlabeled", "must have two scores at least", f"got {data.n_rest}")
     if (x is None) != (x_unlabeled is None):

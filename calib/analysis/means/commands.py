@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results
 
 _FILES = (
@@ -19,12 +19,12 @@ _FILES = (
 
 
 @options_from("interval")
-def interval(file: Scores, files: Files, labels: Human = None, out: Out = None, **options: Any) -> None:
+def interval(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
     """Mean human score of all items, from a few labels and the judge, with an interval; of preferences a win rate."""
     show_results(calib.interval(*files.taken(file, labels), **options), out, conclude=True)
 
 
-@options_from("difference", called={"scores": "FILE", "gold": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
+@options_from("difference", called={"scores": "FILE", "labels": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})
 def difference(
     arguments: Annotated[list[str], typer.Argument(metavar="FILE [LABELS] SYSTEM", help=_FILES)],
     files: Files,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.means.gold import Design, Drawn, Gold, MeanOptions, design_of, gold_of
+from calib.analysis.means.design import Design, DesignFields, MeanData, MeanOptions, design_of, mean_data
 from calib.analysis.means.guards import bounds_of, cautions_of, cautions_on, on_scale, options_of
 from calib.analysis.means.mean import MeanEstimate, estimated
 from calib.analysis.means.methods import CUT, METHODS, MeanLaw, Options, centred, estimator_of, with_silent_judge
@@ -24,8 +24,11 @@ from calib.core.result import Interval, short
 _NO_INTERVAL = Interval(np.nan, np.nan)
 # as `options_of` takes them, of each system
 _COMMON: dict[str, Any] = {"same_scale": None, "conservative": False, "target": "population"}
-_COMMON |= {"alternative": "two-sided", "min_gold": 10}
-_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - Drawn.__annotations__.keys()) | {"same_scale", "conservative"}
+_COMMON |= {"alternative": "two-sided", "min_labels": 10}
+_OF_THE_MEAN = (MeanOptions.__annotations__.keys() - DesignFields.__annotations__.keys()) | {
+    "same_scale",
+    "conservative",
+}
 _LEAST = -300.0  # log of a tail below which none is told apart
 _PAIRS = 4.0  # pairs' worth of "what one label is off by says nothing of the other"
 
@@ -37,7 +40,7 @@ class DifferenceEstimate(MeanEstimate):
     Attributes
     ----------
     n_paired, n_a_only, n_b_only : int
-        Inputs whose labels were used, of both systems, of the first alone, of the second alone. `n_gold` is
+        Inputs whose labels were used, of both systems, of the first alone, of the second alone. `n_labels` is
         their sum, and `n` counts inputs.
     lam : float
         Where labels are not all paired, the mean of both systems' weights.
@@ -59,7 +62,7 @@ class DifferenceEstimate(MeanEstimate):
         if self.is_paired:
             return f"{both} pair{'s' * (both != 1)} of human labels"
         parts = f"{both} pair{'s' * (both != 1)}, {first} of the first and {second} of the second system alone"
-        return f"{2 * both + first + second} human labels of {self.n_gold} inputs ({parts})"
+        return f"{2 * both + first + second} human labels of {self.n_labels} inputs ({parts})"
 
     def _rows(self) -> list[dict[str, Any]]:
         counts = self._row("n_paired", "n_a_only", "n_b_only")
@@ -69,7 +72,7 @@ class DifferenceEstimate(MeanEstimate):
         return super(DifferenceEstimate, self)._terms() | {"pairs": None if self.is_paired else self.n_paired}
 
     def __str__(self) -> str:
-        if not self.n_gold:
+        if not self.n_labels:
             return super(DifferenceEstimate, self).__str__()
         scores = f" and judge scores of {self.n} inputs" if self.uses_judge else ""
         made = f"from {self.labels_in_words}{scores} ({METHODS[self.estimator].words}){self._bracketed_warnings}"
@@ -100,7 +103,7 @@ def ppi_difference(
               d_A = \hat\theta_A - l_A, \quad d_B = u_B - \hat\theta_B
 
     and the other end likewise. r is the correlation of both errors: from the judge's scores of inputs that both
-    answered, and from m pairs of labels, whose covariance counts m / (m + 4). With `min_gold` pairs or more the pairs
+    answered, and from m pairs of labels, whose covariance counts m / (m + 4). With `min_labels` pairs or more the pairs
     alone are taken where their interval is the narrower one, as with two versions of one system, which people score
     much alike.
 
@@ -117,7 +120,7 @@ def ppi_difference(
     null : float, default 0.0
         `p_value` is for this difference.
     **options
-        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold` (of each system),
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels` (of each system),
         `conservative`, `same_scale`, `confidence_level`. With groups, strata or weights, and by "ppi", "ppi++" and
         "regression", only pairs count.
 
@@ -139,7 +142,7 @@ def ppi_difference(
 
     >>> y_a, y_b = [4, 5, 4, 3, 4, nan, nan, nan], [nan, nan, nan, nan, 3, 3, 4, 2]
     >>> f_a, f_b = [4.1, 4.8, 4, 3.3, 4.2, 4.5, 3.9, 4.4], [3, 3.5, 3.6, 2.9, 3.1, 3.4, 3.9, 2.2]
-    >>> result = ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), step=1, min_gold=2)
+    >>> result = ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), step=1, min_labels=2)
     >>> result.n_paired, result.n_a_only, result.n_b_only
     (1, 4, 3)
     """
@@ -151,7 +154,7 @@ def ppi_difference(
         on_scale(arrays[name], ends, name)
     estimator = estimator_of(options.get("estimator", "auto"))
     drawn = {name: value for name, value in options.items() if name not in _OF_THE_MEAN}
-    design = design_of(options.get("design"), cast(Drawn, drawn))
+    design = design_of(options.get("design"), cast(DesignFields, drawn))
     level = check.probability(options.get("confidence_level", 0.95), "confidence_level")
     common: dict[str, Any] = _COMMON | {name: value for name, value in options.items() if name in _COMMON}
     common |= {"bounds": ends, "step": step, "null": null, "estimator": estimator, "confidence": level}
@@ -166,7 +169,7 @@ def ppi_difference(
     if not alone.any() or f_unlabeled is not None:
         return _paired(both, f_unlabeled, design, common, int(alone.sum()))
     either = _unpaired(arrays, design, common)
-    if either.n_paired < common["min_gold"]:
+    if either.n_paired < common["min_labels"]:
         return either
     pairs = _paired(both, None, design, common, int(alone.sum()))
     width, of_either = (result.interval.high - result.interval.low for result in (pairs, either))
@@ -179,7 +182,7 @@ def _paired(
     """`ppi_mean` of the differences, on inputs that both answered; `n_alone` are labels of one system alone."""
     y_a, y_b, f_a, f_b = arrays
     bounds, ends = common["bounds"], None
-    data = gold_of(y_a - y_b, f_a - f_b, rest, design)
+    data = mean_data(y_a - y_b, f_a - f_b, rest, design)
     pairs = ~np.isnan(y_a + y_b)
     a, b = (float(values[pairs].mean()) if pairs.any() else 0.0 for values in (y_a, y_b))
     if bounds is not None:
@@ -191,9 +194,9 @@ def _paired(
     result = estimated(data, options, cautions_of(design) + cautions_on(data, options))
     cells = {cell.name: getattr(result, cell.name) for cell in fields(MeanEstimate)}
     cells["estimand"] = f"{result.estimand} difference"
-    if result.n_gold and n_alone:
+    if result.n_labels and n_alone:
         cells["warnings"] += (f"pairs_alone: {n_alone} labels of one system alone were left out",)
-    return DifferenceEstimate(**cells, n_paired=result.n_gold, n_a_only=0, n_b_only=0)
+    return DifferenceEstimate(**cells, n_paired=result.n_labels, n_a_only=0, n_b_only=0)
 
 
 # --- labels that need not be of the same inputs -----------------------------------------------------------------------
@@ -202,11 +205,11 @@ def _paired(
 def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str, Any]) -> DifferenceEstimate:
     """Each system's own mean, and both put together with what the same inputs have in common."""
     needs = METHODS[common["estimator"]].needs
-    least = max(check.whole(common["min_gold"], "min_gold", least=2) if needs.min_gold else 2, 2)
+    least = max(check.whole(common["min_labels"], "min_labels", least=2) if needs.min_labels else 2, 2)
     for name in ("y_a", "y_b"):
         if (n := int((~np.isnan(arrays[name])).sum())) < least:
-            rule = f"must have {least} gold labels at least" + " ({0} lowers that)" * (least > 2)
-            raise ArgumentError(name, rule, f"got {n}", mentions=("min_gold",) * (least > 2))
+            rule = f"must have {least} labels at least" + " ({0} lowers that)" * (least > 2)
+            raise ArgumentError(name, rule, f"got {n}", mentions=("min_labels",) * (least > 2))
     folds = Design(calibrated_folds=design.calibrated_folds)
     pair = [_side(arrays, which, None, folds, common) for which in "ab"]
     if pair[0].options.binary != pair[1].options.binary:  # as yes or no only if both are
@@ -241,7 +244,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
         labels_saved=n / ratio**2 - n if ratio else np.inf,
-        n_gold=n,
+        n_labels=n,
         n=int((first.answered | second.answered).sum()),
         n_groups=n,
         design="systems",
@@ -256,7 +259,7 @@ def _unpaired(arrays: Mapping[str, Floats], design: Design, common: Mapping[str,
 class Side(NamedTuple):
     """One system: its labels and judge scores, where they are among all inputs, and its own mean."""
 
-    data: Gold
+    data: MeanData
     options: Options
     mean: MeanLaw
     labelled: NDArray[np.bool_]
@@ -291,7 +294,7 @@ def _side(
     answered, labelled = ~np.isnan(f), ~np.isnan(y)
     rule = "must have a score wherever {0} has a label"
     refuse_where(labelled & ~answered, f, f"f_{which}", rule, (f"y_{which}",))
-    data = gold_of(y[answered], f[answered], None, design)
+    data = mean_data(y[answered], f[answered], None, design)
     options = options_of(data, binary=binary, **{**common, "null": None})
     return Side(data, options, METHODS[options.estimator].law(data, options), labelled, answered)
 

@@ -40,9 +40,9 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
     names, sentences = [name for name in telling(labels) if name in _JUDGES], []
     for label, result in zip(labels, results, strict=True):
         judge = " ".join(f"{_JUDGES[name]} {label[name]}" for name in names if name in label)
-        people = f"{result.n_gold} human labels" if result.n_gold else "no human label"
+        people = f"{result.n_labels} human labels" if result.n_labels else "no human label"
         judged = f"{result.n} scores of {judge}" if judge else f"{result.n} judge scores"
-        if isinstance(result, DifferenceEstimate) and result.n_gold:
+        if isinstance(result, DifferenceEstimate) and result.n_labels:
             people = result.labels_in_words
             judged = f"{f'scores of {judge} for' if judge else 'judge scores of'} {result.n} inputs"
         scores = f" and {judged}" if result.uses_judge else f", without {judge}" * bool(judge)
@@ -155,7 +155,7 @@ def of_judge_alone(results: Sequence[MeanEstimate]) -> list[str]:
 
 def estimators_in_words(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame that calls each estimator as a reader would; of differences labels are counted by inputs."""
-    frame = frame.rename(columns={"n_gold": "n_labelled"}) if "n_paired" in frame else frame
+    frame = frame.rename(columns={"n_labels": "n_labelled"}) if "n_paired" in frame else frame
     words = {name: method.words for name, method in METHODS.items()} | {"judge_only": "judge alone"}
     return frame.drop(columns="labels_saved", errors="ignore").replace({"estimator": words})
 
@@ -183,7 +183,7 @@ def interval(
     Parameters
     ----------
     *results : Results or MeanEstimate
-        One or more, such as gold only, judge only and PPI++ of the same rows.
+        One or more, such as labels only, judge only and PPI++ of the same rows.
     truth : mapping or Series, optional
         What the mean is known to be, by row: by what names the row (a system, say), or by a
         tuple of all that does. Drawn as a line through the row.
@@ -224,7 +224,7 @@ def interval(
         handles.append(figure.handle("truth", color="black", marker="|", linestyle="", markersize=9))
     estimands = dict.fromkeys(r.estimand for r in sorted(means, key=lambda r: r.estimator == "judge_only"))
     rows.ax.set_xlabel(f"{next(iter(estimands))}{level_words(means)}")
-    return rows.finished(mean_fact(means), handles, "gold by ", left_out=["p_adjusted"])
+    return rows.finished(mean_fact(means), handles, "labels by ", left_out=["p_adjusted"])
 
 
 def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) -> Axes:
@@ -252,7 +252,7 @@ def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
         again, alone = int(number) - 1, mark.result.estimator == "judge_only"
         look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
         results = [m.result for m in marks if m.series == mark.series]
-        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n"))
+        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_labels", "n"))
         text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
         text = f"{_ALONE}: {scores} scores" if alone else text
         styles[mark.series] = figure.Style(text, *look, alone)

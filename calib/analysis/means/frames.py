@@ -21,12 +21,12 @@ from calib.scale.condensed import condensed
 from calib.scale.partitions import Partitions, is_partitioned, refuse_partitions
 from calib.stats import Moments
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import (
+from calib.table.labelled import (
     NAMES,
     ends_of,
     folds_of,
-    gold_pairs,
     groups_of,
+    label_pairs,
     lacking_raters,
     mean_of_raters,
     parts_of,
@@ -40,7 +40,7 @@ from calib.table.validate import REPRESENTED, ValidatedTable, items_in, renamed_
 
 def interval(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     groups: str | None = "group",
@@ -51,26 +51,26 @@ def interval(
     conservative: bool = False,
     alternative: str = "two-sided",
     null: float | None = None,
-    min_gold: int = 10,
-    tuned_on_gold: bool = False,
+    min_labels: int = 10,
+    tuned_on_labels: bool = False,
     pool: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.MeanEstimate]:
-    """Mean human score of items like those in `scores`, from the few that `gold` labels, with an interval.
+    """Mean human score of items like those in `scores`, from the few that `labels` has, with an interval.
 
     The mean is that of the population which the items are a sample of: the documents to come; with
     `target="benchmark"` that of exactly these items. Ends of the scale and the distance of its values come from the
-    column `scale`; how the gold items were drawn from what `choose_items` wrote into the scores, if it did.
+    column `scale`; how the labelled items were drawn from what `choose` wrote into the scores, if it did.
 
     Parameters
     ----------
     scores : table, path, frame or partitions
         A judge's scores (or ratings) of all items; or a file of your own, which may hold the labels, too. Partitions
         (`calib.Partitions`) need not fit in memory: of items without a label the moments do.
-        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same gold
+        What `calibrate` made of them has the column `fold`, of the labels that each map has not seen: the same labels
         may be used again, and the judge has slope 1 (`Design.calibrated_folds`).
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         Human scores of a random sample of these items, one rater (of your own files several are pooled).
     by : str, optional
         A column of the scores, such as "system": one result for each of its values. Of preferences there is a win
@@ -79,18 +79,18 @@ def interval(
         The column of what items share (the source document). Where it repeats within a result, its
         items are not taken as independent; None takes them so, with a warning.
     strata : str, optional
-        A column: the gold items were drawn within each of its values.
+        A column: the labelled items were drawn within each of its values.
     weights : str, optional
         A column: how often each item counts in the population that is meant (`calib.stats.shift_weights`).
-    target, conservative, alternative, null, min_gold, confidence_level
+    target, conservative, alternative, null, min_labels, confidence_level
         As for `calib.stats.ppi_mean`.
-    tuned_on_gold : bool, default False
+    tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     pool : {"rater"}, optional
         One result from the mean of all raters in `scores`, each with the same weight, instead of one for each.
         They must be on one scale.
     estimator : str
-        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the gold labels alone, "judge_only" the judge alone,
+        As for `calib.stats.ppi_mean`: "auto"; "classical" uses the labels alone, "judge_only" the judge alone,
         which gives no interval for the human mean; "regression", "ppi", "ppi++" are there for comparison.
     **columns
         What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
@@ -98,7 +98,7 @@ def interval(
     Returns
     -------
     Results
-        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (gold labels of items that the
+        Labelled by criterion, rater, prompt, method, temperature, `by`, `n_unmatched` (labels of items that the
         judge did not score, left out) and `n_unread` (items whose judge score is missing, left out).
 
     Examples
@@ -108,30 +108,36 @@ def interval(
     >>> human = calib.summarize(people, items, pool="rater")
     >>> judge = calib.Judge("offline", method="logprob")
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), judge, progress=False)
-    >>> gold = human[human["group"].isin(sorted(set(human["group"]))[:12])]
-    >>> results = calib.interval(calib.summarize(ratings, items), gold, by="system")
+    >>> labels = human[human["group"].isin(sorted(set(human["group"]))[:12])]
+    >>> results = calib.interval(calib.summarize(ratings, items), labels, by="system")
     >>> print(results.select(system="clean").one())
     human mean = 4.732, 95 % CI [3.743, 4.862], from 12 human labels and 24 judge scores (people and judge) \
 [warnings: weak_judge]
     """
     as_typed(interval, locals())
     estimator = estimator_of(estimator)
-    options = {"target": target, "estimator": estimator, "alternative": alternative, "null": null, "min_gold": min_gold}
-    options |= {"conservative": conservative, "tuned_on_gold": tuned_on_gold, "confidence_level": confidence_level}
+    options = {
+        "target": target,
+        "estimator": estimator,
+        "alternative": alternative,
+        "null": null,
+        "min_labels": min_labels,
+    }
+    options |= {"conservative": conservative, "tuned_on_labels": tuned_on_labels, "confidence_level": confidence_level}
     answers = []
     if pool is not None and is_partitioned(scores):
         raise TableArgumentError("pool", "cannot be had of partitions", "pool them first: summarize(..., pool='rater')")
-    scores, repeat = _in_memory(scores, gold, columns, (by, strata, weights), groups or "group")
+    scores, repeat = _in_memory(scores, labels, columns, (by, strata, weights), groups or "group")
     groups = groups if repeat else None
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judges, people = _judges(files, pool)
     by, groups, strata, weights = (files.named(name) for name in (by or files.each, groups, strata, weights))
-    for pair in gold_pairs(judges, people, (by, strata, weights, groups)):
+    for pair in label_pairs(judges, people, (by, strata, weights, groups)):
         judged = pair.frame[pair.frame["_merge"] != "right_only"]
         warnings = pair.warnings + (lacking_raters(judged) if pool else ())
         if by is not None:
             whole_column(judged, by, "by")
-        _need_gold(judged, estimator, by, pair.label, min_gold)
+        _need_labels(judged, estimator, by, pair.label, min_labels)
         unmatched = pair.frame[pair.frame["_merge"] == "right_only"]
         for label, part in parts_of(judged, by):
             whole = pair.label | label
@@ -156,7 +162,7 @@ def _answered(answers: list[tuple[dict[str, Any], Any]], files: Inputs) -> Resul
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "gold")
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))
@@ -165,21 +171,22 @@ def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedT
     return mean_of_raters(judges.only(own)), people
 
 
-def _need_gold(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_gold: int) -> None:
+def _need_labels(judged: pd.DataFrame, estimator: str, by: str | None, label: dict[str, Any], min_labels: int) -> None:
     """Say at once what is short of labels, before the arrays are asked."""
     ends_of(judged, label, apart=estimator != "judge_only")
     needs = METHODS[estimator].needs
     if not needs.labels:
         return
-    least = min_gold if needs.min_gold else 2
+    least = min_labels if needs.min_labels else 2
     labelled = judged["y"].notna()
     if not labelled.any():
-        raise TableError(f"{words(label)}: scores and gold must share items, but no gold item was scored by the judge.")
+        where = words(label)
+        raise TableError(f"{where}: scores and labels must share items, but no labelled item was scored by the judge.")
     counts = {} if by is None else labelled.groupby(judged[by], sort=False).sum()
     if short := [f"{name!r} ({n})" for name, n in counts.items() if n < least]:
         rule = f"must have {least} labels at least of each {by}{' ({0} lowers that)' * (least > 2)}"
         came = f"has fewer of {', '.join(short)}"
-        raise ArgumentError("gold", rule, came, mentions=("min_gold",) * (least > 2), about=words(label))
+        raise ArgumentError("labels", rule, came, mentions=("min_labels",) * (least > 2), about=words(label))
 
 
 def mean_of(
@@ -199,7 +206,7 @@ def mean_of(
         without = sorted(set(part["system"]) - set(part.loc[part["y"].notna(), "system"]))
         if without:
             names = ", ".join(map(repr, without[:5]))
-            warnings.append(f"gold_of_some_systems: no label is of {names}, whose items count too")
+            warnings.append(f"labels_of_some_systems: no label is of {names}, whose items count too")
     folds, doubts = folds_of(part, group)
     warnings += doubts
     if "n_cannot_say" in part and (n := int((part["y"].isna() & (part["n_cannot_say"] > 0)).sum())):
@@ -229,23 +236,23 @@ def _sides(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:
-    """How the gold items were drawn, for `ppi_mean`, and what does not fit."""
+    """How the labelled items were drawn, for `ppi_mean`, and what does not fit."""
     if strata is not None:
         return {"strata": whole_column(part, strata, "strata")}, []
     labelled = part["y"].notna()
     if not set(DESIGN) <= set(part) or part[list(DESIGN)].isna().all(axis=None) or labelled.all():
         return {}, []  # nobody drew them, or there was nothing to draw
     if part[list(DESIGN)].isna().any(axis=None):
-        raise TableError("the columns of `choose_items` must have no gaps, but some scores have none of them.")
+        raise TableError("the columns of `choose` must have no gaps, but some scores have none of them.")
     designs = sorted(set(part["design"].astype(str)))
     if len(designs) > 1:
         raise TableError(f"the scores must come from one drawing of items, but `design` has {', '.join(designs)}.")
     chosen = chosen_in(part)
     warnings = []
     if other := int((labelled & ~chosen).sum()):
-        warnings.append(f"gold_not_drawn: {other} labels are of items that `choose_items` did not draw")
+        warnings.append(f"labels_not_drawn: {other} labels are of items that `choose` did not draw")
     if blank := int((chosen & ~labelled).sum()):
-        warnings.append(f"gold_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
+        warnings.append(f"labels_incomplete: {blank} of {int(chosen.sum())} drawn items have no label")
     parts = part["stratum"].astype(float).astype(int).to_numpy()
     several = len(set(parts)) > 1
     if designs == ["active"] or (designs == ["groups"] and several):
@@ -255,14 +262,14 @@ def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], l
 
 def difference(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     a: str | None = None,
     b: str | Sequence[str] | None = None,
     *,
     target: str = "population",
     estimator: str = "auto",
     alternative: str = "two-sided",
-    min_gold: int = 10,
+    min_labels: int = 10,
     adjust: str = "holm",
     pool: str | None = None,
     confidence_level: float = 0.95,
@@ -275,15 +282,15 @@ def difference(
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`, with a column `system` and a column `group`, what the systems answered. Without `group`
-        nothing is paired. Where one file holds all, `gold` may be left out: ``difference("results.csv", "x", "y")``.
+        nothing is paired. Where one file holds all, `labels` may be left out: ``difference("results.csv", "x", "y")``.
     a : str
         Name of a system.
     b : str or sequence of str, optional
         The other system, or several. Default: all others.
-    target, estimator, alternative, min_gold, confidence_level
-        As for `interval`; `min_gold` is of each system.
+    target, estimator, alternative, min_labels, confidence_level
+        As for `interval`; `min_labels` is of each system.
     adjust : {"holm", "bh"}
         How p-values are adjusted where `a` is compared with several.
     pool : {"rater"}, optional
@@ -316,10 +323,10 @@ def difference(
     >>> [round(label["p_adjusted"], 4) for label in many.labels]
     [0.0001, 0.5747]
     """
-    if isinstance(gold, str) and not is_file(gold) and (a is None or b is None):
-        gold, a, b = None, gold, b if a is None else a
+    if isinstance(labels, str) and not is_file(labels) and (a is None or b is None):
+        labels, a, b = None, labels, b if a is None else a
     as_typed(difference, locals())
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     judged, people = _judges(files, pool)
     systems = judged.frame["system"].dropna().unique().tolist() if "system" in judged.frame else []
     if a is None:
@@ -335,11 +342,11 @@ def difference(
             raise TableArgumentError("a", "and {0} must be two systems", f"both are {a!r}", mentions=("b",))
     adjust = check.choice(adjust, "adjust", ("holm", "bh"))
     estimator = estimator_of(estimator)
-    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_gold": min_gold}
+    options = {"target": target, "estimator": estimator, "alternative": alternative, "min_labels": min_labels}
     options |= {"confidence_level": confidence_level}
     answers = []
-    for pair in gold_pairs(judged, people):
-        _need_gold(pair.frame, estimator, None, pair.label, 2)
+    for pair in label_pairs(judged, people):
+        _need_labels(pair.frame, estimator, None, pair.label, 2)
         pairs = [difference_of(pair, a, other, options) for other in progress(others, "systems")]
         p = adjusted(np.array([result.p_value for _, result in pairs]), adjust)
         for (label, result), value in zip(pairs, p, strict=True):
@@ -366,11 +373,11 @@ def difference_of(pair: Pair, a: str, b: str, options: dict[str, Any]) -> tuple[
         "n_unread": int((~unscored & those & rows["x"].isna()).sum()),
     }
     label = pair.label | {"system": f"{a} - {b}"} | counts
-    least = options["min_gold"]
-    if METHODS[options["estimator"]].needs.min_gold and min(labelled.values()) < least:
+    least = options["min_labels"]
+    if METHODS[options["estimator"]].needs.min_labels and min(labelled.values()) < least:
         short = " and ".join(f"{n} of {name!r}" for name, n in labelled.items())
         rule = f"must have {least} labels at least of each system ({{0}} lowers that)"
-        raise ArgumentError("gold", rule, f"has {short}", mentions=("min_gold",), about=words(label))
+        raise ArgumentError("labels", rule, f"has {short}", mentions=("min_labels",), about=words(label))
     with renamed_errors(label, **NAMES):
         y_a, y_b, x_a, x_b = (inputs[name].astype(float) for name in ("y_a", "y_b", "x_a", "x_b"))
         ends = ends_of(rows, label, apart=True)
@@ -395,7 +402,9 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     if rows[inputs].duplicated().any():
         raise TableError(f"system {name!r} must have one item per group, but has several in some.")
     if "design" in rows and rows["design"].isin(["strata", "active"]).any():
-        raise TableError("a difference needs gold that was drawn by groups or simply, but it was drawn otherwise.")
+        raise TableError(
+            "a difference needs labels that were drawn by groups or simply, but they were drawn otherwise."
+        )
     read = rows[rows["x"].notna()]
     return read.set_index(inputs)[["x", "y"]]
 
@@ -404,7 +413,7 @@ def _system(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _in_memory(
-    scores: Any, gold: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
+    scores: Any, labels: Any, described: Mapping[str, Any], columns: Sequence[str | None], groups: str
 ) -> tuple[Any, bool]:
     """Scores that come in parts as the rows of labelled items and a few for all others; the rest as it is.
 
@@ -415,11 +424,11 @@ def _in_memory(
         return scores, True
     for word in described:
         raise ArgumentError(word, "describes a file of your own", "scores come in partitions")
-    refuse_partitions(gold, "gold")
-    beside = opened(gold, "gold")
+    refuse_partitions(labels, "labels")
+    beside = opened(labels, "labels")
     if beside is None or not is_calibs(beside):
         rule = "must be a table of calib's (`calib.read_labels`, `calib.scores_from`) where {0} come in partitions"
         came = "is not given" if beside is None else "is a file of your own"
-        raise ArgumentError("gold", rule, came, mentions=("scores",))
+        raise ArgumentError("labels", rule, came, mentions=("scores",))
     frame = beside.frame if isinstance(beside, Source | ValidatedTable) else beside
     return condensed(Partitions(scores), frame["item"], columns, groups)

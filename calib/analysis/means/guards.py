@@ -1,10 +1,10 @@
-"""Guard rails of the gold-corrected means: what is asked for, what is refused, what a reader should know first."""
+"""Guard rails of the corrected means: what is asked for, what is refused, what a reader should know first."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from calib.analysis.means.gold import Design, Gold
+from calib.analysis.means.design import Design, MeanData
 from calib.analysis.means.methods import CUT, METHODS, Options, centred
 from calib.analysis.means.moments import refuse_where
 from calib.analysis.means.ridge import kish
@@ -17,7 +17,7 @@ TARGETS = ("population", "benchmark")
 
 
 def options_of(
-    data: Gold,
+    data: MeanData,
     bounds: tuple[float, float] | None,
     step: float | None,
     same_scale: bool | None,
@@ -27,7 +27,7 @@ def options_of(
     estimator: str,
     alternative: str,
     null: float | None,
-    min_gold: int,
+    min_labels: int,
     confidence: float,
 ) -> Options:
     """The options, checked against the data."""
@@ -37,10 +37,10 @@ def options_of(
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
-    _refuse_few(data, estimator, min_gold, finite=finite)
+    _refuse_few(data, estimator, min_labels, finite=finite)
     _refuse_design(data, estimator, finite=finite)
     inside = ends is not None and _judge_within(data, ends)
-    two_rates = yes_or_no and inside and data.drawn == "items"
+    two_rates = yes_or_no and inside and data.design == "items"
     if binary and not two_rates:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and ends is None:
@@ -83,13 +83,13 @@ def on_scale(y: Floats, bounds: tuple[float, float] | None, name: str) -> None:
         refuse_where((y < bounds[0]) | (y > bounds[1]), y, name, rule, ("bounds",))
 
 
-def _judge_within(data: Gold, bounds: tuple[float, float]) -> bool:
+def _judge_within(data: MeanData, bounds: tuple[float, float]) -> bool:
     """Whether the judge's scores lie on people's scale."""
     low, high = data.f.min(initial=float(data.rest.low)), data.f.max(initial=float(data.rest.high))
     return bool(bounds[0] <= low and high <= bounds[1])
 
 
-def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:
+def _yes_or_no(data: MeanData, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:
     low, high = bounds or (0.0, 1.0)
     two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
     if binary and not two:
@@ -103,22 +103,22 @@ def _yes_or_no(data: Gold, bounds: tuple[float, float] | None, step: float | Non
     return two and (low, high) == (0.0, 1.0) and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
 
 
-def _refuse_few(data: Gold, estimator: str, min_gold: int, *, finite: bool) -> None:
-    least, n, needs = check.whole(min_gold, "min_gold", least=2), len(data.y), METHODS[estimator].needs
+def _refuse_few(data: MeanData, estimator: str, min_labels: int, *, finite: bool) -> None:
+    least, n, needs = check.whole(min_labels, "min_labels", least=2), len(data.y), METHODS[estimator].needs
     if needs.labels and data.n_groups < 2:
         raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
-    if data.drawn == "weighted" and (worth := kish(data.label_weight)) < 2:
+    if data.design == "weighted" and (worth := kish(data.label_weight)) < 2:
         raise ArgumentError("weights", "must leave two labels at least", f"these weigh as {worth:.3g}")
-    if needs.min_gold and n < least and not (finite and not data.n_rest):
+    if needs.min_labels and n < least and not (finite and not data.n_rest):
         came = f"got {n}: with fewer no interval was found that holds as often as it says. Label more, "
         came += "or set {0} and read the result with care"
-        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
+        raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     if n < needs.labels:
-        rule = f"must have {needs.labels} gold labels at least for estimator {estimator!r}"
+        rule = f"must have {needs.labels} labels at least for estimator {estimator!r}"
         raise ArgumentError("y", rule, f"got {n}")
 
 
-def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
+def _refuse_design(data: MeanData, estimator: str, *, finite: bool) -> None:
     """Refuse by name what does not go together."""
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
     names = [name for name, column in columns.items() if column is not None]
@@ -129,7 +129,7 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
     refused = [name for name in [*names, *["target='benchmark'"] * finite] if name not in needs.takes]
     if refused:
         raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])
-    if finite and data.drawn == "weighted":
+    if finite and data.design == "weighted":
         mentions = ("weights", "inclusion")
         raise ArgumentError("target", "must be 'population' with {0} or {1}", "got 'benchmark'", mentions=mentions)
     group, beside = data.group, data.group_rest
@@ -149,18 +149,18 @@ def _refuse_design(data: Gold, estimator: str, *, finite: bool) -> None:
 
 def cautions_of(design: Design) -> tuple[str, ...]:
     """What the labels were used for, and items that are on both sides."""
-    text = "tuned_on_gold: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
-    tuned = (text,) if design.tuned_on_gold else ()
+    text = "tuned_on_labels: the judge has seen these labels, so the interval is too short; tune it in folds (`folds`)"
+    tuned = (text,) if design.tuned_on_labels else ()
     sides = [set(np.asarray(ids).tolist()) for ids in (design.items, design.items_unlabeled) if ids is not None]
     if len(sides) < 2 or not (common := sides[0] & sides[1]):
         return tuned
     return (
         *tuned,
-        f"overlap: {len(common)} gold items are also among the unlabelled, such as {min(map(repr, common))}",
+        f"overlap: {len(common)} labelled items are also among the unlabelled, such as {min(map(repr, common))}",
     )
 
 
-def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
+def cautions_on(data: MeanData, options: Options) -> tuple[str, ...]:
     """What the labels and the judge's scores give reason to say."""
     y, n, method, bounds = data.y, len(data.y), METHODS[options.estimator], options.bounds
     if not method.needs.labels or not n:
@@ -172,7 +172,7 @@ def cautions_on(data: Gold, options: Options) -> tuple[str, ...]:
         cautions.append(f"few_labels: {number}; intervals from fewer than 10 do not hold as often as they say")
     if not np.ptp(y[weight > 0]):
         why = "so the interval rests on the length of the scale" if bounds else "so nothing is known of their spread"
-        cautions.append(f"constant_gold: all {n} labels are {y[0]:g}, {why}")
+        cautions.append(f"constant_labels: all {n} labels are {y[0]:g}, {why}")
     elif bounds and not options.yes_or_no and n < 50 and (share := max(np.mean(y == end) for end in bounds)) >= 0.8:
         text = "of the labels are at one end of the scale, where few labels may miss rare others"
         cautions.append(f"edge: {share:.0%} {text}")
@@ -189,7 +189,7 @@ def break_even(n: int, rest: int) -> float:
     return 1.6 * float(np.sqrt(1 / n + 1 / rest)) if rest else np.inf
 
 
-def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
+def _judge_cautions(data: MeanData, options: Options) -> tuple[str, ...]:
     n, cautions = len(data.y), []
     low, high = options.bounds or (0.0, 1.0)
     cut = options.yes_or_no and _judge_within(data, (low, high))
@@ -206,12 +206,12 @@ def _judge_cautions(data: Gold, options: Options) -> tuple[str, ...]:
     if comparable and abs(r) < (least := break_even(n, data.n_rest)):
         text = f"correlation {r:.2f} with {n} labels, below {least:.2f}: labels alone are probably narrower"
         cautions.append(f"weak_judge: {text}")
-    if data.drawn == "items" and data.n_rest > 1 and n > 1:
+    if data.design == "items" and data.n_rest > 1 and n > 1:
         apart = float(data.f.mean() - data.rest.mean)
         error = np.sqrt(square_f / (n - 1) / n + float(data.rest.variance) / data.n_rest)
         if error > 0 and abs(apart) > 3.3 * error:
             cautions.append(
-                f"gold_unlike_rest: the judge scores gold items {apart:+.2g} against the rest, "
-                f"{abs(apart) / error:.1f} standard errors: is the gold set a random sample?"
+                f"labels_unlike_rest: the judge scores labelled items {apart:+.2g} against the rest, "
+                f"{abs(apart) / error:.1f} standard errors: are the labels of a random sample?"
             )
     return tuple(cautions)

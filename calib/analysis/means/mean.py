@@ -1,4 +1,4 @@
-"""Intervals for a mean: people alone, the judge alone, and both together (prediction-powered)."""
+"""Confidence intervals of a mean: from people's labels, from a judge's scores, and from both (prediction-powered)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.means.gold import Design, Drawn, Gold, design_of, gold_of
+from calib.analysis.means.design import Design, DesignFields, MeanData, design_of, mean_data
 from calib.analysis.means.guards import cautions_of, cautions_on, options_of
 from calib.analysis.means.methods import METHODS, Options, estimator_of, with_silent_judge
 from calib.analysis.means.moments import Moments
 from calib.core import check
 from calib.core.check import Labels
 from calib.core.laws import interval_of, p_value_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, bracket, short
 
 _DRAWN = {
     "items": "The labelled items are a simple random sample of all items.",
@@ -28,17 +28,14 @@ _DRAWN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanEstimate(Result):
+class MeanEstimate(Estimate):
     """A mean, or a difference of two means, with an interval.
 
     Attributes
     ----------
-    estimate, std_error : float
-        In score points. The standard error is of what labels show; the interval allows for what they do not show, too.
-    interval : Interval
-        A one-sided one ends where the scale does. NaN ends where the labels do not
-        vary and no scale is known, so that no spread can be estimated.
-    confidence_level : float
+    std_error : float
+        Of what labels show; the interval allows for what they do not show, too. A one-sided interval ends where the
+        scale does; there is none where the labels do not vary and no scale is known.
     alternative : str
     estimator : str
         How it was made; "auto" became one of "gaffke-ppi" (a bounded score), "t-ppi" (no bounds), "mover-jeffreys"
@@ -59,26 +56,21 @@ class MeanEstimate(Result):
     width_ratio : float
         Width over that of the same kind of interval from the labels alone.
     effective_n, labels_saved : float
-        Labels that alone would give this width, n_gold / width_ratio**2; and how many
-        more than `n_gold` these are (negative if the judge costs more than it gives).
-    n_gold, n : int
+        Labels that alone would give this width, n_labels / width_ratio**2; and how many
+        more than `n_labels` these are (negative if the judge costs more than it gives).
+    n_labels, n : int
         Items with a human label; items in all.
     n_groups : int
-        Independent groups among the labelled items (= n_gold without groups).
+        Independent groups among the labelled items (= n_labels without groups).
     design : str
-        How the gold items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
+        How the labelled items are taken to be drawn: "items", "groups", "strata" or "weighted"; "systems" where a
         difference rests on labels that are not all pairs.
     calibrated_folds : int
         Folds of these labels in which the judge's scores were calibrated to people (`calib.calibrate`); 0 if they
         were not.
-    warnings : tuple of str
-        What a reader should know first, each as "name: text".
     """
 
-    estimate: float
     std_error: float
-    interval: Interval
-    confidence_level: float
     alternative: str
     estimator: str
     estimand: str
@@ -90,12 +82,11 @@ class MeanEstimate(Result):
     width_ratio: float
     effective_n: float
     labels_saved: float
-    n_gold: int
+    n_labels: int
     n: int
     n_groups: int
     design: str
     calibrated_folds: int = 0
-    warnings: tuple[str, ...]
 
     @property
     def uses_judge(self) -> bool:
@@ -107,8 +98,7 @@ class MeanEstimate(Result):
         """The interval in words; of a one-sided one the end that it has."""
         if self.alternative == "two-sided" or np.isnan(self.interval.low):
             return bracket(self.interval, self.confidence_level)
-        greater = self.alternative == "greater"
-        end = f"least {short(self.interval.low)}" if greater else f"most {short(self.interval.high)}"
+        end = f"least {short(self.conf_low)}" if self.alternative == "greater" else f"most {short(self.conf_high)}"
         return f"at {end} with {100 * self.confidence_level:g} % confidence"
 
     @property
@@ -116,42 +106,33 @@ class MeanEstimate(Result):
         """What has to be true for the interval to hold, in words."""
         if not METHODS[self.estimator].needs.labels:
             return ("It is about the judge's own mean: what people would say is not in it.",)
-        drawn = "" if self.n_gold == self.n else _DRAWN[self.design]
-        fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
-        if self.calibrated_folds:
-            fixed += " The map that calibrated the score of a labelled item was fitted without its fold."
-        items = "These items are a random sample of the items that are meant."
-        alone = "Items are independent of each other." if self.design == "items" else ""
-        judged, meant = fixed if self.uses_judge else "", items if self.target == "population" else ""
-        return tuple(filter(None, (drawn, judged, meant, alone)))
+        texts = [] if self.n_labels == self.n else [_DRAWN[self.design]]
+        if self.uses_judge:
+            fixed = "The judge, its prompt included, was fixed before anyone looked at these labels."
+            folds = " The map that calibrated the score of a labelled item was fitted without its fold."
+            texts.append(fixed + folds * (self.calibrated_folds > 0))
+        if self.target == "population":
+            texts.append("These items are a random sample of the items that are meant.")
+        if self.design == "items":
+            texts.append("Items are independent of each other.")
+        return tuple(texts)
 
     def _rows(self) -> list[dict[str, Any]]:
-        tested = () if np.isnan(self.null) else ("null", "p_value")
-        names = (
-            "estimator",
-            "estimand",
-            "estimate",
-            "std_error",
-            "interval",
-            *tested,
-            "lam",
-            "n_gold",
-            "n",
-            "n_groups",
-        )
-        return [self._row(*names, "df", "width_ratio", "effective_n", "labels_saved", "warnings")]
+        tested = "" if np.isnan(self.null) else "null p_value"
+        names = f"estimator estimand estimate std_error interval {tested} lam n_labels n n_groups df width_ratio"
+        return [self._row(*names.split(), "effective_n", "labels_saved", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
         terms |= {"of": self.estimand.replace(" ", "-"), "alt": self.alternative, "cl": self.confidence_level}
-        terms |= {"gold": self.n_gold, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
+        terms |= {"gold": self.n_labels, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
         terms |= {"folds": self.calibrated_folds or None}
         terms |= {"target": self.target if self.target != "population" else None}
         terms |= {"design": self.design if self.design != "items" else None}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n_gold else None}
+        return terms | {"groups": self.n_groups if self.n_groups != self.n_labels else None}
 
     def __str__(self) -> str:
-        labels = f"{self.n_gold or 'no'} human labels"
+        labels = f"{self.n_labels or 'no'} human labels"
         scores = f" and {self.n} judge scores" if self.uses_judge else ""
         made = f"from {labels}{scores} ({METHODS[self.estimator].words}){self._bracketed_warnings}"
         return f"{self.estimand} = {short(self.estimate)}, {self.bracket}, {made}"
@@ -217,7 +198,7 @@ def mean_interval(
         estimator=estimator_of(estimator, ("auto", "classical")),
         alternative=alternative,
         null=null,
-        min_gold=2,
+        min_labels=2,
         confidence_level=confidence_level,
     )
     return replace(result, warnings=())
@@ -238,11 +219,11 @@ def ppi_mean(
     estimator: str = "auto",
     alternative: str = "two-sided",
     null: float | None = None,
-    min_gold: int = 10,
+    min_labels: int = 10,
     confidence_level: float = 0.95,
-    **drawn: Unpack[Drawn],
+    **fields: Unpack[DesignFields],
 ) -> MeanEstimate:
-    r"""Mean human score from a few gold labels and many judge scores, with an interval that holds.
+    r"""Mean human score from a few labels and many judge scores, with an interval that holds.
 
     The judge's mean over all items, less what the labels show it to be wrong by, with the
     judge's scores weighted by a regression slope b:
@@ -292,10 +273,10 @@ def ppi_mean(
     Parameters
     ----------
     y, f : array_like, shape (n,)
-        Human labels and judge scores of the gold items; or, without `f_unlabeled`,
+        Human labels and judge scores of the labelled items; or, without `f_unlabeled`,
         of all items, with NaN in `y` where there is no label.
     f_unlabeled : array_like, shape (N,), or Moments, optional
-        Judge scores of the items without a label, not those of the gold items.
+        Judge scores of the items without a label, not those of the labelled items.
     bounds : (float, float), optional
         Smallest and largest score of people's scale.
     step : float, optional
@@ -318,17 +299,12 @@ def ppi_mean(
         "greater" gives a lower bound, "less" an upper one.
     null : float, optional
         A mean to test; gives `p_value`.
-    min_gold : int, default 10
+    min_labels : int, default 10
         "auto" and "regression" refuse fewer labels: below ten no interval was found that holds.
     confidence_level : float, default 0.95
         How often the interval is to hold.
-    **drawn
+    **fields
         The fields of `Design` one by one, such as `groups=`.
-
-    Raises
-    ------
-    ValueError
-        If labels are too few or off the scale, or an estimator does not go with a design.
 
     References
     ----------
@@ -348,19 +324,20 @@ def ppi_mean(
     >>> round(result.width_ratio, 3), result.warnings
     (0.711, ())
     """
-    estimator, design = estimator_of(estimator), design_of(design, drawn)
-    data = gold_of(y, f, f_unlabeled, design)
+    estimator, design = estimator_of(estimator), design_of(design, fields)
+    data = mean_data(y, f, f_unlabeled, design)
     confidence = check.probability(confidence_level, "confidence_level")
     options = options_of(
-        data, bounds, step, same_scale, binary, conservative, target, estimator, alternative, null, min_gold, confidence
-    )
+        data, bounds=bounds, step=step, same_scale=same_scale, binary=binary, conservative=conservative, target=target,
+        estimator=estimator, alternative=alternative, null=null, min_labels=min_labels, confidence=confidence,
+    )  # fmt: skip
     return estimated(data, options, cautions_of(design) + cautions_on(data, options))
 
 
-def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
-    """From the gold and the rest to the estimate."""
+def estimated(data: MeanData, options: Options, warnings: tuple[str, ...]) -> MeanEstimate:
+    """The estimate of labelled items and the rest."""
     mean = METHODS[options.estimator].law(data, options)
-    name, people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
+    name, of_people = mean.estimator or options.estimator, METHODS[options.estimator].needs.labels > 0
     has_interval = mean.has_interval(complete=options.finite and not data.n_rest)
     tail = (1 - options.confidence) / 2
     ends = Interval(float(mean.law.low(tail)), float(mean.law.high(tail)))
@@ -368,12 +345,12 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
     ratio = 1.0 if alone else np.nan
     if alone not in ("", name) and data.n_rest:  # the labels alone, by the same kind of interval and at the same level
         law = METHODS[alone].law(with_silent_judge(data), options).law
-        theirs = float(law.high(tail) - law.low(tail))
-        ratio = (ends.high - ends.low) / theirs if theirs > 0 else np.nan
+        width = float(law.high(tail) - law.low(tail))
+        ratio = (ends.high - ends.low) / width if width > 0 else np.nan
     if ratio > 1 and not any(text.startswith("weak_judge") for text in warnings):
         text = f"no_gain: {ratio:.2f} times as wide as the interval of the labels alone (`mean_interval`)"
         warnings = (*warnings, text)
-    n = len(data.y) if people else 0
+    n = len(data.y) if of_people else 0
     tested = has_interval and not np.isnan(options.null)
     if options.alternative != "two-sided":
         ends = interval_of(mean.law, options.confidence, options.alternative)
@@ -384,7 +361,7 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         confidence_level=options.confidence,
         alternative=options.alternative,
         estimator=name,
-        estimand=f"{'human' if people else 'judge'} mean",
+        estimand=f"{'human' if of_people else 'judge'} mean",
         target="benchmark" if options.finite else "population",
         df=mean.df,
         null=options.null,
@@ -393,10 +370,10 @@ def estimated(data: Gold, options: Options, warnings: tuple[str, ...]) -> MeanEs
         width_ratio=ratio,
         effective_n=n / ratio**2 if ratio else np.inf,
         labels_saved=n / ratio**2 - n if ratio else np.inf,
-        n_gold=n,
+        n_labels=n,
         n=data.n,
-        n_groups=data.n_groups if people else 0,
-        design=data.drawn,
+        n_groups=data.n_groups if of_people else 0,
+        design=data.design,
         calibrated_folds=data.calibrated_folds,
         warnings=warnings,
     )

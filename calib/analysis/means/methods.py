@@ -1,4 +1,4 @@
-"""The ways to make an interval for a mean: how each is computed, what it needs, and its words."""
+"""Estimators of a mean: how the interval of each is computed, what data it needs, and what it is called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib.analysis.means.gold import Gold
+from calib.analysis.means.design import MeanData
 from calib.analysis.means.moments import Moments, moments_of
 from calib.analysis.means.rates import post_stratified, posterior_error
 from calib.analysis.means.ridge import Parts, Rule, Sample, bounded, clustered, ridge
@@ -21,7 +21,7 @@ CUT = 0.5  # a judge's probability from which on it says yes
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for, checked, and what it means for these data."""
+    """The options of a mean, checked, with what they mean for these data."""
 
     bounds: tuple[float, float] | None
     same_scale: bool
@@ -32,7 +32,7 @@ class Options:
     alternative: str
     null: float
     confidence: float
-    yes_or_no: bool  # of people; the judge and the design may ask for another law
+    yes_or_no: bool  # of people; `binary` also looks at the judge and the design
     ends: tuple[float, float] | None = None  # where a label that was not seen may lie, if not anywhere on the scale
 
 
@@ -52,18 +52,18 @@ class MeanLaw(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """What a way to make an interval cannot do without, and what else it can take."""
+    """What data an estimator needs at least, and which parts of a design it can take."""
 
-    labels: int = 2  # at least
-    min_gold: bool = False  # refuses fewer labels than `min_gold`
+    labels: int = 2
+    min_labels: bool = False  # refuses fewer labels than `min_labels`
     rest: int = 0  # items without a label
     takes: tuple[str, ...] = ("groups", "strata", "weights", "inclusion", "target='benchmark'")
 
 
 class Method(NamedTuple):
-    """One way to make an interval; `alone` is the same kind from the labels alone, its measure."""
+    """One estimator; `alone` names the same kind from the labels alone, which its width is compared with."""
 
-    law: Callable[[Gold, Options], MeanLaw]
+    law: Callable[[MeanData, Options], MeanLaw]
     needs: Needs
     words: str
     alone: str = "classical"
@@ -77,7 +77,7 @@ class Method(NamedTuple):
 # --- by the kind of the scores ----------------------------------------------------------------------------------
 
 
-def _by_kind(data: Gold, options: Options) -> MeanLaw:
+def _by_kind(data: MeanData, options: Options) -> MeanLaw:
     bounded, judged = options.bounds is not None, data.n_rest > 0
     name = kind_of(bounded=bounded, binary=options.binary, conservative=options.conservative, judged=judged)
     return METHODS[name].law(data, options)._replace(estimator=name)
@@ -93,12 +93,12 @@ def kind_of(*, bounded: bool, binary: bool, conservative: bool = False, judged: 
     return kind if judged else METHODS[kind].alone
 
 
-def _by_slope(data: Gold, options: Options) -> MeanLaw:
+def _by_slope(data: MeanData, options: Options) -> MeanLaw:
     """The judge's mean over all items, less its error on the labelled ones."""
     rule = Rule.on(options.bounds, same_scale=options.same_scale, calibrated=data.calibrated_folds > 0)
-    if data.drawn == "strata":
+    if data.design == "strata":
         parts = stratified(data, rule, finite=options.finite)
-    elif data.drawn == "items":
+    elif data.design == "items":
         parts = _of_items(data, rule, robust=True, finite=options.finite)
     else:
         n, rest = len(data.y), data.rest_sets()
@@ -108,17 +108,23 @@ def _by_slope(data: Gold, options: Options) -> MeanLaw:
         share = np.concatenate([weight, weight_rest])
         sample = Sample(data.y, data.f, rest, group, data.group_rest, data.label_weight, share)
         parts = clustered(sample, rule, finite=options.finite)
-    two = options.yes_or_no and data.drawn == "items"
+    two = options.yes_or_no and data.design == "items"
     return _from_parts(parts, options.bounds, full=options.conservative, two=two, ends=options.ends)
 
 
-def _by_rates(data: Gold, options: Options) -> MeanLaw:
+def _by_rates(data: MeanData, options: Options) -> MeanLaw:
     """Yes or no: the rate where the judge says yes and the rate where it says no, by their shares."""
     assert options.bounds is not None
     low, high = options.bounds
     cut = low + CUT * (high - low)
     yes, judged_yes = data.y == high, data.f >= cut
-    rest_yes = data.rest_above(low, high, cut)
+    if data.scores_rest is not None:
+        rest_yes = int(np.count_nonzero(data.scores_rest >= cut))
+    else:  # of moments all are at one end or the other
+        if data.n_rest and not data.rest.only(low, high):
+            rule = f"must be moments of {low:g} and {high:g} for a proportion: cut the scores at {cut:g}"
+            raise ArgumentError("f_unlabeled", rule)
+        rest_yes = round((float(data.rest.mean) - low) / (high - low) * data.n_rest)
     k1, n1, k0, n0 = (int(part.sum()) for part in (yes & judged_yes, judged_yes, yes & ~judged_yes, ~judged_yes))
     counts = (k1, n1, k0, n0, rest_yes, data.n_rest - rest_yes)
 
@@ -131,13 +137,14 @@ def _by_rates(data: Gold, options: Options) -> MeanLaw:
     return MeanLaw(low + (high - low) * point, error, np.nan, np.nan, Numeric(ends, options.bounds))
 
 
-def _of_items(data: Gold, rule: Rule, *, robust: bool, finite: bool) -> Parts:
-    one = Moments(*(np.atleast_1d(getattr(data.rest, name)) for name in Moments.__slots__))
+def _of_items(data: MeanData, rule: Rule, *, robust: bool, finite: bool) -> Parts:
     judge = data.f if data.n_rest else np.zeros_like(data.y)  # nothing to correct: the labels alone
-    return ridge(data.y, judge, np.zeros(len(data.y), dtype=np.intp), one, rule, robust=robust, finite=finite)
+    return ridge(
+        data.y, judge, np.zeros(len(data.y), dtype=np.intp), data.rest.as_sets(), rule, robust=robust, finite=finite
+    )
 
 
-def stratified(data: Gold, rule: Rule, *, finite: bool) -> Parts:
+def stratified(data: MeanData, rule: Rule, *, finite: bool) -> Parts:
     """The strata's corrected means, weighted by their sizes."""
     assert data.stratum is not None
     assert data.stratum_rest is not None
@@ -180,38 +187,42 @@ def law_on_scale(parts: Parts, bounds: tuple[float, float] | None, **how: Any) -
 # --- as published -----------------------------------------------------------------------------------------------
 
 
-def _by_labels(data: Gold, options: Options) -> MeanLaw:
+def _by_labels(data: MeanData, options: Options) -> MeanLaw:
     """Labels alone, t, whatever the scale."""
-    if options.finite or data.drawn in {"strata", "weighted"}:
+    if options.finite or data.design in {"strata", "weighted"}:
         return _by_slope(with_silent_judge(data), replace(options, bounds=None))._replace(lam=0.0)
     return _by_rectified(data, 0.0)
 
 
-def _by_rectified(data: Gold, lam: Floats | float) -> MeanLaw:
-    """The mean of y - lam (f - mean of f), with a lam for each gold item; 0 is the labels alone."""
+def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
+    """The mean of y - lam (f - mean of f), with a lam for each labelled item; 0 is the labels alone."""
     each, n = np.broadcast_to(lam, len(data.y)), len(data.y)
     mean_lam, rectified = float(each.mean()), data.y - each * (data.f - float(data.rest.mean))
     if data.group is None:
-        gold = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
+        own = float(np.sum(centred(rectified) ** 2)) / (n - 1) / n
         judge = mean_lam**2 * float(data.rest.squares) / (data.n_rest - 1) / data.n_rest if mean_lam else 0.0
-        parts = [(gold, n - 1), (judge, data.n_rest - 1)]
+        parts = [(own, n - 1), (judge, data.n_rest - 1)]
     else:
         parts = _parts_of_groups(data, centred(rectified) / n, mean_lam)
-    point, (variance, df) = float(rectified.mean()), _satterthwaite(parts)
+    point, variance, df = float(rectified.mean()), np.nan, np.nan
+    if parts:  # one group has no spread
+        variance = sum(part for part, _ in parts)
+        spread = sum(part**2 / own_df for part, own_df in parts if part)
+        df = variance**2 / spread if spread else float(parts[0][1])
     law = Student(point, np.sqrt(variance), df)
     return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: Gold, _: Options) -> MeanLaw:
+def _by_regression(data: MeanData, _: Options) -> MeanLaw:
     return _from_parts(_of_items(data, Rule(0, 0), robust=False, finite=False), None)
 
 
-def _by_judge(data: Gold, _: Options) -> MeanLaw:
+def _by_judge(data: MeanData, _: Options) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
         scores = np.concatenate([data.f, np.asarray(data.loose(), dtype=float)])
         group: Codes = np.concatenate([data.group, data.group_rest])
-        people = Gold(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))
+        people = MeanData(scores, scores, moments_of([], "f"), np.empty(0), group, np.empty(0, dtype=np.intp))
         return _by_rectified(people, 0.0)._replace(lam=1.0)
     everywhere = data.rest.merge(moments_of(data.f, "f"))
     if not (n := int(everywhere.n)):
@@ -220,7 +231,7 @@ def _by_judge(data: Gold, _: Options) -> MeanLaw:
     return MeanLaw(law.point, float(law.error), float(law.df), 1.0, law)
 
 
-def with_silent_judge(data: Gold) -> Gold:
+def with_silent_judge(data: MeanData) -> MeanData:
     """The same labels and design with a judge that says nothing."""
     rest = Moments(data.rest.n, *(np.zeros(()) for _ in range(4)))
     loose = None if data.scores_rest is None else np.broadcast_to(0.0, data.n_rest)
@@ -232,8 +243,8 @@ def with_silent_judge(data: Gold) -> Gold:
 # --- labels that are corrected by what the judge gets wrong on them ---------------------------------------------------
 
 
-def _lam_without_each(data: Gold) -> Floats:
-    """PPI++'s lambda for each gold item, tuned on the others."""
+def _lam_without_each(data: MeanData) -> Floats:
+    """PPI++'s lambda for each labelled item, tuned on the others."""
     with np.errstate(invalid="ignore", divide="ignore"):
         if data.group is None:  # covariance without each item, over the variance of all judge scores, as in PPI++
             n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
@@ -246,10 +257,10 @@ def _lam_without_each(data: Gold) -> Floats:
     return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
-def _slope_without_group(data: Gold) -> Floats:
+def _slope_without_group(data: MeanData) -> Floats:
     """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
 
-    With k gold items in a group, a and b the sums of their deviations in y and f, and r the
+    With k labelled items in a group, a and b the sums of their deviations in y and f, and r the
     group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
     group out also moves the means that the deviations are taken from, by s and t.
     """
@@ -269,35 +280,26 @@ def _slope_without_group(data: Gold) -> Floats:
     return np.asarray((cross / square)[group])
 
 
-def _parts_of_groups(data: Gold, errors: Floats, lam: float) -> list[tuple[float, int]]:
+def _parts_of_groups(data: MeanData, errors: Floats, lam: float) -> list[tuple[float, int]]:
     """Variances and degrees of freedom of groups with labels and without, whose errors are summed before the square."""
     group, group_rest, groups = _group_codes(data)
     error = _by_group(group, errors, groups)
     if lam and data.n_rest:
         error += _by_group(group_rest, lam * _rest_errors(data), groups)
-    gold, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
-    rest &= ~gold
+    labelled, rest = (np.bincount(code, minlength=groups) > 0 for code in (group, group_rest))
+    rest &= ~labelled
     if rest.sum() == 1:
-        gold, rest = gold | rest, rest & ~rest  # one group alone has no spread: it joins the others
-    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (gold, rest) if (k := int(m.sum())) > 1]
+        labelled, rest = labelled | rest, rest & ~rest  # one group alone has no spread: it joins the others
+    return [(float(k / (k - 1) * np.sum(error[m] ** 2)), k - 1) for m in (labelled, rest) if (k := int(m.sum())) > 1]
 
 
-def _rest_errors(data: Gold) -> Floats:
+def _rest_errors(data: MeanData) -> Floats:
     """What each set of the rest adds to the error of its mean."""
     rest = data.rest_sets()
     return np.asarray(rest.n * (rest.mean - float(data.rest.mean)) / data.n_rest)
 
 
-def _satterthwaite(parts: Any) -> tuple[float, float]:
-    """Sum of independent variances and its degrees of freedom."""
-    if not parts:  # one group has no spread
-        return np.nan, np.nan
-    variance = sum(v for v, _ in parts)
-    spread = sum(v**2 / df for v, df in parts if v)
-    return variance, variance**2 / spread if spread else float(parts[0][1])
-
-
-def _group_codes(data: Gold) -> tuple[Codes, Codes, int]:
+def _group_codes(data: MeanData) -> tuple[Codes, Codes, int]:
     assert data.group is not None
     rest = np.empty(0, dtype=np.intp) if data.group_rest is None else data.group_rest
     return data.group, rest, int(max(data.group.max(initial=-1), rest.max(initial=-1))) + 1
@@ -314,11 +316,11 @@ def _by_group(group: Codes, values: Floats, groups: int) -> Floats:
 
 # --- the table --------------------------------------------------------------------------------------------------
 
-_FITTED = Needs(min_gold=True)
+_FITTED = Needs(min_labels=True)
 _PAIRED = Needs(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
-    "regression": Method(_by_regression, Needs(labels=4, min_gold=True, takes=()), "regression estimator"),
+    "regression": Method(_by_regression, Needs(labels=4, min_labels=True, takes=()), "regression estimator"),
     "classical": Method(_by_labels, Needs(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),

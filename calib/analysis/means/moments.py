@@ -122,6 +122,10 @@ class Moments:
         squares = np.bincount(place, self.squares + self.n * (self.mean - mean[place]) ** 2, count)
         return Moments(n, mean, np.where(low == high, 0.0, squares), low, high)
 
+    def as_sets(self) -> Moments:
+        """One set as sets, of which there is one."""
+        return Moments(*(np.atleast_1d(getattr(self, name)) for name in self.__slots__))
+
     def whole(self) -> Moments:
         """All sets together."""
         one = self.within(np.zeros(len(self.n), dtype=np.intp), 1) if np.ndim(self.n) else self

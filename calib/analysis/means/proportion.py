@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from calib.analysis.means.gold import MeanOptions
+from calib.analysis.means.design import MeanOptions
 from calib.analysis.means.mean import MeanEstimate, ppi_mean
 from calib.analysis.means.moments import Moments, flat, moments_of, refuse_missing, refuse_where
 from calib.core import check
@@ -35,7 +35,7 @@ def ppi_proportion(
     """Share of items that people score `above` or higher.
 
     `ppi_mean` of yes and no, with Jeffreys' intervals where the judge says yes and where it says no: it stays
-    within [0, 1] and has a width even if the judge never erred on the gold items.
+    within [0, 1] and has a width even if the judge never erred on the labelled items.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def ppi_proportion(
         The same for the judge, `above` if not given. Any threshold gives a valid interval; that of a judge who is
         stricter than people should be lower.
     conservative, null, **options
-        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels` and
+        `confidence_level`.
 
     Examples
     --------
@@ -105,7 +106,8 @@ def ppi_win_rate(
     null : float, default 0.5
         `p_value` is for this win rate.
     **options
-        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_gold`, `confidence_level`.
+        As for `ppi_mean`: `design` or its fields, `target`, `estimator`, `alternative`, `min_labels` and
+        `confidence_level`.
 
     Examples
     --------
@@ -136,7 +138,7 @@ def ppi_ratio(
     groups: Labels | None = None,
     alternative: str = "two-sided",
     null: float = 1.0,
-    min_gold: int = 10,
+    min_labels: int = 10,
     confidence_level: float = 0.95,
 ) -> MeanEstimate:
     r"""Mean human score of A over that of B, paired on what both answered.
@@ -149,11 +151,11 @@ def ppi_ratio(
     Parameters
     ----------
     y_top, y_bottom : array_like, shape (n,)
-        Human labels on the same n inputs, NaN where unlabelled; a pair counts as gold where both have a label.
+        Human labels on the same n inputs, NaN where unlabelled; a pair counts as labelled where both are.
     f_top, f_bottom : array_like, shape (n,)
         Judge scores of the same.
     groups : sequence, shape (n,), optional
-    alternative, min_gold, confidence_level
+    alternative, min_labels, confidence_level
         As for `ppi_mean`.
     null : float, default 1.0
         `p_value` is for this ratio.
@@ -186,10 +188,10 @@ def ppi_ratio(
 
     def at(theta: float, side: str = "two-sided") -> MeanEstimate:
         y, f = y_a - theta * y_b, f_a - theta * f_b
-        return ppi_mean(y, f, groups=groups, null=0, alternative=side, min_gold=min_gold)
+        return ppi_mean(y, f, groups=groups, null=0, alternative=side, min_labels=min_labels)
 
     both = ~np.isnan(y_a + y_b)
-    bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_gold=min_gold).estimate
+    bottom = ppi_mean(np.where(both, y_b, np.nan), f_b, groups=groups, min_labels=min_labels).estimate
     if bottom == 0:
         raise ArgumentError("y_bottom", "must have a mean that is not 0 to divide by")
     estimate = float(np.mean(y_a[both]) / np.mean(y_b[both]))

@@ -1,4 +1,4 @@
-"""A quantile of the human scores, from a few gold labels and many judge scores."""
+"""A quantile of the human scores, from a few labels and many judge scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from calib.analysis.means.gold import Design, gold_of
+from calib.analysis.means.design import Design, mean_data
 from calib.analysis.means.guards import bounds_of, on_scale
 from calib.analysis.means.methods import estimator_of, kind_of
 from calib.analysis.means.rates import post_stratified
@@ -38,12 +38,12 @@ class QuantileEstimate(Result):
         "mover-jeffreys" or "mover-clopper-pearson".
     support : str
         "levels" (an ordinal scale) or "scores" (all that people and the judge gave).
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     warnings : tuple of str
     """
 
-    _cells = "estimator q estimate interval n_gold n warnings"
+    _cells = "estimator q estimate interval n_labels n warnings"
 
     estimate: float
     interval: Interval
@@ -52,18 +52,18 @@ class QuantileEstimate(Result):
     q: float
     estimator: str
     support: str
-    n_gold: int
+    n_labels: int
     n: int
     warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
-        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_gold, "n": self.n}
+        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         return (
             f"human {short(self.q)} quantile = {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
-            f", from {self.n_gold} human labels and {self.n} judge scores"
+            f", from {self.n_labels} human labels and {self.n} judge scores"
         )
 
 
@@ -78,7 +78,7 @@ def ppi_quantile(
     conservative: bool = False,
     estimator: str = "auto",
     alternative: str = "two-sided",
-    min_gold: int = 10,
+    min_labels: int = 10,
     confidence_level: float = 0.95,
 ) -> QuantileEstimate:
     r"""Quantile of the human scores, such as their median.
@@ -89,7 +89,7 @@ def ppi_quantile(
 
     .. math:: \{ g : U(g) \ge q \text{ and } L(g^-) < q \}
 
-    with g^- the score before g. No grid is laid over the scores: gold scores are tried, and those of the judge
+    with g^- the score before g. No grid is laid over the scores: labels are tried, and those of the judge
     between two of them by halving.
 
     Parameters
@@ -103,7 +103,7 @@ def ppi_quantile(
         Distance of neighbouring scale values; the interval ends are then scale values. Without it these are the
         labels that occur, if labels repeat (fewer different ones than half of them).
     estimator : {"auto"}
-    conservative, alternative, min_gold, confidence_level
+    conservative, alternative, min_labels, confidence_level
         As for `ppi_mean`.
 
     References
@@ -119,16 +119,16 @@ def ppi_quantile(
     >>> print(ppi_quantile(y[:40], f[:40], f[40:], bounds=(1, 5), step=1))
     human 0.5 quantile = 3, 95 % CI [3, 4], from 40 human labels and 340 judge scores
     """
-    data = gold_of(y, f, f_unlabeled, Design())
+    data = mean_data(y, f, f_unlabeled, Design())
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
     share, confidence = check.probability(q, "q"), check.probability(confidence_level, "confidence_level")
     side = check.choice(alternative, "alternative", ALTERNATIVES)
     estimator_of(estimator, ("auto",))
-    n, rest, least = len(data.y), data.n_rest, check.whole(min_gold, "min_gold", least=2)
+    n, rest, least = len(data.y), data.n_rest, check.whole(min_labels, "min_labels", least=2)
     if n < least:
         came = f"got {n}: label more, or set {{0}}"
-        raise ArgumentError("y", f"must have {least} gold labels at least", came, mentions=("min_gold",))
+        raise ArgumentError("y", f"must have {least} labels at least", came, mentions=("min_labels",))
     # without a judge each item is one of which it says yes: the labels alone
     judge, loose = (data.f, data.loose()) if rest else (np.full(n, -np.inf), np.empty(0))
     ladder = _Ladder(*map(np.sort, (data.y, judge, np.maximum(data.y, judge), loose)))
@@ -157,7 +157,7 @@ def ppi_quantile(
         q=share,
         estimator=kind_of(bounded=True, binary=True, conservative=conservative),
         support="levels" if len(values) else "scores",
-        n_gold=n,
+        n_labels=n,
         n=n + rest,
         warnings=(thin,) if beyond < 5 else (),
     )
@@ -192,32 +192,32 @@ def _on_ordinal(ends: _Ends, values: Floats, q: float) -> tuple[float, float, fl
 
 
 def _on_any_score(ends: _Ends, ladder: _Ladder, q: float, reach: float) -> tuple[float, float, float]:
-    """Gold scores first, and the last of the rest's before each; then between two of them, by halving.
+    """Scores of labelled items first, and the last of the rest's before each; then between two of them, by halving.
 
     There only the rest's count changes, and the shares rise with it, where the judge is any good.
     """
-    gold = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
-    near = np.abs(np.searchsorted(ladder.y, gold, side="right") / len(ladder.y) - q) <= reach
-    first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(gold) - 1)
-    gold = gold[max(first - 1, 0) : last + 2]
-    before = np.searchsorted(ladder.rest, gold, side="left") - 1
-    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], gold) if len(ladder.rest) else gold
-    here, there = ends(gold), ends(np.minimum(latest, gold))
+    own = np.unique(np.concatenate([ladder.y, ladder.f[np.isfinite(ladder.f)]]))
+    near = np.abs(np.searchsorted(ladder.y, own, side="right") / len(ladder.y) - q) <= reach
+    first, last = np.flatnonzero(near)[[0, -1]] if near.any() else (0, len(own) - 1)
+    own = own[max(first - 1, 0) : last + 2]
+    before = np.searchsorted(ladder.rest, own, side="left") - 1
+    latest = np.where(before >= 0, ladder.rest[np.maximum(before, 0)], own) if len(ladder.rest) else own
+    here, there = ends(own), ends(np.minimum(latest, own))
     share, _, high = (np.maximum(a, b) for a, b in zip(here, there, strict=True))
     below = np.flatnonzero(here[1] < q)
     after = int(below[-1]) + 1 if len(below) else 0
     return (
-        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, gold, int(np.argmax(share >= q))),
-        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, gold, int(np.argmax(high >= q))),
-        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, gold, after),
+        _first_reached(lambda g: ends(g)[0] >= q, ladder.rest, own, int(np.argmax(share >= q))),
+        _first_reached(lambda g: ends(g)[2] >= q, ladder.rest, own, int(np.argmax(high >= q))),
+        _first_reached(lambda g: ends(g)[1] >= q, ladder.rest, own, after),
     )
 
 
-def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], gold: Floats, at: int) -> float:
-    """The first of the rest's scores, after one gold score and before another, where it is reached; else the latter."""
-    start = int(np.searchsorted(rest, gold[at - 1], side="right")) if at else 0
-    stop = int(np.searchsorted(rest, gold[at], side="left")) if at < len(gold) else len(rest)
-    end = float(gold[at]) if at < len(gold) else np.inf
+def _first_reached(reached: Callable[[Floats], NDArray[np.bool_]], rest: NDArray[Any], own: Floats, at: int) -> float:
+    """The first of the rest's scores, after one of `own` and before another, where it is reached; else the latter."""
+    start = int(np.searchsorted(rest, own[at - 1], side="right")) if at else 0
+    stop = int(np.searchsorted(rest, own[at], side="left")) if at < len(own) else len(rest)
+    end = float(own[at]) if at < len(own) else np.inf
     while start < stop:
         tried = np.unique(np.linspace(start, stop - 1, 64).astype(np.intp))
         yes = np.asarray(reached(rest[tried].astype(float)))

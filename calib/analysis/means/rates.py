@@ -1,4 +1,4 @@
-"""Rates of yes: from counts, of labels alone or with a judge that says yes or no; and with gold sampled by its outcome.
+"""Rates of yes: from counts, of labels alone or with a judge's yes and no; and from labels sampled by their outcome.
 
 The functions of counts take any leading shape and check nothing.
 """
@@ -58,15 +58,15 @@ def post_stratified(
               L = \hat\theta - \sqrt{(q (\pi_1 - l_1))^2 + ((1-q)(\pi_0 - l_0))^2 + ((\pi_1 - \pi_0)(q - q_l))^2}
 
     and U is its mirror image. q is the share of all items of which the judge says yes, with Wilson's interval;
-    \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the gold items, with
-    Jeffreys' intervals (`conservative`: Clopper and Pearson's). A stratum without gold has [0, 1] and the rate of
+    \pi_1 and \pi_0 are the shares of human yes where the judge says yes and no, from the labelled items, with
+    Jeffreys' intervals (`conservative`: Clopper and Pearson's). A stratum without labels has [0, 1] and the rate of
     the other one. The width never is 0 by luck: that the judge made no mistake in n items does not say that it
     makes none, and the intervals of \pi know.
 
     Parameters
     ----------
     k1, n1, k0, n0 : array_like
-        Gold items with a human yes, and all gold items, where the judge says yes (1) and no (0).
+        Labelled items with a human yes, and all labelled items, where the judge says yes (1) and no (0).
     N1, N0 : array_like
         Items without a label of which it says so.
     conservative : bool
@@ -84,13 +84,13 @@ def post_stratified(
     Hofer et al. (2024), arXiv:2405.06034, for the chain rule; for the sum Zou and Donner, as in `ppi_mean`.
     """
     yes, no = (np.asarray(k, float) for k in (k1, k0))
-    gold_yes, gold_no, rest_yes, rest_no = (np.asarray(n, float) for n in (n1, n0, N1, N0))
-    judged_yes, every = gold_yes + rest_yes, gold_yes + rest_yes + gold_no + rest_no
-    pooled = (yes + no) / np.maximum(gold_yes + gold_no, 1)
-    pi1, pi0 = (np.where(n > 0, k / np.maximum(n, 1), pooled) for k, n in ((yes, gold_yes), (no, gold_no)))
+    n_yes, n_no, rest_yes, rest_no = (np.asarray(n, float) for n in (n1, n0, N1, N0))
+    judged_yes, every = n_yes + rest_yes, n_yes + rest_yes + n_no + rest_no
+    pooled = (yes + no) / np.maximum(n_yes + n_no, 1)
+    pi1, pi0 = (np.where(n > 0, k / np.maximum(n, 1), pooled) for k, n in ((yes, n_yes), (no, n_no)))
     q = judged_yes / np.maximum(every, 1)
     bounds = clopper_pearson if conservative else jeffreys
-    parts = ((pi1, yes, gold_yes, rest_yes), (pi0, no, gold_no, rest_no))
+    parts = ((pi1, yes, n_yes, rest_yes), (pi0, no, n_no, rest_no))
     (down1, up1), (down0, up0) = (
         _distances(pi, bounds(k, n, confidence), np.sqrt(rest / np.maximum(n + rest, 1)) if finite else 1.0)
         for pi, k, n, rest in parts
@@ -113,17 +113,17 @@ def posterior_error(
     k1: ArrayLike, n1: ArrayLike, k0: ArrayLike, n0: ArrayLike, rest1: ArrayLike, rest0: ArrayLike, *, finite: bool
 ) -> Floats:
     """Standard deviation with Jeffreys' posterior for both rates: not 0 where the judge made no error yet."""
-    yes, gold, rest = (np.stack(pair).astype(float) for pair in ((k1, k0), (n1, n0), (rest1, rest0)))
-    n = (gold + rest).sum(axis=0)
-    share = (gold + rest) / n
-    a, b = yes + 0.5, gold - yes + 0.5
+    yes, labels, rest = (np.stack(pair).astype(float) for pair in ((k1, k0), (n1, n0), (rest1, rest0)))
+    n = (labels + rest).sum(axis=0)
+    share = (labels + rest) / n
+    a, b = yes + 0.5, labels - yes + 0.5
     spread, rates = a * b / (a + b) ** 2 / (a + b + 1), a / (a + b)
-    unknown = rest / np.maximum(gold + rest, 1) if finite else 1.0
+    unknown = rest / np.maximum(labels + rest, 1) if finite else 1.0
     drawn = 0.0 if finite else (rates[0] - rates[1]) ** 2 * share[0] * share[1] / n
     return np.asarray(np.sqrt((share**2 * spread * unknown).sum(axis=0) + drawn))
 
 
-# --- gold that was sampled by its outcome, or that comes from elsewhere -----------------------------------------------
+# --- labels that were sampled by their outcome, or that come from elsewhere -------------------------------------------
 
 
 class Corrected(NamedTuple):
@@ -165,7 +165,7 @@ class RoganGladen(Result):
     Attributes
     ----------
     estimate : float
-        Cut to [0, 1]; NaN where the judge is no better than chance on the gold items.
+        Cut to [0, 1]; NaN where the judge is no better than chance on the labelled items.
     std_error : float
         Of the smoothed rate that the interval is built around.
     interval : Interval
@@ -178,7 +178,7 @@ class RoganGladen(Result):
     p_transport : float
         That sensitivity and specificity are the same in all systems; NaN without `systems`.
     n, n_positive, n_negative : int
-        Items of interest; gold items with a human yes, with a human no.
+        Items of interest; labelled items with a human yes, with a human no.
     warnings : tuple of str
     """
 
@@ -212,29 +212,34 @@ class RoganGladen(Result):
 
 
 def rogan_gladen(
-    f: ArrayLike, y_gold: ArrayLike, f_gold: ArrayLike, *, systems: Labels | None = None, confidence_level: float = 0.95
+    f: ArrayLike,
+    y_labelled: ArrayLike,
+    f_labelled: ArrayLike,
+    *,
+    systems: Labels | None = None,
+    confidence_level: float = 0.95,
 ) -> RoganGladen:
-    r"""Rate of human yes where the gold items were sampled by their outcome, or come from elsewhere.
+    r"""Rate of human yes where the labelled items were sampled by their outcome, or come from elsewhere.
 
     .. math:: \hat\theta = \frac{p + q_0 - 1}{q_0 + q_1 - 1}, \qquad
               \widehat{Var} = \frac{p(1-p)/n + (1-\theta)^2 q_0 (1-q_0)/m_0 + \theta^2 q_1 (1-q_1)/m_1}
                                    {(q_0 + q_1 - 1)^2}
 
-    with the judge's rate p on n items, its specificity q_0 on m_0 gold items with a human no and its
+    with the judge's rate p on n items, its specificity q_0 on m_0 labelled items with a human no and its
     sensitivity q_1 on m_1 with a human yes. The interval is Lee et al.'s: z and m_0, m_1 + 2 for n + z^2 and so
     on, as Agresti and Coull's, and a shift of 2 z^2 (\theta q_1 (1-q_1)/m_1 - (1-\theta) q_0 (1-q_0)/m_0).
 
-    The rate of human yes may differ between gold and target; the judge's two error rates may not. Where gold is
+    The rate of human yes may differ between these and the target; the judge's two error rates may not. Where they are
     a random sample of the target, `ppi_proportion` needs no such assumption and is two to three times narrower.
 
     Parameters
     ----------
     f : array_like, shape (n,)
         The judge's yes (1) and no (0) on the items of interest.
-    y_gold, f_gold : array_like, shape (m,)
-        Human's and judge's, on the gold items.
+    y_labelled, f_labelled : array_like, shape (m,)
+        Human's and judge's, on the labelled items.
     systems : sequence, shape (m,), optional
-        Who made each gold item. Judges are stricter with some systems than with others: a permutation test
+        Who made each labelled item. Judges are stricter with some systems than with others: a permutation test
         (chi-square, within human yes and within human no, Bonferroni) that they are not.
     confidence_level : float, default 0.95
 
@@ -242,7 +247,7 @@ def rogan_gladen(
     -----
     CalibWarning
         "transport": errors differ between systems. "chance": the judge is no better than chance.
-        "infeasible": its rate cannot come from these errors. "few_gold": under 10 human yes, or human no.
+        "infeasible": its rate cannot come from these errors. "few_labels": under 10 human yes, or human no.
 
     References
     ----------
@@ -251,19 +256,19 @@ def rogan_gladen(
     Examples
     --------
     >>> f = [1] * 400 + [0] * 600
-    >>> y_gold, f_gold = [1] * 200 + [0] * 200, [1] * 180 + [0] * 20 + [1] * 60 + [0] * 140
-    >>> result = rogan_gladen(f, y_gold, f_gold)
+    >>> y_labelled, f_labelled = [1] * 200 + [0] * 200, [1] * 180 + [0] * 20 + [1] * 60 + [0] * 140
+    >>> result = rogan_gladen(f, y_labelled, f_labelled)
     >>> round(result.estimate, 4), [round(end, 4) for end in result.interval]
     (0.1667, [0.0564, 0.2627])
     """
-    judged, labels, scores = _binary(f, "f"), _binary(y_gold, "y_gold"), _binary(f_gold, "f_gold")
-    check.same_length(y_gold=labels, f_gold=scores, systems=systems)
+    judged, labels, scores = _binary(f, "f"), _binary(y_labelled, "y_labelled"), _binary(f_labelled, "f_labelled")
+    check.same_length(y_labelled=labels, f_labelled=scores, systems=systems)
     confidence = check.probability(confidence_level, "confidence_level")
     yes = labels == 1
     if not len(judged):
         raise ArgumentError("f", "must hold one item at least", "is empty")
     if yes.all() or not yes.any():
-        raise ArgumentError("y_gold", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
+        raise ArgumentError("y_labelled", "must hold human yes and human no", f"got {int(yes.sum())} yes in {len(yes)}")
     rates = {"p": judged.mean(), "q0": 1 - scores[~yes].mean(), "q1": scores[yes].mean()}
     counts = {"n": len(judged), "m0": int((~yes).sum()), "m1": int(yes.sum())}
     parts = rogan_gladen_from_rates(**rates, **counts, confidence=confidence)
@@ -279,13 +284,13 @@ def rogan_gladen(
         interval = Interval(np.nan, np.nan)  # cut to [0, 1] it would be a point
         doubts.append(
             f"infeasible: a judge rate of {rates['p']:.3g} cannot come from {' and '.join(errors)}: "
-            "the judge errs otherwise on these items than on the gold ones."
+            "the judge errs otherwise on these items than on the labelled ones."
         )
     if np.isnan(parts.estimate):
         text = "is not above 1, so the judge's rate says nothing of the human rate."
         doubts.append(f"chance: {' + '.join(errors)} {text}")
     if (fewest := min(counts["m0"], counts["m1"])) < 10:
-        doubts.append(f"few_gold: only {fewest} gold items of one outcome; the interval is a rough one below 10.")
+        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the interval is a rough one below 10.")
     for text in doubts:
         check.warn(text)
     return RoganGladen(
@@ -322,7 +327,7 @@ def _transport(scores: Floats, yes: NDArray[np.bool_], system: NDArray[np.intp])
     rate = hits[size > 0] / size[size > 0]
     return p_value, [
         f"transport: the judge's {name} runs from {rate.min():.3g} to {rate.max():.3g} over {len(rate)} systems "
-        f"(p = {p_value:.2g}); take gold from the system that the rate is for."
+        f"(p = {p_value:.2g}); take labels of the system that the rate is for."
     ]
 
 

@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.laws import ALTERNATIVES, Student
 from calib.core.numeric import matrix_product
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 _ROWS = 1 << 14  # rows that fit the processor's cache with what is computed of them
 _NOTHING = 1e-20  # of a sum of squares, what rounding may leave
@@ -27,7 +27,7 @@ _PRIOR = 1.0  # items' worth of belief that the judge's score says nothing beyon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionEstimate(Columns):
+class RegressionEstimate(ColumnarResult):
     """Coefficients with intervals, one per column.
 
     Attributes
@@ -44,12 +44,12 @@ class RegressionEstimate(Columns):
     alternative, estimator, model : str
     lam : float
         Weight of the judge; 0 means that only the labels speak.
-    n_gold, n : int
+    n_labels, n : int
         Items with a human label; items in all.
     warnings : tuple of str
     """
 
-    _cells = "estimator model names estimate std_error low high p_value df lam n_gold n"
+    _cells = "estimator model names estimate std_error low high p_value df lam n_labels n"
 
     names: tuple[str, ...]
     estimate: Floats = field(compare=False)
@@ -63,7 +63,7 @@ class RegressionEstimate(Columns):
     estimator: str
     model: str
     lam: float
-    n_gold: int
+    n_labels: int
     n: int
     warnings: tuple[str, ...]
 
@@ -75,14 +75,14 @@ class RegressionEstimate(Columns):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.model: True, "method": self.estimator, "d": len(self.names)}
         terms |= {"alt": self.alternative, "cl": self.confidence_level, "lam": round(self.lam, 4)}
-        return terms | {"gold": self.n_gold, "n": self.n}
+        return terms | {"gold": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         parts = (
             f"{name} = {short(value)}, {bracket(ends, self.confidence_level)}"
             for name, value, ends in zip(self.names, self.estimate, self.intervals, strict=True)
         )
-        return f"{'; '.join(parts)}; from {self.n_gold} human labels and {self.n} judge scores ({self.model})"
+        return f"{'; '.join(parts)}; from {self.n_labels} human labels and {self.n} judge scores ({self.model})"
 
 
 def ppi_ols(
@@ -104,17 +104,17 @@ def ppi_ols(
               b = \frac{\tilde f' y}{\tilde f' \tilde f + s^2}
 
     with the least squares coefficients :math:`\hat\beta`, and what the covariates do not explain of the judge's
-    scores on the gold items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score as
-    one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the gold items
-    the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
+    scores on the labelled items, :math:`\tilde f`, and of all of them, s^2. It is the coefficient of the judge's score
+    as one more covariate, shrunk a little, so the t quantiles know that it was estimated. Variance: on the labelled
+    items the larger of the usual and the HC3 form, and b^2 times the sandwich of :math:`\hat\beta_{all}(f)`;
     Satterthwaite's degrees of freedom. With a column of ones alone it is the mean of `ppi_mean` without bounds.
 
     Parameters
     ----------
     X, X_unlabeled : array_like, shape (n, d) and (N, d)
-        Covariates of the gold items and of the rest. No intercept is added: put a column of ones.
+        Covariates of the labelled items and of the rest. No intercept is added: put a column of ones.
     y, f : array_like, shape (n,)
-        Human labels and judge scores of the gold items.
+        Human labels and judge scores of the labelled items.
     f_unlabeled : array_like, shape (N,)
         Judge scores of the rest.
     lam : float, optional
@@ -151,7 +151,7 @@ def ppi_ols(
     inverse = np.linalg.inv(matrix_product(x.T, x))
     hat = matrix_product(x, inverse)
     own = matrix_product(hat.T, scores)
-    beyond = scores - matrix_product(x, own)  # of the judge, on the gold items
+    beyond = scores - matrix_product(x, own)  # of the judge, on the labelled items
     square = float(matrix_product(beyond, beyond))
     base = square + _PRIOR * spread
     # else the covariates say all that the judge does
@@ -220,7 +220,7 @@ def ppi_logistic(
 
     of mean logistic losses, which is convex for lambda within [0, 1]. Lambda is tuned for the least sum of the
     coefficients' variances, each in units of its variance without the judge, so that the units of a covariate
-    do not matter. The gold items' part of the variance has HC3's leverages, the quantiles are of t with
+    do not matter. The labelled items' part of the variance has HC3's leverages, the quantiles are of t with
     Satterthwaite's degrees of freedom, where that part has 2 m (n - m) / n - d for m labels that are yes: it rests on
     those of the rarer outcome.
 
@@ -268,7 +268,7 @@ def ppi_logistic(
         theta = _first_guess(data)
         weight = _tuned_lam(data, theta)
     theta = _minimum(data, weight, theta)
-    mean, label, own, hessian = _gold_at(data, theta)
+    mean, label, own, hessian = _labelled_at(data, theta)
     gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
     bread = np.linalg.inv((1 - weight) * hessian / n + weight * hessian_rest / rest)
     leverage = mean * (1 - mean) * np.sum(matrix_product(data.x, np.linalg.inv(hessian)) * data.x, axis=1)
@@ -334,8 +334,8 @@ def _corrected_slope(data: Regressors, lam: float, theta: Floats) -> tuple[Float
     return (slope - lam * own) / data.n + lam * rest / data.rest, curve
 
 
-def _gold_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Each gold item's chance, its gradient with its label and with the judge's score, and their hessian."""
+def _labelled_at(data: Regressors, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Each labelled item's chance, its gradient with its label and with the judge's score, and their hessian."""
     mean = special.expit(matrix_product(data.x, theta))
     hessian = matrix_product((data.x * (mean * (1 - mean))[:, None]).T, data.x)
     return mean, data.x * (mean - data.y)[:, None], data.x * (mean - data.f)[:, None], hessian
@@ -352,7 +352,7 @@ def _first_guess(data: Regressors) -> Floats:
 
 def _tuned_lam(data: Regressors, theta: Floats) -> float:
     n, rest = data.n, data.rest
-    _, label, own, hessian = _gold_at(data, theta)
+    _, label, own, hessian = _labelled_at(data, theta)
     gradient, meat, hessian_rest = _sums_of(data.x_rest, data.f_rest, theta)
     inverse = np.linalg.inv((hessian + hessian_rest) / (n + rest))
     alone = np.diag(inverse @ np.cov(label.T).reshape(inverse.shape) @ inverse)
@@ -367,7 +367,7 @@ def _tuned_lam(data: Regressors, theta: Floats) -> float:
 
 
 class Regressors(NamedTuple):
-    """Covariates, labels and judge scores of the gold items, and those of the rest."""
+    """Covariates, labels and judge scores of the labelled items, and those of the rest."""
 
     x: Floats
     y: Floats
@@ -396,9 +396,14 @@ class Fit(NamedTuple):
 
 
 def _regressors(
-    x_gold: ArrayLike, y: ArrayLike, f: ArrayLike, others: ArrayLike, f_others: ArrayLike, names: Sequence[str] | None
+    x_labelled: ArrayLike,
+    y: ArrayLike,
+    f: ArrayLike,
+    others: ArrayLike,
+    f_others: ArrayLike,
+    names: Sequence[str] | None,
 ) -> Regressors:
-    x, labels, scores = check.array(x_gold, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
+    x, labels, scores = check.array(x_labelled, "X", ndim=2), check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     x_rest, f_rest = np.asarray(others), flat(f_others, "f_unlabeled")
     if x_rest.dtype.kind not in "fiub" or x_rest.ndim != 2:
         x_rest = check.array(others, "X_unlabeled", ndim=2)
@@ -415,8 +420,8 @@ def _regressors(
     for name, values in (("X", x), ("y", labels), ("f", scores), ("X_unlabeled", x_rest), ("f_unlabeled", f_rest)):
         _refuse_infinite(values, name)
     if np.linalg.matrix_rank(x) < d:
-        raise ArgumentError("X", "must have columns that do not depend on each other on the gold items", "they do")
-    columns = getattr(x_gold, "columns", None) if names is None else names
+        raise ArgumentError("X", "must have columns that do not depend on each other on the labelled items", "they do")
+    columns = getattr(x_labelled, "columns", None) if names is None else names
     words = tuple(f"x{i}" for i in range(d)) if columns is None else tuple(map(str, columns))
     if len(words) != d:
         raise ArgumentError("names", f"must name the {d} columns of {{0}}", f"got {len(words)}", mentions=("X",))
@@ -453,7 +458,7 @@ def _regression(
         cautions.append(f"few_labels: {rarer} {what}; with fewer than 10, intervals do not hold as often as they say")
     leverage = np.sum(matrix_product(data.x, np.linalg.inv(matrix_product(data.x.T, data.x))) * data.x, axis=1)
     if leverage.max() > 1 - 1e-9:
-        cautions.append(f"leverage: a coefficient hangs on gold item {int(leverage.argmax())} alone")
+        cautions.append(f"leverage: a coefficient hangs on labelled item {int(leverage.argmax())} alone")
     return RegressionEstimate(
         names=data.names,
         estimate=fit.theta,
@@ -467,7 +472,7 @@ def _regression(
         estimator=estimator,
         model=model,
         lam=fit.lam,
-        n_gold=data.n,
+        n_labels=data.n,
         n=data.n + data.rest,
         warnings=tuple(cautions),
     )

@@ -107,7 +107,7 @@ def misjudged(slope: Floats, mean: Floats, lowest: Floats, highest: Floats) -> t
     return np.maximum(under, over), -np.minimum(under, over)
 
 
-# --- gold-corrected means ---------------------------------------------------------------------------------------------
+# --- corrected means ---------------------------------------------------------------------------------------------
 
 
 _DUST = 1e-13  # of a number, what rounding may leave
@@ -237,7 +237,7 @@ def ridge(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Gold items and the rest, in sets of items that are alike, with the group and the weight of each."""
+    """Labelled items and the rest, in sets of items that are alike, with the group and the weight of each."""
 
     y: Floats
     f: Floats
@@ -245,7 +245,7 @@ class Sample:
     group: Codes
     group_rest: Codes | None  # None: each item is its own
     weight: Floats  # of the labels
-    share: Floats  # of an item in the judge's mean: of each gold item, then of those of each set
+    share: Floats  # of an item in the judge's mean: of each labelled item, then of those of each set
 
 
 def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
@@ -268,21 +268,21 @@ def clustered(sample: Sample, rule: Rule, *, finite: bool = False) -> Parts:
     pairs = ((v * size, scores), (w, sample.y), (w, sample.f))
     centre, mean_y, mean_f = (float(matrix_product(*pair)) for pair in pairs)
     share = by_group(sample.group, w)
-    gold = share > 0
+    labelled = share > 0
     # a group counts by what its labels weigh; for labels alone that weigh alike, as one (CR1 as it is known)
     alone = not len(rest.n) and not np.ptp(sample.weight)
-    count = np.full(int(gold.sum()), 1 / gold.sum()) if alone else share[gold]
+    count = np.full(int(labelled.sum()), 1 / labelled.sum()) if alone else share[labelled]
     # what each group with labels adds to the errors of both means of the labelled items, and of the judge's over all
     off_y, off_f = w * _deviations(sample.y, mean_y), w * _deviations(sample.f, mean_f)
-    labels, judged = by_group(sample.group, off_y)[gold], by_group(sample.group, off_f)[gold]
+    labels, judged = by_group(sample.group, off_y)[labelled], by_group(sample.group, off_f)[labelled]
     away = _deviations(scores, centre)
     drift = by_group(np.append(sample.group, beside), (v * size * away)[: mine + len(beside)])
     within = size * away**2 + np.append(np.zeros(mine), rest.squares)  # squares of all items of a set
     # the k groups without a label, and the sum of squares of what they add to the judge's mean over all
-    others, k = float(matrix_product(drift[~gold], drift[~gold])), int((~gold).sum())
+    others, k = float(matrix_product(drift[~labelled], drift[~labelled])), int((~labelled).sum())
     if sample.group_rest is None:
         others, k = float(matrix_product(v[mine:] ** 2, within[mine:])), int(rest.n.sum())
-    drift, apart = drift[gold], centre - mean_f
+    drift, apart = drift[labelled], centre - mean_f
     moved, n, g = judged - drift, kish(sample.weight), kish(count)
     square = float(matrix_product(moved, moved))
     own = max(square / g, float(matrix_product(v, within)) / (n * g))  # of one group, at least

@@ -1,4 +1,4 @@
-"""A gold-corrected mean that may be looked at after every label."""
+"""A corrected mean that may be looked at after every label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calib.analysis.means.guards import TARGETS, bounds_of, on_scale
 from calib.analysis.means.moments import Moments, moments_of, refuse_missing
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 _START = 10  # labels before the first look
 _SHRINK = 4.0  # labels' worth of "the judge says nothing" in lambda
@@ -27,7 +27,7 @@ _ERRORS = 0.99 * np.linspace(0, 1, 16)  # of the pool's mean, as shares of the l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfidenceSequence(Columns):
+class ConfidenceSequence(ColumnarResult):
     """Intervals that all hold at once, one for each number of labels.
 
     Attributes
@@ -46,7 +46,7 @@ class ConfidenceSequence(Columns):
     target_n : int
         Labels at which the sequence is made to be narrowest.
     bounds : (float, float) or None
-    n_gold : int
+    n_labelled : int
         Labels in all.
     n_pool : int
         Judge scores that the correction leans on.
@@ -63,7 +63,7 @@ class ConfidenceSequence(Columns):
     target: str
     target_n: int
     bounds: tuple[float, float] | None
-    n_gold: int
+    n_labelled: int
     n_pool: int
 
     def at(self, n: int) -> Interval:
@@ -80,12 +80,14 @@ class ConfidenceSequence(Columns):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"confidence-sequence": True, "of": "human-mean", "cl": self.confidence_level}
-        terms |= {"target": self.target, "best-at": self.target_n, "gold": self.n_gold, "pool": self.n_pool}
+        terms |= {"target": self.target, "best-at": self.target_n, "gold": self.n_labelled, "pool": self.n_pool}
         return terms | {"bounds": None if self.bounds is None else f"{self.bounds[0]:g}-{self.bounds[1]:g}"}
 
     def __str__(self) -> str:
-        last = bracket(self.at(self.n_gold), self.confidence_level)
-        return f"after {self.n_gold} labels the human mean = {short(float(self.estimate[-1]))}, {last}, at every look"
+        last = bracket(self.at(self.n_labelled), self.confidence_level)
+        return (
+            f"after {self.n_labelled} labels the human mean = {short(float(self.estimate[-1]))}, {last}, at every look"
+        )
 
 
 def confidence_sequence(
@@ -206,7 +208,7 @@ def confidence_sequence(
         target=target,
         target_n=best,
         bounds=ends,
-        n_gold=len(labels),
+        n_labelled=len(labels),
         n_pool=int(pool.n),
     )
 

@@ -24,7 +24,7 @@ TOPIC = Topic(
     heads={
         "consistency": "same in both orders", "consistency_low": "lower end", "consistency_high": "upper end",
         "n_first": "towards the first", "n_second": "towards the second", "n_ties": "ties",
-        "n_ties_people": "people's ties", "n_order_ties": "ties by order", "n_one_order": "one order only",
+        "n_ties_labels": "people's ties", "n_order_ties": "ties by order", "n_one_order": "one order only",
         "win_rate": "plain win rate", "win_share": "pairs won", "slope_low": "slope, lower end",
         "slope_high": "slope, upper end", "slope_p_value": "p of the slope", "spread": "sd of length differences",
         "win_low": "win rate, lower end", "win_high": "win rate, upper end", "rank_low": "best rank",

@@ -1,4 +1,4 @@
-"""Bradley and Terry's strengths of systems from battles, with ties, clusters, ranks; from people, a judge, or both."""
+"""Bradley-Terry strengths of systems from battles: ties, groups of battles, win rates, sets of ranks."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from scipy.sparse import csgraph
 
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
-from calib.core.result import Columns, Interval, bracket, short
+from calib.core.result import ColumnarResult, Interval, bracket, short
 
 TIES = ("auto", "davidson", "half")
-_STEPS, _CLOSE = 100, 1e-10
 _PRIOR = 1.0  # battles against an average opponent, half won, where a system won or lost all
-_NAMED = 4  # systems in a warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BradleyTerry(Columns):
+class BradleyTerry(ColumnarResult):
     """A leaderboard: strengths of systems on the log-odds, the strongest first.
 
     Attributes
@@ -47,7 +45,7 @@ class BradleyTerry(Columns):
     width_ratio : float
         Mean width of the intervals beside that from people alone; NaN without a judge.
     confidence_level : float
-    n, n_gold, n_groups : int
+    n, n_labels, n_groups : int
         Battles, those with people's verdict where a judge has one of all, groups.
     warnings : tuple of str
     """
@@ -71,7 +69,7 @@ class BradleyTerry(Columns):
     width_ratio: float
     confidence_level: float
     n: int
-    n_gold: int
+    n_labels: int
     n_groups: int
     warnings: tuple[str, ...]
     _cells = "system strength std_error low high win_rate win_low win_high rank rank_low rank_high n_battles warnings"
@@ -84,7 +82,7 @@ class BradleyTerry(Columns):
     def _terms(self) -> dict[str, Any]:
         ties = "half" if math.isnan(self.tie) else "davidson"
         terms: dict[str, Any] = {"bradley-terry": True, "estimator": self.estimator, "ties": ties}
-        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_gold or None}
+        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_labels or None}
         return terms | {"cl": self.confidence_level, "groups": self.n_groups, "n": self.n, "systems": len(self.system)}
 
     def __str__(self) -> str:
@@ -155,12 +153,6 @@ def bradley_terry(
     rng : Generator or int, optional
         Of the sets of ranks.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two systems or groups, a system meets itself, a score is no share, or systems fall into
-        parts that never met.
-
     Warns
     -----
     CalibWarning
@@ -175,8 +167,8 @@ def bradley_terry(
 
     Examples
     --------
-    >>> found = bradley_terry(list("xxyyzz") * 10, list("yzxzxy") * 10, [1, 1, 0.5, 1, 0, 0.5, 1, 0, 1, 1, 0, 0] * 5)
-    >>> found.system, found.strength.round(3).tolist()
+    >>> board = bradley_terry(list("xxyyzz") * 10, list("yzxzxy") * 10, [1, 1, 0.5, 1, 0, 0.5, 1, 0, 1, 1, 0, 0] * 5)
+    >>> board.system, board.strength.round(3).tolist()
     (('x', 'y', 'z'), [0.749, 0.504, -1.253])
     """
     confidence = check.probability(confidence_level, "confidence_level")
@@ -187,22 +179,22 @@ def bradley_terry(
         raise ArgumentError("score", "must be 0, 0.5 and 1 for Davidson's ties", "has shares between")
     with_ties = ties != "half" and in_thirds and bool((battles.score == 0.5).any())
     notes = _one_sided(battles)
+    for text in notes:
+        check.warn(text)
     prior, k = _PRIOR if notes else 0.0, len(battles.names)
-    counts = _Counts.of(battles)
-    ends = newton(lambda at: _slopes(counts, at, prior), np.zeros(k + with_ties))
+    slopes = _likelihood(battles, prior)
+    ends = newton(slopes, np.zeros(k + with_ties))
     theta, eta = ends[:k] - ends[:k].mean(), ends[k:]
     margin, tied = _expected(theta[battles.a] - theta[battles.b], eta)[:2]
     scores = signed_sums(battles, battles.score - 0.5 - margin)
     if with_ties:
         ties_off = np.bincount(battles.group, (battles.score == 0.5) - tied)
         scores = sparse.csr_matrix(sparse.hstack([scores, sparse.csr_matrix(ties_off[:, None])]))
-    inverse = np.asarray(np.linalg.pinv(_slopes(counts, np.r_[theta, eta], prior)[1]), dtype=float)
+    inverse = np.asarray(np.linalg.pinv(slopes(np.r_[theta, eta])[1]), dtype=float)
     # a strength without an end is pulled in by the prior, of which the sandwich knows nothing
     spread = sandwich(inverse, scores, scores.shape[0]) + (inverse if prior else 0.0)
     centre = np.eye(k) - 1 / k
     covariance = centre @ spread[:k, :k] @ centre
-    for text in notes:
-        check.warn(text)
     tie = float(np.exp(eta[0])) if with_ties else math.nan
     return board(battles, theta, covariance, confidence, rng, tie=tie, notes=notes)
 
@@ -210,7 +202,7 @@ def bradley_terry(
 def board(
     battles: Battles, theta: Floats, covariance: Floats, confidence: float, rng: Any, *, tie: float = math.nan,
     notes: list[str], n_free: int | None = None,
-    estimator: str = "battles", lam: float = math.nan, width_ratio: float = math.nan, n_gold: int = 0,
+    estimator: str = "battles", lam: float = math.nan, width_ratio: float = math.nan, n_labels: int = 0,
 ) -> BradleyTerry:  # fmt: skip
     """The result, the strongest first."""
     order = np.argsort(-theta, kind="stable")
@@ -225,7 +217,7 @@ def board(
         system=tuple(str(battles.names[k]) for k in order), strength=theta, std_error=error, low=low, high=high,
         win_rate=rate, win_low=worst, win_high=best, rank=ranks.rank, rank_low=ranks.low, rank_high=ranks.high,
         n_battles=met[order], covariance=covariance, tie=tie, estimator=estimator, lam=lam, width_ratio=width_ratio,
-        confidence_level=confidence, n=len(battles.score), n_gold=n_gold, n_groups=g, warnings=tuple(notes),
+        confidence_level=confidence, n=len(battles.score), n_labels=n_labels, n_groups=g, warnings=tuple(notes),
     )  # fmt: skip
 
 
@@ -280,7 +272,7 @@ def _one_sided(battles: Battles) -> list[str]:
     if parts == 1:
         return []
     apart = [str(battles.names[k]) for k in np.flatnonzero(part_of != np.bincount(part_of).argmax())]
-    names = ", ".join(map(repr, apart[:_NAMED])) + (f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else "")
+    names = ", ".join(map(repr, apart[:4])) + (f" and {len(apart) - 4} more" if len(apart) > 4 else "")
     return [
         f"one_sided_record: {names} won all or lost all against the others, so strengths have no end; each system was "
         "given one battle more against an average opponent, half won."
@@ -290,34 +282,15 @@ def _one_sided(battles: Battles) -> list[str]:
 # --- the fit ----------------------------------------------------------------------------------------------------
 
 
-class _Counts(NamedTuple):
-    """Battles of each pair: how many, the sum of margins of A (score less a half), and ties."""
-
-    a: Codes
-    b: Codes
-    n: Floats
-    margin: Floats
-    tied: Floats
-    k: int
-
-    @classmethod
-    def of(cls, battles: Battles) -> _Counts:
-        k = len(battles.names)
-        pair = np.flatnonzero(np.bincount(battles.pair, minlength=k * k))
-        each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
-        n, margin, tied = (np.asarray(np.bincount(battles.pair, v, k * k)[pair], dtype=float) for v in each)
-        return cls(pair // k, pair % k, n, margin, tied, k)
-
-
 def newton(slopes: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Where the gradient is 0, from the gradient and the information at a place; steps are cut where they are long."""
     at = start
-    for _ in range(_STEPS):
+    for _ in range(100):
         gradient, information = slopes(at)
         step = np.linalg.pinv(information) @ gradient
         step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
         at = at + step
-        if np.abs(step).max() < _CLOSE:
+        if np.abs(step).max() < 1e-10:
             break
     return at
 
@@ -333,21 +306,30 @@ def _expected(apart: Floats, eta: Floats) -> tuple[Floats, Floats, Floats]:
     return margin, tied, (won + lost) / 4 - margin**2
 
 
-def _slopes(counts: _Counts, at: Floats, prior: float) -> tuple[Floats, Floats]:
-    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information."""
-    a, b, k = counts.a, counts.b, counts.k
-    theta, eta = at[:k], at[k:]
-    margin, tied, variance = _expected(theta[a] - theta[b], eta)
-    off, across = counts.margin - counts.n * margin, -counts.n * margin * tied
-    gradient, beside = (np.bincount(a, each, k) - np.bincount(b, each, k) for each in (off, across))
-    gradient = gradient + prior * (0.5 - special.expit(theta))
-    information = laplacian(a, b, counts.n * variance, k)
-    information += prior * np.diag(special.expit(theta) * special.expit(-theta))
-    if not len(eta):
-        return gradient, information
-    corner = np.array([[(counts.n * tied * (1 - tied)).sum()]])
-    information = np.block([[information, beside[:, None]], [beside[None], corner]])
-    return np.r_[gradient, (counts.tied - counts.n * tied).sum()], information
+def _likelihood(battles: Battles, prior: float) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """Gradient of the log-likelihood in the strengths, with ties and in log nu, and the information, at a place."""
+    k = len(battles.names)
+    pair = np.flatnonzero(np.bincount(battles.pair, minlength=k * k))
+    a, b = pair // k, pair % k
+    # of each pair: how many battles, the sum of margins of A (score less a half), and ties
+    each = np.ones(len(battles.score)), battles.score - 0.5, battles.score == 0.5
+    n, margins, ties = (np.asarray(np.bincount(battles.pair, v, k * k)[pair], dtype=float) for v in each)
+
+    def slopes(at: Floats) -> tuple[Floats, Floats]:
+        theta, eta = at[:k], at[k:]
+        margin, tied, variance = _expected(theta[a] - theta[b], eta)
+        off, across = margins - n * margin, -n * margin * tied
+        gradient, beside = (np.bincount(a, each, k) - np.bincount(b, each, k) for each in (off, across))
+        gradient = gradient + prior * (0.5 - special.expit(theta))
+        information = laplacian(a, b, n * variance, k)
+        information += prior * np.diag(special.expit(theta) * special.expit(-theta))
+        if not len(eta):
+            return gradient, information
+        corner = np.array([[(n * tied * (1 - tied)).sum()]])
+        information = np.block([[information, beside[:, None]], [beside[None], corner]])
+        return np.r_[gradient, (ties - n * tied).sum()], information
+
+    return slopes
 
 
 def laplacian(a: Codes, b: Codes, weight: Floats, k: int) -> Floats:
@@ -372,11 +354,11 @@ def sandwich(inverse: Floats, scores: sparse.csr_matrix, n_groups: int) -> Float
 # --- ranks ------------------------------------------------------------------------------------------------------
 
 
-_SIMULATED, _AT_ONCE = 5_000, 200  # draws of all estimates
+_SIMULATED, _SIMULATED_AT_ONCE = 5_000, 200  # draws of all estimates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankSets(Columns):
+class RankSets(ColumnarResult):
     """Ranks of estimates, 1 the highest, with sets that hold all true ranks at once.
 
     Attributes
@@ -433,8 +415,8 @@ def rank_sets(
     Examples
     --------
     >>> import numpy as np
-    >>> found = rank_sets([2.0, 1.0, 0.9], 0.01 * np.eye(3))
-    >>> found.rank.tolist(), found.low.tolist(), found.high.tolist()
+    >>> sets = rank_sets([2.0, 1.0, 0.9], 0.01 * np.eye(3))
+    >>> sets.rank.tolist(), sets.low.tolist(), sets.high.tolist()
     ([1, 2, 3], [1, 2, 2], [1, 3, 3])
     """
     confidence = check.probability(confidence_level, "confidence_level")
@@ -447,8 +429,8 @@ def rank_sets(
     root = vectors * np.sqrt(np.maximum(values, 0))
     above, source = np.triu_indices(len(spread), 1), np.random.default_rng(rng)
     scale, largest = 1 / np.maximum(error[above], 1e-300), []
-    for start in range(0, _SIMULATED, _AT_ONCE):
-        drawn = source.standard_normal((min(_AT_ONCE, _SIMULATED - start), len(spread))) @ root.T
+    for start in range(0, _SIMULATED, _SIMULATED_AT_ONCE):
+        drawn = source.standard_normal((min(_SIMULATED_AT_ONCE, _SIMULATED - start), len(spread))) @ root.T
         largest.append((np.abs(drawn[:, above[0]] - drawn[:, above[1]]) * scale).max(axis=1))
     critical = float(np.quantile(np.concatenate(largest), confidence))
     apart = at[:, None] - at > critical * error

@@ -115,8 +115,8 @@ def board_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Bradl
                 "" if math.isnan(one.width_ratio) else f" ({one.width_ratio:.2f} times as wide as from people alone)"
             )
             whose = (
-                f"These are people's strengths, from their verdicts on {one.n_gold} of {one.n} battles and the judge's "
-                f"on all{narrow}, if people's are a random part."
+                f"These are people's strengths, from their verdicts on {one.n_labels} of {one.n} battles and the "
+                f"judge's on all{narrow}, if people's are a random part."
             )
         return [
             f"At {100 * one.confidence_level:g} % for all ranks at once {first}; of {len(one.system)} systems {sure} "
@@ -236,8 +236,8 @@ def leaderboard(results: Results[Any] | BradleyTerry, *, ax: Axes | None = None)
     results = figure.checked(BradleyTerry, results)
     names, entries, words = told_apart(results.labels), [], {}
     for name, label, one in zip(names, results.labels, results, strict=True):
-        gold = f", people on {one.n_gold}" if one.n_gold else ""
-        words[name] = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{gold}"
+        labelled = f", people on {one.n_labels}" if one.n_labels else ""
+        words[name] = f"{plain_text(name)}{': ' * bool(name)}{one.n} battles{labelled}"
         for k, system in enumerate(one.system):
             low, high = int(one.rank_low[k]), int(one.rank_high[k])
             rank = f" (rank {low})" if low == high else f" (rank {low} to {high})"

@@ -1,7 +1,8 @@
-"""Pairs on tables: position bias, agreement with people, preferences at equal length."""
+"""Verbs on verdicts about pairs: position bias, agreement with people, preferences at equal length, leaderboard."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -12,7 +13,7 @@ import pandas as pd
 from calib import stats
 from calib.analysis.pairs.bradley_terry import TIES
 from calib.analysis.pairs.frames_preferences import (
-    ORDERS,
+    BY_ORDER,
     SYSTEMS,
     battles_in,
     crossed,
@@ -20,16 +21,16 @@ from calib.analysis.pairs.frames_preferences import (
     preference_scores,
     preferences_in,
 )
-from calib.core.check import as_typed, choice
+from calib.core.check import choice
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import opened, resolve_inputs
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_items, check_scores
-from calib.table.gold import mean_of_people, with_warnings
+from calib.table.driver import Slice, each_result, verb
+from calib.table.labelled import mean_of_annotators
 from calib.table.pairs import labels_in, pairs_of
 from calib.table.results import Results
-from calib.table.validate import ValidatedTable, renamed_errors, scores_in
+from calib.table.validate import ValidatedTable, scores_in
 
-_BOTH = [*ORDERS.values()]
 _LENGTHS = ("length_a", "length_b")
 _TEXTS = (
     ("output_a", "output_b"), ("my_output_a", "my_output_b"), ("response_a", "response_b"), ("answer_a", "answer_b"),
@@ -41,6 +42,7 @@ _SEVERAL_SYSTEMS = (
 )
 
 
+@verb
 def position_bias(
     first: Data,
     second: Data = None,
@@ -59,38 +61,36 @@ def position_bias(
     second : table, path or frame, optional
         The other order, where it has a table of its own; `first` then is the order in which A was shown first. Both
         are in terms of the same A, unless they name the two (`model_a`, `model_b`) the other way round.
-    groups : str or None, default "group"
-        The column of what pairs share (the prompt).
-    confidence_level : float, default 0.95
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
-
-
+    {groups}
+    {confidence_level}
+    {columns}
 
     Examples
     --------
     >>> import calib
     >>> mine = {"id": [1, 1, 2, 2, 3, 3], "model_a": ["x", "y"] * 3, "model_b": ["y", "x"] * 3,
     ...         "judge_winner": ["model_a", "model_a", "model_a", "model_b", "tie", "model_b"]}
-    >>> found = calib.position_bias(mine).one()
-    >>> found.n_first, found.n_second, found.n, round(found.consistency, 3)
+    >>> bias = calib.position_bias(mine).one()
+    >>> bias.n_first, bias.n_second, bias.n, round(bias.consistency, 3)
     (1, 1, 3, 0.333)
     """
-    as_typed(position_bias, locals())
     table = _verdicts(first, "first", columns)
     if second is not None:
         table = _both_orders(table, _verdicts(second, "second", columns))
-    if not table.frame[_BOTH].notna().all(axis=1).any():
+    slices = [Slice(label, rows) for label, rows in table.slices() if _has_both_orders(rows)]
+    if not slices:
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
         raise TableArgumentError(table.argument, rule, f"none of {len(table.frame)} pairs has both")
-    answers = []
-    for label, rows in table.slices():
-        if rows[_BOTH].notna().all(axis=1).any():
-            with renamed_errors(label):
-                a, b = (rows[name] for name in _BOTH)
-                group = _groups(rows, groups)
-                answers.append((label, stats.position_bias(a, b, groups=group, confidence_level=confidence_level)))
-    return Results.of(answers)
+
+    def bias_of(rows: pd.DataFrame) -> stats.PositionBias:
+        a, b = (rows[name] for name in BY_ORDER)
+        return stats.position_bias(a, b, groups=_groups(rows, groups), confidence_level=confidence_level)
+
+    return each_result(slices, bias_of)
+
+
+def _has_both_orders(rows: pd.DataFrame) -> bool:
+    return bool(rows[BY_ORDER].notna().all(axis=1).any())
 
 
 def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable:
@@ -98,11 +98,11 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
     sides = []
     for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
         frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
-        if frame[_BOTH].notna().all(axis=1).any():
+        if _has_both_orders(frame):
             rule = "must hold one order of each pair, where there are two tables"
             raise TableArgumentError(each.argument, rule, "it holds both of some")
         # the order of a table is that of its argument
-        sides.append(frame.assign(**{name: frame[_BOTH].bfill(axis=1).iloc[:, 0]}))
+        sides.append(frame.assign(**{name: frame[BY_ORDER].bfill(axis=1).iloc[:, 0]}))
     one, two = sides
     same_rater = one["rater"].nunique() == two["rater"].nunique() == 1  # whatever each file calls it
     by = [name for name in SCORE_KEY if name != "rater" or not same_rater]
@@ -119,27 +119,24 @@ def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable
 
 
 def _verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
-    """Of a judge, or of people where there is no judge."""
-    """Of a judge, or of people where there is no judge."""
-    sides = preferences_in(data, None, columns, names=(argument, "gold"), needs=())
-    table = sides.judges if sides.judges is not None else sides.people
+    """Verdicts of a judge, or of people where there is no judge."""
+    judges, people = preferences_in(data, None, columns, names=(argument, "labels"), needs=())
+    table = people if judges is None else judges
     if table is None:
         raise TableArgumentError(argument, "must hold verdicts on pairs", "none was recognised (name it: judge=)")
     return replace(table, argument=argument)
 
 
 def _groups(rows: pd.DataFrame, name: str | None) -> Any:
-    """The groups of pairs; a column that was asked for must be there."""
-    if name is None:
-        return None
-    if name != "group" and name not in rows:
+    if name not in (None, "group", *rows):
         raise TableArgumentError("groups", "must be a column of the scores", f"got {name!r}")
-    return labels_in(rows, name)
+    return None if name is None else labels_in(rows, name)
 
 
+@verb
 def pairwise_agreement(
     scores: Data,
-    people: Data = None,
+    labels: Data = None,
     *,
     groups: str | None = "group",
     confidence_level: float = 0.95,
@@ -152,13 +149,11 @@ def pairwise_agreement(
     scores : table, path or frame
         A judge's verdicts on pairs (ratings in both orders, scores, a file of your own with the winner of each pair),
         which may hold people's, too.
-    people : table, path or frame, optional
+    labels : table, path or frame, optional
         People's. Of several people a pair has the mean: A wins where it has more than half.
-    groups : str or None, default "group"
-        The column of what pairs share (the prompt).
-    confidence_level : float, default 0.95
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {groups}
+    {confidence_level}
+    {columns}
 
     Returns
     -------
@@ -175,30 +170,24 @@ def pairwise_agreement(
     preference, judge, human: agreement with ties 0.75, 95 % CI [0.5981, 0.8581] (n 40); without ties 1, 95 % CI \
 [0.8865, 1] (n 30); kappa 0.5556, 95 % CI [0.3408, 0.7703] (n 40)
     """
-    as_typed(pairwise_agreement, locals())
-    judges, labels = preferences_in(scores, people, columns, needs=("judge", "label"))
+    judges, people = preferences_in(scores, labels, columns, needs=("judge", "label"))
     if judges is None:
         raise TableError("`scores`: must hold verdicts of a judge.")
-    if labels is None:
-        raise TableError("`people`: must hold verdicts of people.")
-    labels = mean_of_people(labels)
-    columns_of_judge = [*_BOTH, *([groups] if groups is not None and groups in judges.frame else [])]
-    answers = []
-    for pair in pairs_of(judges, labels, columns_of_judge):
-        unmatched = pair.frame["_merge"] == "right_only"
-        rows, label = pair.frame[~unmatched], pair.label | {"n_unmatched": int(unmatched.sum())}
-        with renamed_errors(label, judge="scores"):
-            result = stats.pairwise_agreement(
-                rows["x"],
-                rows["y"],
-                orders=rows[_BOTH],
-                groups=_groups(rows, groups),
-                confidence_level=confidence_level,
-            )
-        answers.append((label, with_warnings(result, pair.warnings)))
-    return Results.of(answers)
+    if people is None:
+        raise TableError("`labels`: must hold verdicts of people.")
+    shared = [groups] if groups is not None and groups in judges.frame else []
+    pairs = pairs_of(judges, mean_of_annotators(people), [*BY_ORDER, *shared])
+
+    def agreement_of(rows: pd.DataFrame) -> stats.PairwiseAgreement:
+        return stats.pairwise_agreement(
+            rows["x"], rows["y"], orders=rows[BY_ORDER], groups=_groups(rows, groups), confidence_level=confidence_level
+        )
+
+    slices = (Slice(pair.label, pair.scored, {"n_unmatched": pair.n_labels_unmatched}, pair.warnings) for pair in pairs)
+    return each_result(slices, agreement_of, names={"judge": "scores"})
 
 
+@verb
 def length_controlled(
     scores: Data,
     items: Any = None,
@@ -219,73 +208,65 @@ def length_controlled(
         Table of items with `output_a` and `output_b`, or with the lengths.
     unit : {"characters", "words"}, default "characters"
         What length is counted in.
-    groups : str or None, default "group"
-        The column of what pairs share (the prompt).
-    confidence_level : float, default 0.95
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
-
-
+    {groups}
+    {confidence_level}
+    {columns}
 
     Examples
     --------
     >>> import calib
     >>> mine = {"id": range(40), "winner": ["A", "B", "B", "A"] * 10, "length_a": [90, 50, 70, 60] * 10,
     ...         "length_b": [50, 80, 60, 70] * 10}
-    >>> found = calib.length_controlled(mine, judge="winner").one()
-    >>> round(found.estimate, 2), found.n_longer, found.n_shorter
+    >>> result = calib.length_controlled(mine, judge="winner").one()
+    >>> round(result.estimate, 2), result.n_longer, result.n_shorter
     (0.5, 20, 20)
     """
-    as_typed(length_controlled, locals())
     choice(unit, "unit", ("characters", "words"))
     table = _verdicts(scores, "scores", columns)
-    table = replace(table, frame=table.frame.reset_index(drop=True))
-    frame = table.frame if items is None else _items_of_pairs(items, table.frame)
-    difference = _length_difference(frame, unit, "scores" if items is None else "items")
-    answers = []
-    for label, rows in table.slices():
-        difference_here, group = difference.loc[rows.index], _groups(rows, groups)
-        with renamed_errors(label, preference="scores"):
-            result = stats.length_controlled(
-                rows["score"], difference_here, groups=group, confidence_level=confidence_level
-            )
+    frame = table.frame.reset_index(drop=True)
+    frame = frame.assign(length_difference=_length_differences(frame, items, unit))
+
+    def slice_of(label: dict[str, Any], rows: pd.DataFrame) -> Slice[pd.DataFrame]:
         systems = [*dict.fromkeys(rows["system_a"].astype(str))] if "system_a" in rows else []
         system = {"system": systems[0]} if len(systems) == 1 and systems[0] else {}
-        answers.append((label | system, with_warnings(result, _SEVERAL_SYSTEMS if len(systems) > 1 else ())))
-    return Results.of(answers)
+        return Slice(label | system, rows, warnings=_SEVERAL_SYSTEMS if len(systems) > 1 else ())
+
+    def result_of(rows: pd.DataFrame) -> stats.LengthControlled:
+        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level}
+        return stats.length_controlled(rows["score"], rows["length_difference"], **options)
+
+    slices = (slice_of(label, rows) for label, rows in replace(table, frame=frame).slices())
+    return each_result(slices, result_of, names={"preference": "scores"})
 
 
-def _items_of_pairs(items: Any, scores: pd.DataFrame) -> pd.DataFrame:
-    """The items in the rows of the scores; where they name the two the other way round, turned."""
-    table = opened(items, "items") if isinstance(items, str | Path) else items
-    frame = check_items(getattr(table, "frame", table)).astype({"item": object})
-    rows = scores[["item"]].astype(object).merge(frame, on="item", how="left")
-    if {*SYSTEMS} <= set(scores) & set(rows):
-        turn = crossed(scores, rows)
-        for one, two in (_LENGTHS, *_TEXTS):
-            if {one, two} <= set(rows):
-                rows[one], rows[two] = rows[one].where(~turn, rows[two]), rows[two].where(~turn, rows[one])
-    return rows
-
-
-def _length_difference(frame: pd.DataFrame, unit: str, argument: str) -> pd.Series:
-    """Length of A less length of B, in the rows of the frame."""
-    names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(frame)), None)
+def _length_differences(scores: pd.DataFrame, items: Any, unit: str) -> pd.Series:
+    """Length of A less length of B, in the rows of the scores."""
+    rows = scores
+    if items is not None:
+        table = opened(items, "items") if isinstance(items, str | Path) else items
+        frame = check_items(getattr(table, "frame", table)).astype({"item": object})
+        rows = scores[["item"]].astype(object).merge(frame, on="item", how="left")
+    names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(rows)), None)
     if names is None:
         rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
-        raise TableArgumentError(argument, rule, f"has {', '.join(repr(str(name)) for name in frame)}")
+        have = f"has {', '.join(repr(str(name)) for name in rows)}"
+        raise TableArgumentError("scores" if items is None else "items", rule, have)
     if names == _LENGTHS:
-        a, b = (pd.to_numeric(frame[name], errors="coerce").astype(float) for name in names)
+        a, b = (pd.to_numeric(rows[name], errors="coerce").astype(float) for name in names)
     else:
         count = (lambda text: len(str(text).split())) if unit == "words" else (lambda text: len(str(text)))
-        texts = (frame[name].astype(object) for name in names)
+        texts = (rows[name].astype(object) for name in names)
         a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
+    if items is not None and {*SYSTEMS} <= set(scores) & set(rows):  # items may name the two the other way round
+        turn = crossed(scores, rows)
+        a, b = a.where(~turn, b), b.where(~turn, a)
     return (a - b).reset_index(drop=True)
 
 
+@verb
 def leaderboard(
     preferences: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     ties: str = "auto",
     groups: str | None = "group",
@@ -303,22 +284,20 @@ def leaderboard(
     preferences : table, path or frame
         Verdicts on pairs (of `calib.rate` with a pairwise prompt, or a file of your own with the winner of each pair);
         or scores of several systems on the same groups (prompts), of which the higher one wins.
-    gold : table, path or frame, optional
+    labels : table, path or frame, optional
         People's verdicts on a random part of the battles, or people's scores of some of the outputs.
     ties : {"auto", "davidson", "half"}
-        As for `calib.stats.bradley_terry`. With `gold` a tie counts as half a win.
-    groups : str or None, default "group"
-        The column of what battles share (the prompt); None: battles are independent.
-    confidence_level : float, default 0.95
+        As for `calib.stats.bradley_terry`. With `labels` a tie counts as half a win.
+    {groups}
+    {confidence_level}
     rng : Generator or int, optional
         Of the sets of ranks.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
     Results of BradleyTerry
-        One for each criterion and rater; with `gold` of each judge. `n_unmatched` verdicts of people are on battles
+        One for each criterion and rater; with `labels` of each judge. `n_unmatched` verdicts of people are on battles
         that the judge did not decide.
 
     Examples
@@ -329,41 +308,44 @@ def leaderboard(
     >>> print(calib.leaderboard(mine).one())
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
-    as_typed(leaderboard, locals())
     choice(ties, "ties", TIES)
-    judges, people = _sides_of_battles(preferences, gold, columns)
-    theirs = {} if people is None else {label["criterion"]: rows for label, rows in battles_in(people)}
-    answers = []
-    for label, rows in battles_in(judges):
-        if people is not None and label["criterion"] not in theirs:
-            continue
-        y, unmatched = np.full(len(rows), np.nan), {}
-        if people is not None:
-            labels = theirs[label["criterion"]].set_index("item")["score"]
-            y = labels[~labels.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
-            unmatched = {"n_unmatched": int((~labels.index.isin(rows["item"])).sum())}
-        with renamed_errors(label, **_OF_BATTLES):
-            a, b = (rows[name].tolist() for name in SYSTEMS)
-            options = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
+    judges, people = _sides_of_battles(preferences, labels, columns)
+    verdicts = {}
+    for label, rows in () if people is None else battles_in(people):
+        verdicts[label["criterion"]] = rows.set_index("item")["score"]
+
+    def slices() -> Iterator[Slice[pd.DataFrame]]:
+        for label, rows in battles_in(judges):
+            y = verdicts.get(label["criterion"])
             if people is None:
-                board = stats.bradley_terry(a, b, rows["score"], ties=ties, **options)
-            elif np.isnan(y).any():
-                board = stats.ppi_bradley_terry(a, b, rows["score"], y, **options)
-            else:  # people decide all of them
-                board = stats.bradley_terry(a, b, y, ties="half", **options)
-        answers.append((label | unmatched, board))
-    return Results.of(answers)
+                yield Slice(label, rows)
+            elif y is not None:
+                label_of_battle = y[~y.index.duplicated()].reindex(rows["item"]).to_numpy(dtype=float)
+                unmatched = int((~y.index.isin(rows["item"])).sum())
+                yield Slice(label, rows.assign(label=label_of_battle), {"n_unmatched": unmatched})
+
+    def board_of(rows: pd.DataFrame) -> stats.BradleyTerry:
+        a, b = (rows[name].tolist() for name in SYSTEMS)
+        options: dict[str, Any] = {"groups": _groups(rows, groups), "confidence_level": confidence_level, "rng": rng}
+        if people is None:
+            return stats.bradley_terry(a, b, rows["score"], ties=ties, **options)
+        if rows["label"].isna().any():
+            return stats.ppi_bradley_terry(a, b, rows["score"], rows["label"], **options)
+        return stats.bradley_terry(a, b, rows["label"], ties="half", **options)
+
+    names = {"a": "system_a", "b": "system_b", "score": "preferences", "judge": "preferences"}
+    return each_result(slices(), board_of, names=names)
 
 
-_OF_BATTLES = {"a": "system_a", "b": "system_b", "score": "preferences", "people": "gold", "judge": "preferences"}
-
-
-def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[ValidatedTable, ValidatedTable | None]:
+def _sides_of_battles(
+    preferences: Data, labels: Data, columns: Columns
+) -> tuple[ValidatedTable, ValidatedTable | None]:
     """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True, in_pairs=True)
+    names = ("preferences", "labels")
+    files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
     if files.inferred is not None and not files.pairwise:  # scores of one's own
-        files = resolve_inputs(preferences, gold, columns, needs=(), any_scale=True)
-    sides = {"preferences": files.scores, "gold": files.people}
+        files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
+    sides = dict(zip(names, (files.scores, files.people), strict=True))
     frames = [getattr(side, "frame", side) for side in sides.values() if side is not None]
     if any({"system_a", "shown_first"} & set(frame) for frame in frames):
         judges, people = (None if side is None else preference_scores(side, name) for name, side in sides.items())
@@ -377,4 +359,4 @@ def _sides_of_battles(preferences: Data, gold: Data, columns: Columns) -> tuple[
     if judges is None:
         assert people is not None
         return people, None
-    return judges, None if people is None else mean_of_people(people)
+    return judges, None if people is None else mean_of_annotators(people)

@@ -1,4 +1,4 @@
-"""Verdicts on pairs as tables of scores: the share of A that wins, of each order, who A and B are."""
+"""Verdicts on pairs as tables of scores (the share of A that wins, in each order), battles, and items in pairs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from calib.core.check import as_typed
 from calib.core.text import printable
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.scale.summarize import summarize
 from calib.table import TableArgumentError, TableError, check_items, check_ratings, check_scores
+from calib.table.driver import verb
 from calib.table.validate import ValidatedTable, scores_in
 
-ORDERS = {"a": "score_a_first", "b": "score_b_first"}
+BY_ORDER = ["score_a_first", "score_b_first"]
 SYSTEMS = ("system_a", "system_b")
 
 
@@ -47,12 +47,11 @@ def preference_scores(table: Any, argument: str) -> ValidatedTable:
         table = table.merge(pairs[["item", *lost]], on="item", how="left") if lost else table
     checked = scores_in(table, argument)
     frame = checked.frame
-    off = frame["score"].notna() & ~frame["score"].between(0, 1)
-    if off.any():
+    if (off := frame["score"].notna() & ~frame["score"].between(0, 1)).any():
         row = int(np.argmax(off.to_numpy()))
         rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
         raise TableError(f"`{argument}`: column `score`, row {row}: {rule}, but got {frame['score'].iloc[row]:g}.")
-    out = frame.assign(**{name: np.nan for name in ORDERS.values() if name not in frame})
+    out = frame.assign(**{name: np.nan for name in BY_ORDER if name not in frame})
     group = out["item"] if "group" not in out else out["group"].astype(object).where(out["group"] != "", out["item"])
     return replace(checked, frame=check_scores(out.assign(group=group.astype(str))))
 
@@ -67,7 +66,6 @@ def in_the_order_of(judges: ValidatedTable, people: ValidatedTable) -> Validated
 
 def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Rows in terms of the A of their pair; a row that names the two the other way round is turned."""
-    """Rows in terms of the A of their pair; a row that names the two the other way round is turned."""
     if not {*SYSTEMS} <= set(pairs) & set(frame):
         return frame
     of_pair = frame[["item"]].astype(object).merge(pairs.drop_duplicates("item"), on="item", how="left")
@@ -79,8 +77,8 @@ def _turned(frame: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     if "shown_first" in out:
         first = out["shown_first"].astype(object)
         out["shown_first"] = first.where(~turn, first.map({"a": "b", "b": "a", "": ""}))
-    if {*ORDERS.values()} <= set(out):
-        a, b = (out[name].copy() for name in ORDERS.values())
+    if {*BY_ORDER} <= set(out):
+        a, b = (out[name].copy() for name in BY_ORDER)
         out["score_a_first"], out["score_b_first"] = a.where(~turn, 1 - b), b.where(~turn, 1 - a)
     own = frame[[*SYSTEMS]].astype(object)
     for name, other in (SYSTEMS, SYSTEMS[::-1]):
@@ -137,6 +135,7 @@ _BETWEEN = " vs "
 _OF_ONE = {"item", "output", "system"}  # columns of one output; a pair has two of each
 
 
+@verb
 def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame:
     """Pairs of systems' outputs on the same source, as items for a prompt that compares two.
 
@@ -171,9 +170,14 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     >>> pairs.loc[0, ["item", "system_a", "system_b"]].tolist()
     ['news-harbour/coherence-1 vs news-harbour/clean', 'coherence-1', 'clean']
     """
-    as_typed(pair_items, locals())
     table = check_items(items)
-    shared = _shared_columns(table)
+    for name in ("system", "output"):
+        if name not in table:
+            there = ", ".join(repr(str(column)) for column in table)
+            raise TableError(f"items: column `{name}` is missing, of which pairs are made; there are {there}.")
+    shared = [name for name in ("group", "source") if name in table]
+    if not shared:
+        raise TableError("items: column `source` is missing (or `group`), which says what outputs are compared on.")
     # each output by its row, its system's place in the table, and what it is an output on
     rank, systems = pd.factorize(table["system"].astype(object))
     place = table.groupby(shared, sort=False, observed=True).ngroup()
@@ -196,20 +200,7 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
     return check_items(_as_items(pairs, table))
 
 
-def _shared_columns(table: pd.DataFrame) -> list[str]:
-    """What the two outputs of a pair have in common."""
-    for name in ("system", "output"):
-        if name not in table:
-            there = ", ".join(repr(str(column)) for column in table)
-            raise TableError(f"items: column `{name}` is missing, of which pairs are made; there are {there}.")
-    shared = [name for name in ("group", "source") if name in table]
-    if not shared:
-        raise TableError("items: column `source` is missing (or `group`), which says what outputs are compared on.")
-    return shared
-
-
 def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """The pairs as items, in the order of the table."""
     """The pairs as items, in the order of the table."""
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
@@ -231,27 +222,20 @@ def _quoted(name: str) -> str:
     return repr(name) if _BETWEEN in name else name
 
 
-class Preferences(NamedTuple):
-    """Verdicts on pairs, each a checked table of scores with a row for each pair, criterion and rater.
+def preferences_in(
+    scores: Data,
+    labels: Data,
+    columns: Columns,
+    *,
+    names: Sequence[str] = ("scores", "labels"),
+    needs: Sequence[str] = ("judge",),
+) -> tuple[ValidatedTable | None, ValidatedTable | None]:
+    """Verdicts of judges and of people on pairs, each a table of scores with a row for each pair, criterion and rater.
 
     Columns: `item` (the pair), `group` (the prompt; the item where none is known), `criterion`, `rater`, `score` (the
     share of A that wins: 1, 0, .5 for a tie, or between), `score_a_first`, `score_b_first` (of each order in which the
-    two were shown, NaN where it was not asked), and `system_a`, `system_b` where these are known.
-    """
-
-    judges: ValidatedTable | None
-    people: ValidatedTable | None
-
-
-def preferences_in(
-    scores: Data,
-    people: Data,
-    columns: Columns,
-    *,
-    names: Sequence[str] = ("scores", "gold"),
-    needs: Sequence[str] = ("judge",),
-) -> Preferences:
-    """Verdicts of judges and of people on pairs, in one form, people's in the order of the two that the judge's have.
+    two were shown, NaN where it was not asked), and `system_a`, `system_b` where these are known. A is people's what it
+    is the judge's.
 
     From scores of `summarize`, ratings in both orders, a table with `system_a`, `system_b`, `score` and `shown_first`,
     or files of one's own (model_a, model_b, winner), in which a pair may stand twice, once for each order. `names` are
@@ -260,16 +244,16 @@ def preferences_in(
     Examples
     --------
     >>> mine = {"id": ["q1", "q1"], "model_a": ["x", "y"], "model_b": ["y", "x"], "judge_winner": ["model_a", "tie"]}
-    >>> found = preferences_in(mine, None, {})
-    >>> found.judges.frame[["item", "system_a", "system_b", "score", "score_a_first", "score_b_first"]]
+    >>> judges, _ = preferences_in(mine, None, {})
+    >>> judges.frame[["item", "system_a", "system_b", "score", "score_a_first", "score_b_first"]]
       item system_a system_b  score  score_a_first  score_b_first
     0   q1        x        y   0.75            1.0            0.5
     """
-    files = resolve_inputs(scores, people, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    judges, labels = (
+    files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
+    judges, people = (
         None if table is None else preference_scores(table, name)
         for table, name in zip((files.scores, files.people), names, strict=True)
     )
-    if judges is not None and labels is not None:
-        labels = in_the_order_of(judges, labels)
-    return Preferences(judges, labels)
+    if judges is not None and people is not None:
+        people = in_the_order_of(judges, people)
+    return judges, people

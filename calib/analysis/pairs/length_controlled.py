@@ -1,36 +1,31 @@
-"""How preferences go with length: the win rate at equal length, an association and no bias without people."""
+"""The win rate at equal length, and how preferences go with length: an association, no bias without people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from calib.analysis.pairs.pair_shares import few_groups, share_of, sums_by, units_of, win_shares
+from calib.analysis.pairs.pair_shares import few_groups, group_of_pairs, share_of, sums_by, win_shares
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, bracket, short
 
-_LITTLE = 0.1  # of the pairs on either side of equal length
-_STEPS = 60
+_LEAST_SIDE = 0.1  # share of the pairs on either side of equal length
 _STEEP = 30.0  # a logit that no data show: a fit that runs away
-_FEW, _MANY = 10, 100
+_LEAST_PAIRS, _ENOUGH_PAIRS = 10, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LengthControlled(Result):
-    """The win rate of A at equal length, and how it goes with the difference of lengths.
+class LengthControlled(Estimate):
+    """The win rate of A at equal length, by the model, and how it goes with the difference of lengths.
 
     Attributes
     ----------
-    estimate : float
-        Win rate of A where both outputs are equally long, by the model.
-    interval : Interval
     win_rate : float
         Plain mean of the preferences.
     win_rate_interval : Interval
@@ -46,18 +41,13 @@ class LengthControlled(Result):
         Standard deviation of the differences of length.
     spearman : float
         Rank correlation of difference and preference.
-    confidence_level : float
     n, n_longer, n_shorter : int
         Pairs; those in which A is the longer and the shorter one.
     n_missing, n_groups : int
-    warnings : tuple of str
-        "extrapolated" where fewer than a tenth of the pairs lie on one side of equal length.
     """
 
-    estimate: float
-    interval: Interval
     win_rate: float
-    win_rate_interval: Interval
+    win_rate_interval: Interval = field(metadata={"column": False})
     win_share: float
     slope: float
     slope_std_error: float
@@ -67,30 +57,21 @@ class LengthControlled(Result):
     std_error: float
     spread: float
     spearman: float
-    confidence_level: float
     n: int
     n_longer: int
     n_shorter: int
     n_missing: int
     n_groups: int
-    warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row = self._row("estimate", "interval", "win_rate", "win_share", "slope", "slope_std_error")
-        row |= {f"slope_{end}": value for end, value in self.slope_interval._asdict().items()}
-        names = ("slope_p_value", "intercept", "std_error", "spread", "spearman", "n", "n_longer", "n_shorter")
-        return [row | self._row(*names, "n_missing", "n_groups", "warnings")]
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"length-controlled": True, "logit": "fractional", "cl": self.confidence_level}
-        terms["se"] = "cluster" if self.n_groups else "robust"
-        return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
+        terms |= {"se": "cluster" if self.n_groups else "robust", "n": self.n}
+        return terms | {"groups": self.n_groups or None, "missing": self.n_missing}
 
     def __str__(self) -> str:
         return (
-            f"win rate at equal length {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, plain "
-            f"{short(self.win_rate)}; slope {short(self.slope)}, "
-            f"{bracket(self.slope_interval, self.confidence_level)}{self._bracketed_warnings}"
+            f"win rate at equal length {short(self.estimate)}, {self.bracket}, plain {short(self.win_rate)}; slope "
+            f"{short(self.slope)}, {bracket(self.slope_interval, self.confidence_level)}{self._bracketed_warnings}"
         )
 
 
@@ -118,12 +99,6 @@ def length_controlled(
         What pairs share, such as the prompt.
     confidence_level : float, default 0.95
 
-    Raises
-    ------
-    ValueError
-        If lengths differ, there are fewer than ten pairs, all have one preference, A is never the longer one or never
-        the shorter one, or the lengths part wins from losses, so that no slope is largest.
-
     References
     ----------
     Dubois et al. (2024), Length-Controlled AlpacaEval, arXiv:2404.04475, for tanh and the idea; their model has
@@ -140,9 +115,16 @@ def length_controlled(
     check.same_length(preference=y, length_difference=d)
     level = check.probability(confidence_level, "confidence_level")
     keep = np.isfinite(y) & np.isfinite(d)
-    unit = units_of(groups, keep, len(y))
+    unit = group_of_pairs(groups, keep)
     y, d = y[keep], d[keep]
-    _refuse_hopeless(y, d)
+    if len(y) < _LEAST_PAIRS:
+        rule = f"must have {_LEAST_PAIRS} pairs or more with a difference of length"
+        raise ArgumentError("preference", rule, f"has {len(y)}")
+    if not 0 < y.mean() < 1:
+        raise ArgumentError("preference", "must have wins of both", f"all are {y[0]:g}")
+    if not (d > 0).any() or not (d < 0).any():
+        rule = "must lie on both sides of 0: nothing else says what happens at equal length"
+        raise ArgumentError("length_difference", rule, f"goes from {d.min():g} to {d.max():g}")
     spread = float(d.std())
     design = np.column_stack([np.ones(len(d)), np.tanh(d / spread)])
     beta = _fractional_logit(design, y)
@@ -176,32 +158,19 @@ def length_controlled(
     )
 
 
-def _refuse_hopeless(y: Floats, d: Floats) -> None:
-    if len(y) < _FEW:
-        raise ArgumentError(
-            "preference", f"must have {_FEW} pairs or more with a difference of length", f"has {len(y)}"
-        )
-    if not 0 < y.mean() < 1:
-        raise ArgumentError("preference", "must have wins of both", f"all are {y[0]:g}")
-    if not (d > 0).any() or not (d < 0).any():
-        rule = "must lie on both sides of 0: nothing else says what happens at equal length"
-        raise ArgumentError("length_difference", rule, f"goes from {d.min():g} to {d.max():g}")
-
-
-def _length_warnings(y: Floats, d: Floats, n_groups: int) -> Iterator[str]:
-    if len(y) < _MANY and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
-        n = len(y)
-        yield f"few_pairs: intervals of {n} probabilities hold a little less often than they say; {_MANY} would do"
+def _length_warnings(y: Floats, d: Floats, n_groups: int) -> list[str]:
+    n, texts = len(y), []
+    if n < _ENOUGH_PAIRS and not n_groups and not np.isin(y, (0.0, 0.5, 1.0)).all():
+        less = f"intervals of {n} probabilities hold a little less often than they say; {_ENOUGH_PAIRS} would do"
+        texts.append(f"few_pairs: {less}")
     share, side = min((float(np.mean(d < 0)), "shorter"), (float(np.mean(d > 0)), "longer"), key=lambda each: each[0])
-    if share < _LITTLE:
-        yield (
-            f"extrapolated: A is the {side} one in {100 * share:.1f} % of the pairs: the win rate at equal length is "
-            "drawn out from the others"
-        )
+    if share < _LEAST_SIDE:
+        there = f"A is the {side} one in {100 * share:.1f} % of the pairs"
+        texts.append(f"extrapolated: {there}: the win rate at equal length is drawn out from the others")
+    return texts
 
 
 def _fractional_logit(design: Floats, y: Floats) -> Floats:
-    """Newton's steps, halved where they lose."""
     """Newton's steps, halved where they lose."""
 
     def quasi_likelihood(at: Floats) -> float:
@@ -210,7 +179,7 @@ def _fractional_logit(design: Floats, y: Floats) -> Floats:
 
     beta = np.array([special.logit(np.clip(y.mean(), 1e-6, 1 - 1e-6)), 0.0])
     best = quasi_likelihood(beta)
-    for _ in range(_STEPS):
+    for _ in range(60):
         p = special.expit(design @ beta)
         step = np.linalg.lstsq(design.T @ ((p * (1 - p))[:, None] * design), design.T @ (y - p), rcond=None)[0]
         while (reached := quasi_likelihood(beta + step)) < best - 1e-12 * abs(best):

@@ -1,4 +1,4 @@
-"""Shares of pairs that know of groups: does the place decide, does the judge prefer what people prefer."""
+"""Position bias of a judge of pairs, and its agreement with people's verdicts; shares of pairs in groups."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from calib.analysis.agreement.agreement import agreement
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
-from calib.core.numeric import recoded, wilson
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.numeric import recoded, units_of, wilson
+from calib.core.result import Estimate, Interval, bracket, short, term
 
-TIE = 0.5
 _LEAST_GROUPS = 10
 _FLOOR = 0.25  # of the variance of independent pairs
-_NONE = Interval(np.nan, np.nan)
 
 
 class PairShare(NamedTuple):
@@ -43,28 +41,22 @@ class PairShare(NamedTuple):
 def win_shares(values: ArrayLike, name: str) -> Floats:
     """Outcomes of pairs: 1, 0, .5 for a tie, or between; NaN where there is none."""
     out = check.array(values, name, ndim=1)
-    off = (out < 0) | (out > 1)
-    if off.any():
+    if (off := (out < 0) | (out > 1)).any():
         row = int(np.argmax(off))
         rule = "must be the share of A that wins: 1, 0, 0.5 for a tie, or between"
         raise ArgumentError(name, rule, f"got {out[row]:g} at {row}")
     return out
 
 
-def verdicts_of(shares: Floats) -> Floats:
+def winners(shares: Floats) -> Floats:
     """Who wins: 1 where A has more than half, 0 where less, .5 for a tie."""
-    return np.asarray((np.sign(np.round(shares - TIE, 9)) + 1) / 2)
+    return np.asarray((np.sign(np.round(shares - 0.5, 9)) + 1) / 2)
 
 
-def units_of(groups: Labels | None, keep: NDArray[np.bool_], n: int) -> Codes | None:
+def group_of_pairs(groups: Labels | None, keep: NDArray[np.bool_]) -> Codes | None:
     """The group of each pair that is kept; None where each pair is on its own."""
-    if groups is None:
-        return None
-    codes = check.codes(groups, "groups")
-    if len(codes) != n:
-        raise ArgumentError("groups", f"must have one label for each of the {n} pairs", f"got {len(codes)}")
-    unit = recoded(codes[keep])
-    return None if len(np.unique(unit)) == len(unit) else unit
+    unit = None if groups is None else units_of(groups, keep)
+    return None if unit is None or len(np.unique(unit)) == len(unit) else unit
 
 
 def sums_by(unit: Codes | None, values: Floats) -> Floats:
@@ -97,7 +89,7 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
     p, variance = float(values.mean()), mean_variance(values, unit)
     n_units = len(values) if unit is None else int(unit.max()) + 1
     if np.isnan(variance) or n_units < 2:
-        return p, _NONE
+        return p, Interval(np.nan, np.nan)
     size = p * (1 - p) / variance if variance > 0 and 0 < p < 1 else float(n_units)
     plain = unit is None and bool(np.isin(values, (0.0, 1.0)).all())
     quantile = two_sided(np.inf if plain else n_units - 1, confidence_level)
@@ -107,7 +99,7 @@ def wilson_ends(values: Floats, unit: Codes | None, confidence_level: float) -> 
 def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> PairShare:
     """A share with its interval; NaN of nothing."""
     if not len(values):
-        return PairShare(np.nan, np.nan, _NONE, 0)
+        return PairShare(np.nan, np.nan, Interval(np.nan, np.nan), 0)
     unit = None if unit is None else recoded(unit)
     p, interval = wilson_ends(values, unit, confidence_level)
     return PairShare(p, float(np.sqrt(mean_variance(values, unit))), interval, len(values))
@@ -116,77 +108,63 @@ def share_of(values: Floats, unit: Codes | None, confidence_level: float) -> Pai
 def few_groups(unit: Codes | None) -> tuple[str, ...]:
     """A warning, if groups are few."""
     n = 0 if unit is None else int(unit.max()) + 1
-    text = "few_groups: an interval over {} groups holds less often than it says; {} or more would be better"
-    return (text.format(n, _LEAST_GROUPS),) if 0 < n < _LEAST_GROUPS else ()
+    text = f"an interval over {n} groups holds less often than it says; {_LEAST_GROUPS} or more would be better"
+    return (f"few_groups: {text}",) if 0 < n < _LEAST_GROUPS else ()
 
 
 # --- whether a judge of pairs favours the place -----------------------------------------------------------------------
 
 
-_LOW_CONSISTENCY = 0.5
-_ENOUGH = 10  # pairs, for a word on consistency
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionBias(Result):
+class PositionBias(Estimate):
     """How a judge's verdicts on pairs depend on which of the two was shown first.
+
+    The estimate is the net share: how much larger the share won is for an output when it is shown first, from -1 to 1.
+    Without ties and probabilities these are the pairs in which what was shown first wins twice, less those in which
+    what was shown second does, over all pairs.
 
     Attributes
     ----------
-    estimate, std_error : float
-        Net share: how much larger the share won is for an output when it is shown first, from -1 to 1. Without ties
-        and probabilities the pairs in which what was shown first wins twice, less those in which what was shown
-        second does, over all pairs.
-    interval : Interval
+    std_error : float
     p_value : float
         Of the exact sign test on the pairs whose verdict changes with the order: as many towards the first as
         towards the second. Of groups each is turned as a whole.
-    confidence_level : float
     consistency : float
-        PairShare of the pairs with the same verdict in both orders.
+        Share of the pairs with the same verdict in both orders.
     consistency_interval : Interval
-    n : int
-        Pairs judged in both orders.
     n_first, n_second : int
         Pairs whose verdict moves to what is shown first, and to what is shown second.
     n_ties : int
         Pairs that are a tie in both orders.
-    n_one_order : int
-        Pairs left out, as a verdict is missing in one order or both.
+    n : int
+        Pairs judged in both orders.
     n_groups : int
         0 where each pair is on its own.
-    warnings : tuple of str
+    n_one_order : int
+        Pairs left out, as a verdict is missing in one order or both.
     """
 
-    estimate: float
+    _kind = "position|ci:newcombe|test:sign"
+    _cells = (
+        "estimate std_error interval p_value consistency consistency_interval n_first n_second n_ties n n_one_order "
+        "n_groups warnings"
+    )
     std_error: float
-    interval: Interval
     p_value: float
-    confidence_level: float
     consistency: float
     consistency_interval: Interval
-    n: int
     n_first: int
     n_second: int
     n_ties: int
-    n_one_order: int
-    n_groups: int
-    warnings: tuple[str, ...]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        row = self._row("estimate", "std_error", "interval", "p_value", "consistency")
-        row |= {f"consistency_{end}": value for end, value in self.consistency_interval._asdict().items()}
-        return [row | self._row("n_first", "n_second", "n_ties", "n", "n_one_order", "n_groups", "warnings")]
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"position": True, "ci": "newcombe", "test": "sign", "cl": self.confidence_level}
-        return terms | {"n": self.n, "groups": self.n_groups or None, "one-order": self.n_one_order}
+    n: int = term("n")
+    n_groups: int = term("groups", unless=0)
+    n_one_order: int = term("one-order")
 
     def __str__(self) -> str:
         return (
             f"shown first against shown second {self.n_first}:{self.n_second} of {self.n} pairs, net share "
-            f"{short(self.estimate)}, {bracket(self.interval, self.confidence_level)}, p = {self.p_value:.2g}, "
-            f"consistent {short(self.consistency)}{self._bracketed_warnings}"
+            f"{short(self.estimate)}, {self.bracket}, p = {self.p_value:.2g}, consistent {short(self.consistency)}"
+            f"{self._bracketed_warnings}"
         )
 
 
@@ -228,10 +206,10 @@ def position_bias(
     --------
     >>> first = [1] * 60 + [0] * 40 + [1] * 20 + [0] * 10
     >>> second = [1] * 60 + [0] * 40 + [0] * 20 + [1] * 10
-    >>> found = position_bias(first, second)
-    >>> found.n_first, found.n_second, round(found.p_value, 6), round(found.consistency, 4)
+    >>> bias = position_bias(first, second)
+    >>> bias.n_first, bias.n_second, round(bias.p_value, 6), round(bias.consistency, 4)
     (20, 10, 0.098737, 0.7692)
-    >>> round(found.estimate, 4), [round(end, 4) for end in found.interval]
+    >>> round(bias.estimate, 4), [round(end, 4) for end in bias.interval]
     (0.0769, [-0.0059, 0.1577])
     """
     a, b = win_shares(first, "first"), win_shares(second, "second")
@@ -240,12 +218,12 @@ def position_bias(
     keep = np.isfinite(a) & np.isfinite(b)
     if not keep.any():
         raise ArgumentError("first", "must have pairs that {0} has, too", "no pair is in both", mentions=("second",))
-    unit = units_of(groups, keep, len(a))
+    unit = group_of_pairs(groups, keep)
     a, b = a[keep], b[keep]
-    moved = verdicts_of(a) - verdicts_of(b)
+    moved = winners(a) - winners(b)
     consistent = share_of((moved == 0).astype(float), unit, level)
     notes = few_groups(unit)
-    if consistent.n >= _ENOUGH and consistent.estimate < _LOW_CONSISTENCY:
+    if consistent.n >= 10 and consistent.estimate < 0.5:
         notes += (
             "turned: fewer than half of the pairs keep their verdict; if the outcomes of the second order are of what "
             "was shown first there, not of A, turn them (1 - outcome)",
@@ -261,7 +239,7 @@ def position_bias(
         n=len(a),
         n_first=int(np.sum(moved > 0)),
         n_second=int(np.sum(moved < 0)),
-        n_ties=int(np.sum((verdicts_of(a) == 0.5) & (moved == 0))),
+        n_ties=int(np.sum((winners(a) == 0.5) & (moved == 0))),
         n_one_order=int(np.sum(~keep)),
         n_groups=0 if unit is None else int(unit.max()) + 1,
         warnings=notes,
@@ -269,7 +247,6 @@ def position_bias(
 
 
 def _sign_test(moved: Floats, unit: Codes | None) -> float:
-    """Two-sided and exact: the sum of signs of each group has one sign or the other, as a coin falls."""
     """Two-sided and exact: the sum of signs of each group has one sign or the other, as a coin falls."""
     signs = sums_by(unit, np.sign(moved)).astype(int)
     sums, net = np.abs(signs), abs(int(signs.sum()))
@@ -310,8 +287,10 @@ QUANTITIES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairwiseAgreement(Result):
+class PairwiseAgreement(Estimate):
     """A judge's verdicts on pairs beside people's.
+
+    The estimate is the agreement with ties.
 
     Attributes
     ----------
@@ -323,42 +302,29 @@ class PairwiseAgreement(Result):
         Cohen's kappa of the three answers, without weights.
     consistency : PairShare
         The judge's verdict is the same in both orders, of the pairs it judged in both.
-    confidence_level : float
-    n : int
-        Pairs with a verdict of both.
-    n_ties, n_ties_people : int
+    n_ties, n_ties_labels : int
         Of these, ties of the judge and of people.
     n_order_ties : int
         Ties of the judge that are a change of its verdict with the order.
-    n_missing : int
-        Pairs left out, as one of the two has no verdict.
+    n : int
+        Pairs with a verdict of both.
     n_groups : int
         0 where each pair is on its own.
-    warnings : tuple of str
+    n_missing : int
+        Pairs left out, as one of the two has no verdict.
     """
 
+    _kind = "pairwise|ci:wilson|kappa-ci:jackknife"
     with_ties: PairShare
     without_ties: PairShare
     kappa: PairShare
     consistency: PairShare
-    confidence_level: float
-    n: int
     n_ties: int
-    n_ties_people: int
+    n_ties_labels: int
     n_order_ties: int
-    n_missing: int
-    n_groups: int
-    warnings: tuple[str, ...]
-
-    @property
-    def estimate(self) -> float:
-        """Agreement with ties."""
-        return self.with_ties.estimate
-
-    @property
-    def interval(self) -> Interval:
-        """Of the agreement with ties."""
-        return self.with_ties.interval
+    n: int = term("n")
+    n_groups: int = term("groups", unless=0)
+    n_missing: int = term("missing")
 
     @property
     def shares(self) -> dict[str, PairShare]:
@@ -366,17 +332,13 @@ class PairwiseAgreement(Result):
         return {name: share for name in QUANTITIES if (share := getattr(self, name)).n}
 
     def _rows(self) -> list[dict[str, Any]]:
-        counts = self._row("n_ties", "n_ties_people", "n_order_ties", "n_missing", "n_groups", "warnings")
+        counts = self._row("n_ties", "n_ties_labels", "n_order_ties", "n_missing", "n_groups", "warnings")
         return [
-            {"quantity": name, "estimate": share.estimate, "std_error": share.std_error, "conf_low": share.interval.low}
-            | {"conf_high": share.interval.high, "n": share.n}
+            {"quantity": name, "estimate": share.estimate, "std_error": share.std_error}
+            | {"conf_low": share.interval.low, "conf_high": share.interval.high, "n": share.n}
             | counts
             for name, share in self.shares.items()
         ]
-
-    def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"pairwise": True, "ci": "wilson", "kappa-ci": "jackknife", "cl": self.confidence_level}
-        return terms | {"n": self.n, "groups": self.n_groups or None, "missing": self.n_missing}
 
     def __str__(self) -> str:
         shares = {"agreement with ties": self.with_ties, "without ties": self.without_ties, "kappa": self.kappa}
@@ -392,7 +354,7 @@ class PairwiseAgreement(Result):
 
 def pairwise_agreement(
     judge: ArrayLike,
-    people: ArrayLike,
+    labels: ArrayLike,
     *,
     orders: ArrayLike | None = None,
     groups: Labels | None = None,
@@ -410,8 +372,9 @@ def pairwise_agreement(
 
     Parameters
     ----------
-    judge, people : array_like, shape (n,)
-        The share of A that wins: 1, 0, .5 for a tie, or between (the mean of both orders, of several people). NaN
+    judge, labels : array_like, shape (n,)
+        The share of A that wins by the judge and by people: 1, 0, .5 for a tie, or between (the mean of both orders, of
+        several people). NaN
         leaves the pair out.
     orders : array_like, shape (n, 2), optional
         The judge's verdict with A first and with B first, both in terms of A; NaN where it was not asked.
@@ -425,12 +388,12 @@ def pairwise_agreement(
 
     Examples
     --------
-    >>> found = pairwise_agreement([1, 1, 0, 0.5, 1, 0] * 10, [1, 1, 0, 0, 0.5, 0] * 10)
-    >>> round(found.with_ties.estimate, 3), found.without_ties.estimate, found.without_ties.n
+    >>> agreement = pairwise_agreement([1, 1, 0, 0.5, 1, 0] * 10, [1, 1, 0, 0, 0.5, 0] * 10)
+    >>> round(agreement.with_ties.estimate, 3), agreement.without_ties.estimate, agreement.without_ties.n
     (0.667, 1.0, 40)
     """
-    x, y = win_shares(judge, "judge"), win_shares(people, "people")
-    check.same_length(judge=x, people=y)
+    x, y = win_shares(judge, "judge"), win_shares(labels, "labels")
+    check.same_length(judge=x, labels=y)
     level = check.probability(confidence_level, "confidence_level")
     by_order = np.full((len(x), 2), np.nan) if orders is None else check.array(orders, "orders", ndim=2)
     if by_order.shape != (len(x), 2):
@@ -438,28 +401,31 @@ def pairwise_agreement(
     win_shares(by_order.ravel(), "orders")
     keep = np.isfinite(x) & np.isfinite(y)
     if not keep.any():
-        raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("people",))
-    unit = units_of(groups, keep, len(x))
-    x, y, first, second = verdicts_of(x[keep]), verdicts_of(y[keep]), by_order[keep, 0], by_order[keep, 1]
+        raise ArgumentError("judge", "must have pairs that {0} has, too", "no pair is in both", mentions=("labels",))
+    unit = group_of_pairs(groups, keep)
+    x, y, first, second = winners(x[keep]), winners(y[keep]), by_order[keep, 0], by_order[keep, 1]
     decided, in_both = (x != 0.5) & (y != 0.5), np.isfinite(first) & np.isfinite(second)
-    same = verdicts_of(first) == verdicts_of(second)
+    same = winners(first) == winners(second)
     # of the three answers; NaN where neither of the two ever says anything else
     kappa = agreement(x, y, groups=unit, method="kappa_nominal", confidence_level=level)
-    return PairwiseAgreement(
-        with_ties=share_of((x == y).astype(float), unit, level),
-        without_ties=_share_where(decided, x == y, unit, level),
-        kappa=PairShare(kappa.estimate, kappa.std_error, kappa.interval, len(x)),
-        consistency=_share_where(in_both, same, unit, level),
-        confidence_level=level,
-        n=len(x),
-        n_ties=int(np.sum(x == 0.5)),
-        n_ties_people=int(np.sum(y == 0.5)),
-        n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)),
-        n_missing=int(np.sum(~keep)),
-        n_groups=0 if unit is None else int(unit.max()) + 1,
-        warnings=few_groups(unit),
+    every = np.ones(len(x), dtype=bool)
+    with_ties, without_ties, consistency = (
+        share_of(equal[rows].astype(float), None if unit is None else unit[rows], level)
+        for equal, rows in ((x == y, every), (x == y, decided), (same, in_both))
     )
-
-
-def _share_where(rows: Any, same: Any, unit: Codes | None, level: float) -> PairShare:
-    return share_of(same[rows].astype(float), None if unit is None else unit[rows], level)
+    return PairwiseAgreement(
+        estimate=with_ties.estimate,
+        interval=with_ties.interval,
+        confidence_level=level,
+        warnings=few_groups(unit),
+        with_ties=with_ties,
+        without_ties=without_ties,
+        kappa=PairShare(kappa.estimate, kappa.std_error, kappa.interval, len(x)),
+        consistency=consistency,
+        n_ties=int(np.sum(x == 0.5)),
+        n_ties_labels=int(np.sum(y == 0.5)),
+        n_order_ties=int(np.sum((x == 0.5) & in_both & ~same)),
+        n=len(x),
+        n_groups=0 if unit is None else int(unit.max()) + 1,
+        n_missing=int(np.sum(~keep)),
+    )

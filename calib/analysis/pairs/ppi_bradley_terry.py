@@ -29,7 +29,7 @@ def ppi_bradley_terry(
     a: Labels,
     b: Labels,
     judge: ArrayLike,
-    people: ArrayLike,
+    labels: ArrayLike,
     *,
     groups: Labels | None = None,
     lam: float | None = None,
@@ -39,15 +39,15 @@ def ppi_bradley_terry(
     r"""Prediction-powered strengths: people's on a random part of the battles, a judge's on all.
 
     With :math:`d_i = e_{a_i} - e_{b_i}` and :math:`p_i = 1/(1 + e^{-d_i'\theta})`, people alone solve
-    :math:`\sum_{gold} (y_i - p_i) d_i = 0`. A judge's share f has such an equation of its own, and what it says of the
-    rest less what it says of the gold battles is an error of known size; the strengths solve
+    :math:`\sum_{labelled} (y_i - p_i) d_i = 0`. A judge's share f has such an equation of its own, and what it says of
+    the rest less what it says of the labelled battles is an error of known size; the strengths solve
 
-    .. math:: \frac{1}{n} \sum_{gold} \big(y_i - p_i - \lambda (f_i - p_i)\big) d_i
+    .. math:: \frac{1}{n} \sum_{labelled} \big(y_i - p_i - \lambda (f_i - p_i)\big) d_i
               + \frac{\lambda}{N} \sum_{rest} (f_i - p_i) d_i = 0
 
-    which is right for every :math:`\lambda`, however wrong the judge: with gold drawn at random both sums over f cancel
-    on average. Errors are the sandwich of this equation with sums over groups; :math:`\lambda` is where the sum of the
-    strengths' variances is least, between 0 (people alone) and 1. A tie counts as half a win.
+    which is right for every :math:`\lambda`, however wrong the judge: with these drawn at random both sums over f
+    cancel on average. Errors are the sandwich of this equation with sums over groups; :math:`\lambda` is where the sum
+    of the strengths' variances is least, between 0 (people alone) and 1. A tie counts as half a win.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def ppi_bradley_terry(
         The two systems of each battle.
     judge : array_like, shape (n,)
         The judge's share of A: 1, 0, .5 or between; battles without one are left out.
-    people : array_like, shape (n,)
+    labels : array_like, shape (n,)
         People's; NaN where there is none. The battles that have one must be a random part.
     groups : sequence, shape (n,), optional
         What battles share, such as the prompt.
@@ -86,44 +86,44 @@ def ppi_bradley_terry(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> a, b = rng.permuted(np.tile(np.arange(4), (4000, 1)), axis=1)[:, :2].T
-    >>> people = (rng.random(4000) < 1 / (1 + np.exp(0.5 * (a - b)))).astype(float)
-    >>> judge = np.where(rng.random(4000) < 0.85, people, 1 - people)
-    >>> people[400:] = np.nan
-    >>> found = ppi_bradley_terry(a, b, judge, people)
+    >>> labels = (rng.random(4000) < 1 / (1 + np.exp(0.5 * (a - b)))).astype(float)
+    >>> judge = np.where(rng.random(4000) < 0.85, labels, 1 - labels)
+    >>> labels[400:] = np.nan
+    >>> found = ppi_bradley_terry(a, b, judge, labels)
     >>> found.system, round(found.lam, 2), round(found.width_ratio, 2)
     (('0', '1', '2', '3'), 0.58, 0.77)
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    f, y = check.array(judge, "judge", ndim=1), check.array(people, "people", ndim=1)
-    check.same_length(judge=f, people=y)
+    f, y = check.array(judge, "judge", ndim=1), check.array(labels, "labels", ndim=1)
+    check.same_length(judge=f, labels=y)
     battles = battles_of(a, b, f, groups)
     y = y[~np.isnan(f)]
-    gold = ~np.isnan(y)
-    if not 0 < gold.sum() < len(gold):
-        raise ArgumentError(
-            "people", "must judge some of the battles and not all", f"judged {int(gold.sum())} of {len(gold)}"
-        )
-    if ((y[gold] < 0) | (y[gold] > 1)).any():
-        raise ArgumentError("people", "must be the share of A that wins, 0 to 1", f"got {y[gold].max():g}")
-    data = _Data(battles, gold, np.where(gold, y, 0.0))
-    if data.n_gold_groups < 2:
-        raise ArgumentError("people", "must judge battles of two groups or more", "judged those of one")
+    labelled = ~np.isnan(y)
+    if not 0 < labelled.sum() < len(labelled):
+        have = f"are of {int(labelled.sum())} of {len(labelled)}"
+        raise ArgumentError("labels", "must be of some of the battles and not of all", have)
+    if ((y[labelled] < 0) | (y[labelled] > 1)).any():
+        raise ArgumentError("labels", "must be the share of A that wins, 0 to 1", f"got {y[labelled].max():g}")
+    data = _Data(battles, labelled, np.where(labelled, y, 0.0))
+    if data.n_label_groups < 2:
+        raise ArgumentError("labels", "must be of battles of two groups or more", "are of one")
     weight = data.best(data.solved(1.0)) if lam is None else check.array([lam], "lam")[0]
     theta = data.solved(float(weight))
     weight = data.best(theta) if lam is None else weight
     theta = data.solved(float(weight))
     covariance, ratio = data.covariance(theta, float(weight)), math.nan
     # whether people's verdicts alone tell all strengths, none without an end
-    if Battles(battles.a[gold], battles.b[gold], y[gold], battles.group[gold], battles.names).parts()[0] == 1:
+    some = Battles(battles.a[labelled], battles.b[labelled], y[labelled], battles.group[labelled], battles.names)
+    if some.parts()[0] == 1:
         alone = data.covariance(data.solved(0.0), 0.0)
         ratio = float(np.sqrt(np.diagonal(covariance)).mean() / np.sqrt(np.diagonal(alone)).mean())
     notes = []
-    if data.n_gold_groups < _FEW_GROUPS:
-        notes.append(f"few_groups: people's verdicts are in {data.n_gold_groups} groups, and carry the intervals.")
+    if data.n_label_groups < _FEW_GROUPS:
+        notes.append(f"few_groups: people's verdicts are in {data.n_label_groups} groups, and carry the intervals.")
         check.warn(notes[0])
     return board(
-        battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_gold_groups, estimator="ppi",
-        lam=float(weight), width_ratio=ratio, n_gold=int(gold.sum()),
+        battles, theta, covariance, confidence, rng, notes=notes, n_free=data.n_label_groups, estimator="ppi",
+        lam=float(weight), width_ratio=ratio, n_labels=int(labelled.sum()),
     )  # fmt: skip
 
 
@@ -131,18 +131,18 @@ class _Data(NamedTuple):
     """Battles with the judge's share, those with people's, and these."""
 
     battles: Battles
-    gold: NDArray[np.bool_]
-    people: Floats
+    labelled: NDArray[np.bool_]
+    labels: Floats
 
     @property
-    def n_gold_groups(self) -> int:
-        return len(np.unique(self.battles.group[self.gold]))
+    def n_label_groups(self) -> int:
+        return len(np.unique(self.battles.group[self.labelled]))
 
     def shares(self, lam: float) -> tuple[Floats, Floats]:
         """What each battle adds to the equation: a share, and how much of its expectation is taken off."""
-        n, rest = self.gold.sum(), (~self.gold).sum()
-        share = np.where(self.gold, (self.people - lam * self.battles.score) / n, lam * self.battles.score / rest)
-        return share, np.where(self.gold, (1 - lam) / n, lam / rest)
+        n, rest = self.labelled.sum(), (~self.labelled).sum()
+        share = np.where(self.labelled, (self.labels - lam * self.battles.score) / n, lam * self.battles.score / rest)
+        return share, np.where(self.labelled, (1 - lam) / n, lam / rest)
 
     def solved(self, lam: float) -> Floats:
         """Newton on the battles of each pair."""
@@ -163,9 +163,9 @@ class _Data(NamedTuple):
     def parts(self, theta: Floats) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
         """Sums of each group of what does not depend on the judge's weight, and of what it is multiplied with."""
         p = special.expit(theta[self.battles.a] - theta[self.battles.b])
-        n, rest = self.gold.sum(), (~self.gold).sum()
-        own = np.where(self.gold, (self.people - p) / n, 0.0)
-        judged = (self.battles.score - p) * np.where(self.gold, -1 / n, 1 / rest)
+        n, rest = self.labelled.sum(), (~self.labelled).sum()
+        own = np.where(self.labelled, (self.labels - p) / n, 0.0)
+        judged = (self.battles.score - p) * np.where(self.labelled, -1 / n, 1 / rest)
         return signed_sums(self.battles, own), signed_sums(self.battles, judged)
 
     def inverse(self, theta: Floats, lam: float) -> Floats:
@@ -182,4 +182,4 @@ class _Data(NamedTuple):
 
     def covariance(self, theta: Floats, lam: float) -> Floats:
         own, judged = self.parts(theta)
-        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_gold_groups)
+        return sandwich(self.inverse(theta, lam), own + lam * judged, self.n_label_groups)

@@ -9,8 +9,8 @@ TOPIC = Topic(
         "LabelsNeeded": ResultDisplay(plots=("labels_needed",), table_alone=True),
     },
     heads={
-        "n_gold_alone": "labels alone", "half_width": "half-width", "half_width_alone": "half-width alone",
+        "n_labels_alone": "labels alone", "half_width": "half-width", "half_width_alone": "half-width alone",
         "step_cost": "price of the step", "per_money": "narrowing per money",
     },
-    commands=("choose", "plan"),
+    commands=("choose", "labels-needed", "plan"),
 )  # fmt: skip

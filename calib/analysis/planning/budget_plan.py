@@ -1,4 +1,4 @@
-"""What to buy next for one gold-corrected mean: labels, items, prompts or draws."""
+"""What to buy next for a mean that labels correct: labels, items, prompts or draws."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class StudySize(NamedTuple):
     `rho` is the correlation of this score with labels, `cost` what is still to be paid.
     """
 
-    n_gold: int
+    n_labels: int
     n_items: int
     prompts: int
     draws: float
@@ -45,9 +45,11 @@ class StudySize(NamedTuple):
 
     def __str__(self) -> str:
         if not self.prompts:
-            return f"{self.n_gold} labels and no judge"
+            return f"{self.n_labels} labels and no judge"
         read = "exact probabilities" if math.isinf(self.draws) else f"{self.draws:g} draw{'s' * (self.draws != 1)}"
-        return f"{self.n_gold} labels, {self.n_items} items, {self.prompts} prompt{'s' * (self.prompts != 1)} x {read}"
+        return (
+            f"{self.n_labels} labels, {self.n_items} items, {self.prompts} prompt{'s' * (self.prompts != 1)} x {read}"
+        )
 
 
 class Step(NamedTuple):
@@ -115,7 +117,7 @@ class BudgetPlan(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"budget-plan": True, "for": self.target, "rho-inf": self.rho_inf}
-        return terms | {"cl": self.confidence_level, "gold": self.present.n_gold, "n": self.present.n_items}
+        return terms | {"cl": self.confidence_level, "gold": self.present.n_labels, "n": self.present.n_items}
 
     def __str__(self) -> str:
         more = self.plan.n_items - self.present.n_items if self.plan.prompts else 0
@@ -124,7 +126,7 @@ class BudgetPlan(Result):
         size = str(self.plan)
         if self.rho_inf == max(self.rho, 0.0):
             size = size.removesuffix(", 1 prompt x 1 draw").removesuffix(", 1 prompt x exact probabilities")
-        now = f" instead of {short(self.present.half_width)}" if self.present.n_gold else ""
+        now = f" instead of {short(self.present.half_width)}" if self.present.n_labels else ""
         advice = f"; {self.advice}" if self.advice else ""
         return f"{size}{new} for {self.plan.cost:g}: +/- {short(self.plan.half_width)}{now}{advice}"
 
@@ -137,7 +139,7 @@ def budget_plan(
     item: float = 1.0,
     item_prompt: float | None = None,
     draw: float | None = None,
-    n_gold: int = 0,
+    n_labels: int = 0,
     n_items: int = 0,
     prompts: int = 1,
     draws: float = 1,
@@ -176,7 +178,7 @@ def budget_plan(
         Variance components of the judge's replies, as `g_study` gives them. A shared effect of the prompt cancels. None
         for what the pilot cannot tell: `item_prompt` after one prompt, `draw` after one draw under each. Nothing is
         then said about more of these, and their noise counts as the items' own. Both None: the score as it is.
-    n_gold, n_items, prompts, draws : int
+    n_labels, n_items, prompts, draws : int
         The pilot: labels, items with a judge score (labelled ones included), prompts and draws under each;
         ``draws=inf`` for exact token probabilities. Default: nothing is there yet, and `rho` is taken as it is.
     half_width, budget : float
@@ -198,7 +200,7 @@ def budget_plan(
 
     Examples
     --------
-    >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
+    >>> pilot = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_labels": 40, "n_items": 400}
     >>> plan = budget_plan(**pilot, prompts=1, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
     >>> print(plan)
     118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; next
@@ -207,7 +209,7 @@ def budget_plan(
     What cannot be reached is said, with what can:
 
     >>> few = budget_plan(**pilot, prices={"label": 2, "judge": 0.01}, half_width=0.05, max_items=400)
-    >>> few.reached, few.plan.n_gold, round(few.plan.half_width, 3), few.plan.cost
+    >>> few.reached, few.plan.n_labels, round(few.plan.half_width, 3), few.plan.cost
     (False, 400, 0.098, 720.0)
     """
     confidence, scale = check.probability(confidence_level, "confidence_level"), bounds_of(bounds, step)
@@ -218,8 +220,8 @@ def budget_plan(
     item_prompt, draw_noise = item_prompt or 0.0, draw or 0.0
     check_components(item, item_prompt, draw_noise)
     price_of = _checked_prices(prices)
-    check.whole(n_gold, "n_gold", least=4 if n_gold else 0)
-    check.whole(n_items, "n_items", least=n_gold)
+    check.whole(n_labels, "n_labels", least=4 if n_labels else 0)
+    check.whole(n_items, "n_items", least=n_labels)
     check.whole(prompts, "prompts", least=1)
     draws = draws if draws == math.inf else check.whole(draws, "draws", least=1)  # type: ignore[arg-type]
     if max_items is None and not price_of["judge"] + price_of["item"]:
@@ -233,10 +235,10 @@ def budget_plan(
     width = half_width_on(scale, step, mean, positive(sd, "sd"), confidence, same_scale=same_scale)
 
     noise = item + item_prompt / prompts + draw_noise / (prompts * draws)
-    rho_inf, now = max(checked_rho(rho), 0.0) * math.sqrt(noise / item), (n_gold, n_items, prompts, draws)
+    rho_inf, now = max(checked_rho(rho), 0.0) * math.sqrt(noise / item), (n_labels, n_items, prompts, draws)
     parts = min(rho_inf, 1.0), item, item_prompt, draw_noise
     studies = _Studies(width, *parts, price_of, now, most, unknown, half_width, budget or math.inf)
-    steps, best = _steps(studies) if n_gold else (), studies.best()
+    steps, best = _steps(studies) if n_labels else (), studies.best()
     buy = next((step.what for step in steps if step.narrowing > 0 and not step.waste), "nothing")
     reached = budget is not None or studies.half(best) <= wanted * (1 + 1e-9)
     return BudgetPlan(
@@ -250,7 +252,9 @@ def budget_plan(
         rho_inf=studies.rho_inf,
         confidence_level=confidence,
         target="half_width" if budget is None else "budget",
-        warnings=warned(_warnings(rho, rho_inf, unknown) + (pilot_warning(n_gold, rho, confidence) if n_gold else ())),
+        warnings=warned(
+            _warnings(rho, rho_inf, unknown) + (pilot_warning(n_labels, rho, confidence) if n_labels else ())
+        ),
     )
 
 

@@ -63,7 +63,7 @@ class Choice(Result):
         return f"{self.n_chosen} of {self.n} items to label ({self.design}, probability {chance})"
 
 
-def choose_items(
+def choose(
     f: ArrayLike,
     n: int,
     *,
@@ -123,12 +123,12 @@ def choose_items(
 
     Examples
     --------
-    >>> choice = choose_items([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 4, design="strata", n_strata=2, rng=0)
+    >>> choice = choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 4, design="strata", n_strata=2, rng=0)
     >>> print(choice)
     4 of 8 items to label (strata, probability 0.5)
     >>> choice.stratum.tolist()
     [0, 1, 0, 1, 0, 1, 0, 1]
-    >>> print(choose_items([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
+    >>> print(choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
     6 of 8 items to label (strata, probability 0.75)
     """
     scores = _whole(f, "f")

@@ -11,21 +11,21 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Scores, TableFile
-from calib.console.show import paragraphs, show_lines, show_rows, write
+from calib.console.files import Files, LabelsFile, Out, Scores, TableFile
+from calib.console.show import paragraphs, show_lines, show_results, show_rows, write
 from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@options_from("choose_items", without=("rng",))
+@options_from("choose")
 def choose(
     file: Scores,
     n: Annotated[int, typer.Argument(help="Labels to buy; with --by for each of its values.")],
     files: Files,
     out: Annotated[Path, TableFile],
-    seed: Annotated[int | None, typer.Option(help="Seed of the drawing.")] = 1,
+    rng: Annotated[int | None, typer.Option(help="Seed of the drawing.")] = 1,
     **options: Any,
 ) -> None:
     """Which items people shall label, with a known probability each; `calib interval` reads how they were drawn."""
@@ -41,7 +41,7 @@ def choose(
         if chosen not in there:
             raise typer.BadParameter(f"--criterion must be one of {', '.join(map(repr, there))}, but got {chosen!r}.")
         judged = judged[judged["criterion"].astype(str) == chosen]
-    drawn = calib.choose_items(judged, n, rng=seed, **options)
+    drawn = calib.choose(judged, n, rng=rng, **options)
     rows = drawn[drawn["chosen"]]
     typer.echo(f"{len(rows)} of {len(drawn)} items to label ({drawn['design'].iloc[0]})")
     show_rows(rows[[name for name in ("item", "group", "system", "score", "inclusion", "stratum") if name in rows]])
@@ -50,12 +50,19 @@ def choose(
     paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
 
 
+@options_from("labels_needed", without=("pilot",))
+def labels_needed(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
+    """How many labels an interval of a wanted half-width takes, with the judge and without."""
+    results = calib.labels_needed(*files.taken(file, labels), **options)
+    show_results(results, out, conclude=True)
+
+
 @options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})
 def plan(
     file: Scores,
     files: Files,
-    labels: Human = None,
-    price_label: Annotated[float | None, typer.Option(help="Price of a human label.")] = None,
+    labels: LabelsFile = None,
+    price_label: Annotated[float | None, typer.Option(help="Price of a label.")] = None,
     price_judge: Annotated[float | None, typer.Option(help="Price of a judge's reply.")] = None,
     price_item: Annotated[float | None, typer.Option(help="Price of an item itself.")] = None,
     price_prompt: Annotated[float | None, typer.Option(help="Ratings only: price of writing a prompt.")] = None,

@@ -35,8 +35,8 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
         n, judged, alone = (np.array(values) for values in zip(*result.curve, strict=True))
         drawn.axhline(result.half_width, color=colour, linewidth=0.8, linestyle=":")
         for width, line, who, reached in (
-            (judged, "-", "with the judge", result.n_gold),
-            (alone, "--", "labels alone", result.n_gold_alone),
+            (judged, "-", "with the judge", result.n_labels),
+            (alone, "--", "labels alone", result.n_labels_alone),
         ):
             words = f"{of}: " * bool(of) + f"{who}: {reached}" + " labels" * (width is judged)
             drawn.plot(n, width, line, color=colour, linewidth=1.4, label=words)
@@ -44,13 +44,13 @@ def labels_needed(results: Results[Any] | LabelsNeeded, *, ax: Axes | None = Non
             drawn.plot([reached], [at], "o", color=colour, markersize=6, zorder=3)
     drawn.set_xscale("log")
     drawn.set_ylim(bottom=0)
-    drawn.set_xlabel("gold labels")
+    drawn.set_xlabel("labels")
     drawn.set_ylabel(f"half-width of the {100 * results[0].confidence_level:g} % interval (score points)")
     drawn.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     drawn.xaxis.set_minor_formatter("")
     figure.plain_frame(drawn)
     drawn.grid(which="minor", color="#DDDDDD", linewidth=0.6)
-    with_judge, without = (span_of([getattr(r, name) for r in results]) for name in ("n_gold", "n_gold_alone"))
+    with_judge, without = (span_of([getattr(r, name) for r in results]) for name in ("n_labels", "n_labels_alone"))
     fact = f"with the judge {with_judge} labels do what {without} do alone"
     handles = drawn.get_legend_handles_labels()[0]
     figure.legend_above(drawn, handles, title_of(results.labels, names), fact, columns=2)
@@ -63,7 +63,7 @@ def plan(result: Results[Any] | BudgetPlan, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from calib.stats import budget_plan
-    >>> pilot = dict(rho=0.5, sd=1.0, item=1.0, item_prompt=0.3, draw=0.5, n_gold=50, n_items=500, prompts=2, draws=2)
+    >>> pilot = dict(rho=0.5, sd=1.0, item=1.0, item_prompt=0.3, draw=0.5, n_labels=50, n_items=500, prompts=2, draws=2)
     >>> ax = plan(budget_plan(**pilot, prices={"label": 1.0, "judge": 0.001}, half_width=0.1))
     >>> sorted(text.get_text().split(",")[0] for text in ax.get_yticklabels())
     ['draws', 'items', 'labels', 'prompts']

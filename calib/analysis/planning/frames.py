@@ -12,20 +12,20 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
-from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_gold
+from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.numeric import row_means
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import Inputs, resolve_inputs
 from calib.table import TableArgumentError, TableError, has_replies
-from calib.table.gold import NAMES, ends_of, gold_pairs, groups_of, parts_of, whole_column, with_warnings
+from calib.table.labelled import NAMES, ends_of, groups_of, label_pairs, parts_of, whole_column, with_warnings
 from calib.table.pairs import DESIGN, chosen_in
 from calib.table.results import Results, words
 from calib.table.validate import ratings_in, renamed_errors, scores_in
 
 
-def choose_items(
+def choose(
     scores: Data,
     n: int,
     *,
@@ -49,7 +49,7 @@ def choose_items(
     n : int
         Labels to buy; with `by` for each of its values.
     design : {"simple", "groups", "strata", "active"}
-        As for `calib.stats.choose_items`: at random; whole groups; within strata; or each item with a
+        As for `calib.stats.choose`: at random; whole groups; within strata; or each item with a
         probability that grows with the judge's entropy.
     by : str, optional
         A column, such as "system": a drawing of its own within each value.
@@ -58,10 +58,10 @@ def choose_items(
     groups : str, default "group"
         The column that "groups" draws from.
     n_strata, rng
-        As for `calib.stats.choose_items`.
+        As for `calib.stats.choose`.
     more : bool, default False
         A further round: n more of those that were not chosen before. The table is one that was drawn before, its
-        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose_items` says why it may).
+        design stays, and `interval` reads both rounds as one drawing (`calib.stats.choose` says why it may).
     **columns
         What the columns of a file of your own are, as for `calib.look`; what is not said is recognised.
 
@@ -75,14 +75,14 @@ def choose_items(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> drawn = calib.choose_items(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
+    >>> drawn = calib.choose(calib.summarize(ratings, items), 40, design="strata", on="entropy", rng=1)
     >>> int(drawn["chosen"].sum()), sorted(set(drawn["stratum"]))
     (40, [0, 1, 2, 3])
-    >>> again = calib.choose_items(drawn, 20, more=True, on="entropy", rng=1)
+    >>> again = calib.choose(drawn, 20, more=True, on="entropy", rng=1)
     >>> int(again["chosen"].sum()), bool(again.loc[drawn["chosen"], "chosen"].all())
     (60, True)
     """
-    as_typed(choose_items, locals())
+    as_typed(choose, locals())
     files = resolve_inputs(scores, None, columns, names=("scores",), needs=("judge",))
     table, by, groups = scores_in(files.scores, "scores"), files.named(by), files.named(groups) or groups
     frame = table.frame
@@ -108,7 +108,7 @@ def choose_items(
                 )
             options["entropy"] = part["entropy"].to_numpy()
         with renamed_errors(label, f="scores", after="scores"):
-            choice = stats.choose_items(part["score"], n, design=design, **options)
+            choice = stats.choose(part["score"], n, design=design, **options)
         if more:
             stratum = _strata_before(part)
         else:  # each value of `by` has strata of its own
@@ -121,7 +121,7 @@ def choose_items(
 def _choice_before(part: pd.DataFrame) -> stats.Choice:
     """What was drawn, as the table has it; where strata are those of another column, `by` names it."""
     if missing := [name for name in DESIGN if name not in part]:
-        rule = "must have been drawn by `choose_items` before, for `more`"
+        rule = "must have been drawn by `choose` before, for `more`"
         raise TableArgumentError("scores", rule, f"have no column `{missing[0]}`")
     if part[list(DESIGN)].isna().any(axis=None) or len(set(part["design"])) > 1:
         raise TableArgumentError("scores", "must come whole from one drawing of items, for `more`")
@@ -148,7 +148,7 @@ def _strata_before(part: pd.DataFrame) -> pd.Series:
 
 def labels_needed(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     half_width: float | None = None,
     difference: float | None = None,
@@ -158,14 +158,14 @@ def labels_needed(
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.LabelsNeeded]:
-    """Gold labels for an interval this narrow, from a pilot.
+    """Labels for an interval this narrow, from a pilot.
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`: the judge's scores of all items, and the labels that are there so far.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     half_width, difference, power, n_items, confidence_level
         As for `calib.stats.labels_needed`.
     by : str, optional
@@ -184,29 +184,29 @@ def labels_needed(
     as_typed(labels_needed, locals())
     options: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     options |= {"n_items": n_items, "confidence_level": confidence_level}
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_part(files, by, lambda part, ends: stats.labels_needed(part["y"], part["x"], **ends, **options))
 
 
 def will_it_help(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str | None = None,
     confidence_level: float = 0.95,
     **columns: Unpack[Columns],
 ) -> Results[stats.JudgeHelp]:
-    """Whether a judge narrows the interval of the human mean: `calib.stats.will_it_help` on tables.
+    """Whether a judge narrows the interval of people's mean: `calib.stats.will_it_help` on tables.
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`.
     by : str, optional
         A column of the scores.
     confidence_level : float
     **columns
-        As for `choose_items`.
+        As for `choose`.
 
     Examples
     --------
@@ -219,13 +219,13 @@ def will_it_help(
     """
     as_typed(will_it_help, locals())
     options: dict[str, Any] = {"confidence_level": confidence_level}
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     return _each_part(files, by, lambda part, ends: stats.will_it_help(part["y"], part["x"], **ends, **options))
 
 
 def plan(
     pilot: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     prices: Mapping[str, float],
     half_width: float | None = None,
@@ -238,17 +238,17 @@ def plan(
     """What to buy next: labels, items, prompts or draws.
 
     From ratings, under one prompt or several and with draws or token probabilities, the variance that prompts and draws
-    have is known, and the plan says what more of each would do to the interval of the gold-corrected mean. From scores
-    alone it is about labels and judge scores as they are.
+    have is known, and the plan says what more of each would do to the interval of the corrected mean. From scores alone
+    it is about labels and judge scores as they are.
 
     Parameters
     ----------
     pilot : table, path or frame
         A judge's ratings of the items, or its scores; or a file of your own, which may hold the labels, too.
-    gold : table, path or frame
-        The human labels that are there so far, one rater.
+    labels : table, path or frame
+        People's labels that are there so far, one rater.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     prices : mapping
         Price of a "label" and of a "judge" reply (one draw under one prompt for one item); of an
         "item" itself and, with ratings, of writing a "prompt", where that costs anything.
@@ -281,19 +281,19 @@ def plan(
         raise ArgumentError("half_width", "or {0} must be given, and only one of them", mentions=("budget",))
     options: dict[str, Any] = {"prices": prices, "half_width": half_width, "budget": budget}
     options |= {"max_items": max_items, "confidence_level": confidence_level}
-    files = resolve_inputs(pilot, gold, columns, names=("pilot", "gold"))
+    files = resolve_inputs(pilot, labels, columns, names=("pilot", "labels"))
     if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores):
         if by is not None:
             raise ArgumentError("by", "needs scores: what draws and prompts do is told for all items", f"got {by!r}")
         answers, refused, table = [], [], ratings_in(files.scores, "pilot").frame
-        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "gold")
-        for label, rows, theirs in with_gold(judged, people):
+        judged, people = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
+        for label, rows, theirs in with_labels(judged, people):
             (index, _), x, variance = cells_of_replies(rows, exact=label["method"] == "logprob")
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            labels, ends, unmatched = beside(rows, theirs, index, label)
-            y = labels.to_numpy(dtype=float)
+            label_of_item, ends, unmatched = beside(rows, theirs, index, label)
+            y = label_of_item.to_numpy(dtype=float)
             try:
                 with renamed_errors(label, x="pilot", samples="pilot", item="pilot", **NAMES):
                     facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
@@ -326,10 +326,10 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
     n_items, y, score = int(np.isfinite(score).sum()), y[both], score[both]
     if len(y) < 4 or not np.ptp(y):
         rule = "must label four items of the pilot at least, with labels that vary"
-        raise ArgumentError("gold", rule, f"labels {len(y)}")
+        raise ArgumentError("labels", rule, f"labels {len(y)}")
     # a judge that says the same of all explains nothing; one that is always right, as good as all
     rho = float(np.clip(np.corrcoef(y, score)[0, 1], -_SURE, _SURE)) if np.ptp(score) else 0.0
-    facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_gold": len(y)}
+    facts = {"mean": float(np.mean(y)), "sd": float(np.std(y, ddof=1)), "rho": rho, "n_labels": len(y)}
     if ends:
         low, high = ends["bounds"]
         ends = ends | {"same_scale": bool(low <= np.nanmin(replies) and np.nanmax(replies) <= high)}
@@ -358,7 +358,7 @@ def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
 
 def transport_test(
     scores: Data,
-    gold: Data = None,
+    labels: Data = None,
     *,
     by: str = "system",
     base: str | None = None,
@@ -369,10 +369,10 @@ def transport_test(
 
     Parameters
     ----------
-    scores, gold : table, path or frame
+    scores, labels : table, path or frame
         As for `interval`.
     **columns
-        As for `choose_items`.
+        As for `choose`.
     by : str, default "system"
         A column of the scores: systems, topics, months.
     base : str, optional
@@ -391,9 +391,9 @@ def transport_test(
     """
     as_typed(transport_test, locals())
     answers = []
-    files = resolve_inputs(scores, gold, columns)
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     by = files.named(by) or by
-    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
         judged = pair.frame[(pair.frame["_merge"] == "both") & pair.frame["x"].notna()]
         whole_column(judged, by, "by")
         parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -421,7 +421,7 @@ def _each_part(files: Inputs, by: str | None, answer: Callable[[pd.DataFrame, di
     """One answer for each judge and criterion, and each value of `by`, from its rows and the ends of its scale."""
     answers, refused = [], []
     by = files.named(by or files.each)
-    for pair in gold_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "gold"), [by]):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
         judged = pair.frame[(pair.frame["_merge"] != "right_only") & pair.frame["x"].notna()]
         ends = ends_of(judged, pair.label)
         for value, part in parts_of(judged, by):

@@ -39,7 +39,7 @@ def judge_correlation(
               \frac{\sigma^2_{item}}{\sigma^2_{item} + \sigma^2_{item \times prompt} / P + \sigma^2_{draw} / (P K)}
 
     What a prompt does to all items alike is not in it: the same prompts score the labelled items
-    and the others, so it cancels in a gold-corrected mean.
+    and the others, so it cancels in a corrected mean.
 
     `rho_inf` is that of the score over endless prompts and draws. Where one prompt is taken as
     given, its own score over endless draws takes that place: with `item` the variance over items
@@ -77,36 +77,36 @@ def judge_correlation(
     return float(out) if np.ndim(out) == 0 else out
 
 
-def label_multiplier(rho: ArrayLike, *, n_gold: int | None = None, n_items: int | None = None) -> Any:
+def label_multiplier(rho: ArrayLike, *, n_labels: int | None = None, n_items: int | None = None) -> Any:
     r"""How many times as far labels go with a judge of this correlation.
 
-    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_gold` and `n_items`
+    For endless items with a judge's score :math:`1 / (1 - \rho^2)`; with `n_labels` and `n_items`
     at these numbers, the slope that has to be learned from the same labels included (the V of
-    `labels_needed`). Times `n_gold` it is the effective sample size.
+    `labels_needed`). Times `n_labels` it is the effective sample size.
 
     Parameters
     ----------
     rho : array_like
         Correlation of judge and labels, such as `judge_correlation` gives.
-    n_gold, n_items : int, optional
+    n_labels, n_items : int, optional
         Labels, and items with a judge score (labelled ones included).
 
     Examples
     --------
-    >>> round(label_multiplier(0.8), 3), round(label_multiplier(0.8, n_gold=50, n_items=1000), 3)
+    >>> round(label_multiplier(0.8), 3), round(label_multiplier(0.8, n_labels=50, n_items=1000), 3)
     (2.778, 2.505)
     """
     rhos = np.asarray(rho, dtype=float)
     if not np.all(np.abs(rhos) < 1):
         raise ArgumentError("rho", "must be between -1 and 1", f"got {rho!r}")
-    if (n_gold is None) != (n_items is None):
-        raise ArgumentError("n_gold", "and {0} must be given together", "only one came", mentions=("n_items",))
-    if n_gold is None or n_items is None:
+    if (n_labels is None) != (n_items is None):
+        raise ArgumentError("n_labels", "and {0} must be given together", "only one came", mentions=("n_items",))
+    if n_labels is None or n_items is None:
         out = np.asarray(1 / (1 - rhos**2))
     else:
-        check.whole(n_gold, "n_gold", least=4)
-        check.whole(n_items, "n_items", least=n_gold)
-        worth = [1 / (n_gold * error_with_judge(n_gold, n_items, r, 1.0) ** 2) for r in rhos.flat]
+        check.whole(n_labels, "n_labels", least=4)
+        check.whole(n_items, "n_items", least=n_labels)
+        worth = [1 / (n_labels * error_with_judge(n_labels, n_items, r, 1.0) ** 2) for r in rhos.flat]
         out = np.reshape(worth, rhos.shape)
     return float(out) if np.ndim(out) == 0 else out
 
@@ -120,19 +120,19 @@ class JudgeHelp(Result):
     helps, verdict : bool, str
         Whether `width_ratio` is below 1; in words, with how sure that is.
     rho, interval : float, Interval
-        Pearson correlation of labels and judge on the gold items, and its interval (Fisher's z).
+        Pearson correlation of labels and judge on the labelled items, and its interval (Fisher's z).
     confidence_level : float
     break_even : float
         The lowest correlation with which the judge makes the interval of so many labels narrower; 1 if there is none.
     width_ratio, label_factor : float
         Expected width with the judge over width without; how many times as far labels go: 1 / `width_ratio` squared.
-    n_gold, n_items : int
+    n_labels, n_items : int
         Labels, and items with a score; `n_items` is 0 where no other item came, and many are assumed.
     warnings : tuple of str
         ``constant_judge``.
     """
 
-    _cells = "helps rho interval break_even width_ratio label_factor n_gold n_items"
+    _cells = "helps rho interval break_even width_ratio label_factor n_labels n_items"
     helps: bool
     verdict: str
     rho: float
@@ -141,12 +141,12 @@ class JudgeHelp(Result):
     break_even: float
     width_ratio: float
     label_factor: float
-    n_gold: int
+    n_labels: int
     n_items: int
     warnings: tuple[str, ...]
 
     def _terms(self) -> dict[str, Any]:
-        return {"will-it-help": True, "coef": "pearson", "cl": self.confidence_level, "gold": self.n_gold}
+        return {"will-it-help": True, "coef": "pearson", "cl": self.confidence_level, "gold": self.n_labels}
 
     def __str__(self) -> str:
         far = "take the labels alone"
@@ -156,7 +156,7 @@ class JudgeHelp(Result):
             far += "(a judge no better than what it judges reaches 2 at most)"
         return (
             f"{self.verdict}: r = {short(self.rho)}, {bracket(self.interval, self.confidence_level)}, break-even "
-            f"{short(self.break_even)} with {self.n_gold} labels; {far}"
+            f"{short(self.break_even)} with {self.n_labels} labels; {far}"
         )
 
 
@@ -169,7 +169,7 @@ def will_it_help(
     same_scale: bool | None = None,
     confidence_level: float = 0.95,
 ) -> JudgeHelp:
-    r"""Whether a judge narrows an interval for the human mean.
+    r"""Whether a judge narrows an interval for people's mean.
 
     The expected width of `ppi_mean`'s interval over that of the labels alone, as `budget_plan` knows it, for scores
     with this mean, spread and correlation. Without ends of the scale a judge pays from
@@ -223,9 +223,9 @@ def will_it_help(
         break_even=even,
         width_ratio=ratio,
         label_factor=1 / ratio**2,
-        n_gold=n,
+        n_labels=n,
         n_items=items if items < _MANY else 0,
-        warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all gold items the same score.",)),
+        warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
     )
 
 
@@ -361,8 +361,8 @@ def transport_test(
         interval=Interval(estimate - half, estimate + half),
         confidence_level=confidence,
         transports=p_value > 1 - confidence if error else estimate == 0,
-        n=here.n_gold,
-        n_base=0 if home is None else home.n_gold,
+        n=here.n_labels,
+        n_base=0 if home is None else home.n_labels,
         n_groups=here.n_groups,
         warnings=warned(doubts),
     )

@@ -24,14 +24,14 @@ LEAST = 10  # labels: with fewer no interval is given
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelsNeeded(Result):
-    """Gold labels that a target asks for, with the judge and without it.
+    """Labels that a target asks for, with the judge and without it.
 
     Attributes
     ----------
-    n_gold, n_gold_alone : int
+    n_labels, n_labels_alone : int
         Labels in all (those of a pilot included), with the judge and with labels alone.
     half_width : float
-        Of the interval at `n_gold`.
+        Of the interval at `n_labels`.
     difference, power : float or None
         To be found with this power, where that was the target.
     rho, sd : float
@@ -45,8 +45,8 @@ class LabelsNeeded(Result):
         ``weak_judge``, ``pilot``, ``few``.
     """
 
-    n_gold: int
-    n_gold_alone: int
+    n_labels: int
+    n_labels_alone: int
     half_width: float
     difference: float | None
     power: float | None
@@ -58,7 +58,7 @@ class LabelsNeeded(Result):
     warnings: tuple[str, ...]
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [dict(zip(("n_gold", "half_width", "half_width_alone"), point, strict=True)) for point in self.curve]
+        return [dict(zip(("n_labels", "half_width", "half_width_alone"), point, strict=True)) for point in self.curve]
 
     def _terms(self) -> dict[str, Any]:
         goal = {"half": self.half_width} if self.difference is None else {"diff": self.difference, "power": self.power}
@@ -70,8 +70,8 @@ class LabelsNeeded(Result):
         if self.difference is not None:
             goal = f"a difference of {short(self.difference)} found with power {self.power:g}"
         return (
-            f"{self.n_gold} labels with the judge (r = {short(self.rho)}, {self.n_items} items), "
-            f"{self.n_gold_alone} without, for {goal}"
+            f"{self.n_labels} labels with the judge (r = {short(self.rho)}, {self.n_items} items), "
+            f"{self.n_labels_alone} without, for {goal}"
         )
 
 
@@ -90,7 +90,7 @@ def labels_needed(
     step: float | None = None,
     confidence_level: float = 0.95,
 ) -> LabelsNeeded:
-    r"""Smallest number of gold labels for an interval this narrow, or a difference this small.
+    r"""Smallest number of labels for an interval this narrow, or a difference this small.
 
     With n of M items labelled the regression estimator has, for normal scores,
 
@@ -167,20 +167,20 @@ def labels_needed(
         rule = f"must be {short(best)} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
     # the first number that is enough, by halving: the error falls as it grows
-    n_gold = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
-    n_gold_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
+    n_labels = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
+    n_labels_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
     doubts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
-    weak = n_gold < items and abs(pilot.rho) < break_even(n_gold, items - n_gold)
-    if weak or LEAST <= n_gold_alone < n_gold:
-        text = f"a correlation of {short(pilot.rho)} does not pay with {n_gold} labels: leave the judge out."
+    weak = n_labels < items and abs(pilot.rho) < break_even(n_labels, items - n_labels)
+    if weak or LEAST <= n_labels_alone < n_labels:
+        text = f"a correlation of {short(pilot.rho)} does not pay with {n_labels} labels: leave the judge out."
         doubts += (f"weak_judge: {text}",)
-    if n_gold == LEAST:
+    if n_labels == LEAST:
         doubts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
-        n_gold=n_gold,
-        n_gold_alone=n_gold_alone,
-        half_width=judged(n_gold),
+        n_labels=n_labels,
+        n_labels_alone=n_labels_alone,
+        half_width=judged(n_labels),
         difference=difference,
         power=None if difference is None else power,
         rho=pilot.rho,

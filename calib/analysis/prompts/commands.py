@@ -10,14 +10,16 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import By, Items, Out
+from calib.console.files import By, Files, Out
 from calib.console.show import paragraphs, show_lines, show_results
+
+_RATINGS = "Ratings of the same items under several prompts, or a file of your own: each row of an item is a draw."
 
 
 @options_from("sensitivity")
 def sensitivity(
-    ratings: Annotated[Path, typer.Argument(help="Ratings of the same items under several prompts.")],
-    items: Items = None,
+    ratings: Annotated[Path, typer.Argument(help=_RATINGS)],
+    files: Files,
     by: By = None,
     calls: Annotated[int, typer.Option(help="Replies per item, to be spent on prompts or on draws.")] = 8,
     target: Annotated[float | None, typer.Option(help="Wanted Phi: the cheapest prompts and draws.")] = None,
@@ -26,11 +28,14 @@ def sensitivity(
     **options: Any,
 ) -> None:
     """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
+    from calib.inputs.readings import resolve_readings
     from calib.table.results import words
 
-    table = calib.table.read(ratings, "ratings")
-    texts = None if items is None else calib.table.read(items, "items")
-    judges, groups = options.pop("judges"), options.pop("groups")
+    judges, groups, prompt = (options.pop(name) for name in ("judges", "groups", "prompt"))
+    readings = resolve_readings(ratings, "ratings", files.said, prompt=prompt, columns_are="prompts")
+    table, texts = readings.ratings.frame, readings.items
+    texts = texts if files.items is None else calib.table.read(files.items, "items")
+    by, groups = readings.named(by), readings.named(groups)
     shared = {"groups": groups, "confidence_level": options["confidence_level"]}
     of_items = groups if texts is not None or groups != "group" else None
     studies = calib.sensitivity(table, texts, judges=judges, groups=of_items, **options)

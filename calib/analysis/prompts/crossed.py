@@ -21,8 +21,6 @@ from calib.core.result import Interval
 _FACETS = ("item", "prompt", "judge")
 
 Effect = tuple[int, ...]  # the facets that an effect belongs to, by their place
-# of each component from leaving out levels of one facet, and its degrees of freedom
-SquaredErrors = tuple[dict[str, float], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,8 +249,13 @@ def _restricted(
     return value, np.array(slopes)
 
 
-def _squared_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[SquaredErrors]:
-    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels."""
+def _squared_errors(
+    cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]
+) -> list[tuple[dict[str, float], int]]:
+    """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
+
+    Of each the squared errors of the components, and the degrees of freedom.
+    """
     units = check.codes(owners, "groups")
     # a fixed shuffle: neighbours are often of one document, and every so many of one system
     lots = (np.random.default_rng(0).permutation(units.max() + 1) % 50)[units]
@@ -275,43 +278,37 @@ def components_with_intervals(
 ) -> tuple[Component, ...]:
     """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
     errors = [] if confidence is None else _squared_errors(cells, owners, fitted, [*components])
-    level = confidence or math.nan
     total = sum(max(value, 0.0) for value in components.values())
-    floors, everything = _floors(components, cells), errors if len(errors) > 1 else []
+    # what draws and the effects above it add to each component before they are taken away
+    shape, read = cells.means.shape, cells.counts[cells.counts > 0]
+    noise = components.get("draw", 0.0) * float(np.mean(1 / read))
+    whole, names = tuple(range(len(shape))), [name for name in components if name != "draw"]
+    places = {name: whole if name == "residual" else tuple(map(_FACETS.index, name.split("_"))) for name in names}
+    floors = {"draw": 0.0}
+    for name, effect in places.items():
+        above = sum(_replicates(shape, other) * components[n] for n, other in places.items() if {*effect} < {*other})
+        floors[name] = (noise + above) / _replicates(shape, effect)
+
+    def interval(name: str, errors: list[tuple[dict[str, float], int]]) -> Interval:
+        """On the scale of the logarithm of the mean square, which is above 0 where the component is not."""
+        total, mean_square = sum(squares[name] for squares, _ in errors), components[name] + floors[name]
+        # a likelihood that stops at 0 says nothing about how far it would have gone
+        if not 0 < total < math.inf or components[name] == 0 or mean_square <= 0:
+            return Interval(math.nan, math.nan)
+        freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
+        reach = two_sided(freedom, confidence or math.nan) * math.sqrt(total) / mean_square
+        # beyond an exponent of 50 an interval has no upper end worth a number
+        low, high = (mean_square * math.exp(end) - floors[name] for end in (-reach, min(reach, 50.0)))
+        return Interval(max(low, 0.0), max(high, 0.0))
+
     return tuple(
         Component(
             name=name,
             estimate=max(value, 0.0),
             share=max(value, 0.0) / total if total else math.nan,
-            interval=_component_interval(value, floors[name], name, everything, level),
-            interval_items=_component_interval(value, floors[name], name, errors[:1], level),
+            interval=interval(name, errors if len(errors) > 1 else []),
+            interval_items=interval(name, errors[:1]),
             clipped=value <= 0,
         )
         for name, value in components.items()
     )
-
-
-def _component_interval(value: float, floor: float, name: str, errors: list[SquaredErrors], level: float) -> Interval:
-    """On the scale of the logarithm of the mean square, which is above 0 where the component is not."""
-    total, mean_square = sum(squares[name] for squares, _ in errors), value + floor
-    # a likelihood that stops at 0 says nothing about how far it would have gone
-    if not 0 < total < math.inf or value == 0 or mean_square <= 0:
-        return Interval(math.nan, math.nan)
-    freedom = total**2 / sum(squares[name] ** 2 / df for squares, df in errors)
-    reach = two_sided(freedom, level) * math.sqrt(total) / mean_square
-    # beyond an exponent of 50 an interval has no upper end worth a number
-    low, high = (mean_square * math.exp(end) - floor for end in (-reach, min(reach, 50.0)))
-    return Interval(max(low, 0.0), max(high, 0.0))
-
-
-def _floors(components: dict[str, float], cells: Cells) -> dict[str, float]:
-    """What draws and the effects above it add to each component before they are taken away."""
-    shape, read = cells.means.shape, cells.counts[cells.counts > 0]
-    noise = components.get("draw", 0.0) * float(np.mean(1 / read))
-    whole, names = tuple(range(len(shape))), [name for name in components if name != "draw"]
-    places = {name: whole if name == "residual" else tuple(map(_FACETS.index, name.split("_"))) for name in names}
-    above = {
-        name: sum(_replicates(shape, other) * components[n] for n, other in places.items() if {*effect} < {*other})
-        for name, effect in places.items()
-    }
-    return {name: (noise + above[name]) / _replicates(shape, places[name]) for name in places} | {"draw": 0.0}

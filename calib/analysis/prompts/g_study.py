@@ -1,9 +1,9 @@
-"""What scores averaged over other numbers of prompts, judges and draws would be worth."""
+"""G-study: variance components of scores, and what averages over other numbers of prompts and draws are worth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.prompts.crossed import Cells, Component, cells_of, components_with_intervals, moments, reml
+from calib.analysis.prompts.crossed import Component, cells_of, components_with_intervals, moments, reml
 from calib.core import check
 from calib.core.check import ArgumentError, Labels
-from calib.core.result import Result, short
+from calib.core.result import ColumnarResult, Result, short
 
-Cost = Callable[[int, float], float]
-_D_STUDY = ("prompts", "judges", "draws", "relative_error", "absolute_error", "e_rho2", "phi")
+_DESIGN = "prompts judges draws relative_error absolute_error e_rho2 phi"
 _SHIFTS = ("prompt", "judge", "prompt_judge")  # they move all items alike: they matter for values, not for the order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DStudy(Result):
+class DStudy(ColumnarResult):
     r"""What scores averaged over other numbers of prompts and draws are worth.
 
     Attributes
@@ -40,6 +39,7 @@ class DStudy(Result):
         Which of the two the line of text tells.
     """
 
+    _cells = _DESIGN
     prompts: tuple[int, ...]
     judges: tuple[int, ...]
     draws: tuple[float, ...]
@@ -48,10 +48,6 @@ class DStudy(Result):
     e_rho2: tuple[float, ...]
     phi: tuple[float, ...]
     coefficient: str = "phi"
-
-    def _rows(self) -> list[dict[str, Any]]:
-        rows = zip(*(getattr(self, name) for name in _D_STUDY), strict=True)
-        return [dict(zip(_D_STUDY, row, strict=True)) for row in rows]
 
     def _terms(self) -> dict[str, Any]:
         return {"d-study": True, "designs": len(self.phi)}
@@ -63,65 +59,6 @@ class DStudy(Result):
             f"{counted(p, 'prompt')} x {k}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
             for p, j, k, value in zip(self.prompts, self.judges, draws, values, strict=True)
         )
-
-
-def d_study_of(estimates: Mapping[str, float], sizes: Sequence[tuple[float, float, float]]) -> DStudy:
-    """Of averages over these numbers of prompts, judges and draws, from the components."""
-    """Of averages over these numbers of prompts, judges and draws, from the components."""
-    item, rows = estimates["item"], []
-    for prompts, judges, draws in sizes:
-        relative = shift = 0.0
-        for name, estimate in estimates.items():
-            words = {*name.split("_")}
-            over = prompts if words & {"prompt", "residual", "draw"} else 1
-            over *= judges if words & {"judge", "residual", "draw"} else 1
-            over *= draws if name == "draw" else 1
-            if name in _SHIFTS:
-                shift += estimate / over
-            elif name != "item":
-                relative += estimate / over
-        errors = relative, relative + shift
-        shares = (item / (item + error) if item + error else math.nan for error in errors)
-        rows.append((int(prompts), int(judges), float(draws), *errors, *shares))
-    columns: dict[str, Any] = dict(zip(_D_STUDY, zip(*rows, strict=True), strict=True))
-    return DStudy(**columns)
-
-
-def cheapest_size(
-    estimates: Mapping[str, float], target: float, coefficient: str, judges: int, *, exact: bool, cost: Cost
-) -> tuple[float, float, float]:
-    """Prompts, judges and draws that reach the target at the least cost, which prompts and draws have."""
-    """Prompts, judges and draws that reach the target at the least cost, which prompts and draws have."""
-    item = estimates["item"]
-    if item <= 0:
-        raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-    # error variance that stays whatever the prompts, that falls with prompts alone, and with all replies
-    stays = per_prompt = per_draw = 0.0
-    for name, estimate in estimates.items():
-        words = {*name.split("_")}
-        if name == "item" or (coefficient != "phi" and name in _SHIFTS):
-            continue
-        each = estimate / (judges if words & {"judge", "residual", "draw"} else 1)
-        if "draw" in words:
-            per_draw += each
-        elif words & {"prompt", "residual"}:
-            per_prompt += each
-        else:
-            stays += each
-    allowed = item * (1 / target - 1) - stays
-    if allowed <= 0:
-        text = f"must be below {short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
-        raise ArgumentError("target", text, f"got {target!r}")
-    pairs = []
-    for prompts in range(1, max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9)) + 1):
-        # what the prompts leave of the error for draws; a target that is met exactly is met
-        room = prompts * allowed - per_prompt + 1e-9 * per_prompt
-        if exact or not per_draw:
-            pairs += [(prompts, 1)] if room >= 0 else []
-        elif room > 0:
-            pairs.append((prompts, max(1, math.ceil(per_draw / room - 1e-9))))
-    prompts, draws = min(pairs, key=lambda pair: cost(*pair))
-    return prompts, judges, math.inf if exact else draws
 
 
 def counted(number: int, word: str) -> str:
@@ -162,7 +99,7 @@ class GStudy(Result):
 
     def value(self, name: str) -> float:
         """The estimate of a component by its name."""
-        estimates = self._estimates()
+        estimates = {part.name: part.estimate for part in self.components}
         if name not in estimates:
             raise KeyError(f"no component is called {name!r}; there are {', '.join(estimates)}")
         return estimates[name]
@@ -206,7 +143,7 @@ class GStudy(Result):
             lists[name] = [float(number) for number in numbers]
         self._check_draws(lists["draws"])
         self._check_judges(lists["judges"])
-        return d_study_of(self._estimates(), list(product(lists["prompts"], lists["judges"], lists["draws"])))
+        return self._designs(list(product(lists["prompts"], lists["judges"], lists["draws"])))
 
     def equal_calls(self, calls: int) -> DStudy:
         """All ways to spend this many replies per item on prompts x draws, and exact token probabilities.
@@ -221,7 +158,7 @@ class GStudy(Result):
         self._check_draws([1.0, 2.0])
         pairs = [(p, 1, calls // p) for p in range(1, calls + 1) if calls % p == 0]
         exact = dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])
-        return d_study_of(self._estimates(), [*pairs, *exact])
+        return self._designs([*pairs, *exact])
 
     def cheapest(
         self,
@@ -263,14 +200,63 @@ class GStudy(Result):
         for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
             if not 0 <= price < math.inf:
                 raise ArgumentError(name, "must be 0 or more", f"got {price!r}")
-        size = cheapest_size(
-            self._estimates(), target, coefficient, judges, exact=math.isinf(self.n_draws) if exact is None else exact,
-            cost=lambda p, k: n_items * judges * p * k * price_reply + p * price_prompt,
-        )  # fmt: skip
-        return replace(d_study_of(self._estimates(), [size]), coefficient=coefficient)
+        exact = math.isinf(self.n_draws) if exact is None else exact
+        item = self.value("item")
+        if item <= 0:
+            raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
+        stays, per_prompt, per_draw = self._error_parts(coefficient, judges)
+        allowed = item * (1 / target - 1) - stays
+        if allowed <= 0:
+            limit = f"{short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
+            raise ArgumentError("target", f"must be below {limit}", f"got {target!r}")
+        pairs = []
+        for prompts in range(1, max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9)) + 1):
+            # what the prompts leave of the error for draws; a target that is met exactly is met
+            room = prompts * allowed - per_prompt + 1e-9 * per_prompt
+            if exact or not per_draw:
+                pairs += [(prompts, 1)] if room >= 0 else []
+            elif room > 0:
+                pairs.append((prompts, max(1, math.ceil(per_draw / room - 1e-9))))
+        prompts, draws = min(
+            pairs, key=lambda pair: n_items * judges * pair[0] * pair[1] * price_reply + pair[0] * price_prompt
+        )
+        return replace(self._designs([(prompts, judges, math.inf if exact else draws)]), coefficient=coefficient)
 
-    def _estimates(self) -> dict[str, float]:
-        return {part.name: part.estimate for part in self.components}
+    def _error_parts(self, coefficient: str, judges: int) -> tuple[float, float, float]:
+        """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
+        stays = per_prompt = per_draw = 0.0
+        for part in self.components:
+            facets = {*part.name.split("_")}
+            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
+                continue
+            each = part.estimate / (judges if facets & {"judge", "residual", "draw"} else 1)
+            if "draw" in facets:
+                per_draw += each
+            elif facets & {"prompt", "residual"}:
+                per_prompt += each
+            else:
+                stays += each
+        return stays, per_prompt, per_draw
+
+    def _designs(self, sizes: Sequence[tuple[float, float, float]]) -> DStudy:
+        """Averages over these numbers of prompts, judges and draws."""
+        item, rows = self.value("item"), []
+        for prompts, judges, draws in sizes:
+            relative = shift = 0.0
+            for part in self.components:
+                facets = {*part.name.split("_")}
+                over = prompts if facets & {"prompt", "residual", "draw"} else 1
+                over *= judges if facets & {"judge", "residual", "draw"} else 1
+                over *= draws if part.name == "draw" else 1
+                if part.name in _SHIFTS:
+                    shift += part.estimate / over
+                elif part.name != "item":
+                    relative += part.estimate / over
+            errors = relative, relative + shift
+            shares = (item / (item + error) if item + error else math.nan for error in errors)
+            rows.append((int(prompts), int(judges), float(draws), *errors, *shares))
+        columns: dict[str, Any] = dict(zip(_DESIGN.split(), zip(*rows, strict=True), strict=True))
+        return DStudy(**columns)
 
     def _check_judges(self, judges: Sequence[float]) -> None:
         if self.n_judges == 1 and any(number != 1 for number in judges):
@@ -284,19 +270,22 @@ class GStudy(Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
-            {"component": part.name, "estimate": part.estimate, "share": part.share}
-            | {"conf_low": part.interval.low, "conf_high": part.interval.high}
-            | {"items_low": part.interval_items.low, "items_high": part.interval_items.high, "clipped": part.clipped}
-            | {"n": self.n_items, **self._row("n_dropped", "n_unread")}
+            {
+                "component": part.name, "estimate": part.estimate, "share": part.share,
+                "conf_low": part.interval.low, "conf_high": part.interval.high,
+                "items_low": part.interval_items.low, "items_high": part.interval_items.high,
+                "clipped": part.clipped, "n": self.n_items, "n_dropped": self.n_dropped, "n_unread": self.n_unread,
+            }
             for part in self.components
-        ]
+        ]  # fmt: skip
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"g-study": True, "by": self.estimator, "items": self.n_items}
         judges = self.n_judges if self.n_judges > 1 else None
-        terms |= {"prompts": self.n_prompts, "judges": judges, "draws": self.n_draws}
-        terms |= {"cl": self.confidence_level, "groups": self.n_groups, "dropped": self.n_dropped or None}
-        return terms | {"unread": self.n_unread}
+        return {
+            "g-study": True, "by": self.estimator, "items": self.n_items, "prompts": self.n_prompts, "judges": judges,
+            "draws": self.n_draws, "cl": self.confidence_level, "groups": self.n_groups,
+            "dropped": self.n_dropped or None, "unread": self.n_unread,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         if all(math.isnan(part.share) for part in self.components):
@@ -391,6 +380,15 @@ def g_study(
     components = moments(kept) if chosen == "moments" else reml(kept)
     again = moments if chosen == "moments" else partial(reml, start=components)
     read = kept.counts[kept.counts > 0]
+    warnings = []
+    if negative := [name.replace("_", " x ") for name, value in components.items() if value <= 0]:
+        warnings.append(f"negative: {', '.join(negative)} came out at 0 or below and stands as 0")
+    # facets whose variance is hardly known
+    few = [f"{size} {name}" for name, size in zip(("prompts", "judges"), shape[1:], strict=False) if size < 5]
+    if few and confidence is not None:
+        warnings.append(f"few_prompts: {' and '.join(few)} say little about those that there could be")
+    if "residual" in components:
+        warnings.append("confounded: each was asked once, so item x prompt and draw are one residual")
     return GStudy(
         components=components_with_intervals(components, kept, owners, again, confidence),
         estimator=chosen,
@@ -402,18 +400,5 @@ def g_study(
         n_dropped=len(scored) - len(rows),
         n_unread=int(np.isnan(np.asarray(x, dtype=float)[rows]).sum()),
         confidence_level=confidence or math.nan,
-        warnings=_study_warnings(components, kept, confidence),
+        warnings=tuple(warnings),
     )
-
-
-def _study_warnings(components: dict[str, float], cells: Cells, confidence: float | None) -> tuple[str, ...]:
-    texts = []
-    if negative := [name.replace("_", " x ") for name, value in components.items() if value <= 0]:
-        texts.append(f"negative: {', '.join(negative)} came out at 0 or below and stands as 0")
-    facets = zip(("prompts", "judges"), cells.means.shape[1:], strict=False)
-    few = [f"{size} {name}" for name, size in facets if size < 5]  # whose variance is hardly known
-    if few and confidence is not None:
-        texts.append(f"few_prompts: {' and '.join(few)} say little about those that there could be")
-    if "residual" in components:
-        texts.append("confounded: each was asked once, so item x prompt and draw are one residual")
-    return tuple(texts)

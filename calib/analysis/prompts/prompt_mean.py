@@ -1,21 +1,21 @@
-"""The prompt as part of the result: a judge's mean over prompts."""
+"""Mean of a judge's scores over prompts, with the choice of the prompt inside the interval."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from calib.core import check
-from calib.core.check import ArgumentError, Codes, Floats, Labels
+from calib.core.check import ArgumentError, Labels
 from calib.core.laws import two_sided
 from calib.core.numeric import unit_sums, units_of
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,23 +24,20 @@ _MANY = 10**6  # prompts: as good as without end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptMean(Result):
+class PromptMean(Estimate):
     """A judge's mean score, with the choice of the prompt inside the interval.
+
+    With one prompt the interval is over items only (`conditional`); it has NaN ends where the scores do not vary.
+    Warnings: ``conditional``, ``few_prompts``, ``clipped``, ``dropped``, ``no_spread``.
 
     Attributes
     ----------
-    estimate, std_error : float
-        Mean over items and prompts; `std_error` is the root of the three estimated parts.
-    interval : Interval
-        For the mean over all prompts and items of which these are a sample. With one prompt it is
-        over items only (`conditional`). NaN ends where the scores do not vary at all.
-    confidence_level : float
+    std_error, df : float
+        Root of the three estimated parts of the variance, and its Satterthwaite degrees of freedom.
     estimand : str
         "judge mean".
     conditional : bool
         There is one prompt, so nothing is known about others.
-    df : float
-        Satterthwaite's degrees of freedom of `std_error`.
     names : tuple of str
         Of the prompts.
     prompt_means, prompt_intervals : tuple of float, tuple of Interval
@@ -58,15 +55,10 @@ class PromptMean(Result):
     n, n_dropped, n_groups, n_prompts : int
         Items in use; items left out since a prompt has no score for them; independent groups of
         items (= n without groups); prompts.
-    warnings : tuple of str
-        ``conditional``, ``few_prompts``, ``clipped``, ``dropped``, ``no_spread``.
     """
 
     _cells = "estimand estimate interval std_error df s2_prompt range prompt_width n n_groups n_prompts n_dropped"
-    estimate: float
     std_error: float
-    interval: Interval
-    confidence_level: float
     estimand: str
     conditional: bool
     df: float
@@ -85,7 +77,6 @@ class PromptMean(Result):
     n_dropped: int
     n_groups: int
     n_prompts: int
-    warnings: tuple[str, ...]
 
     @property
     def estimator(self) -> str:
@@ -109,17 +100,16 @@ class PromptMean(Result):
         """
         if self.conditional:
             raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")
-        if not half_width >= self._half_width(_MANY):
+
+        def expected(prompts: int) -> float:
+            spread, items = self.s2_prompt + self.noise_variance, self.item_variance + self.noise_variance / prompts
+            return _half_width(spread, self.noise_variance, items, (prompts, self.n_groups), self.confidence_level)
+
+        if not half_width >= expected(_MANY):
             least = two_sided(self.n_groups - 1, self.confidence_level) * math.sqrt(self.item_variance)
             rule = f"must be above {short(least)}, which these items leave with prompts without end"
             raise ArgumentError("half_width", rule, f"got {half_width!r}")
-        more = range(2, _MANY)
-        return more.start + bisect_left(more, True, key=lambda prompts: self._half_width(prompts) <= half_width)
-
-    def _half_width(self, prompts: int) -> float:
-        spread = self.s2_prompt + self.noise_variance
-        parts = _PromptParts(spread, self.noise_variance, self.item_variance + self.noise_variance / prompts, prompts)
-        return parts.half_width(self.confidence_level, self.n_groups)
+        return 2 + bisect_left(range(2, _MANY), True, key=lambda prompts: expected(prompts) <= half_width)
 
     def _rows(self) -> list[dict[str, Any]]:
         lowest, highest = (self.names[place(self.prompt_means)] for place in (np.argmin, np.argmax))
@@ -140,17 +130,15 @@ class PromptMean(Result):
         return terms | {"groups": self.n_groups if self.n_groups != self.n else None}
 
     def __str__(self) -> str:
-        ends, items = bracket(self.interval, self.confidence_level), f"{self.n} items"
         if self.conditional:
             name = "" if self.names == ("1",) else f" ({self.names[0]})"
             return (
-                f"conditional on this prompt{name}: {self.estimand} = {short(self.estimate)}, {ends} over {items} "
-                "only; what another prompt would give is not in it"
+                f"conditional on this prompt{name}: {self.estimand} = {short(self.estimate)}, {self.bracket} over "
+                f"{self.n} items only; what another prompt would give is not in it"
             )
-        return (
-            f"{self.estimand} over {self.n_prompts} prompts = {short(self.estimate)}, {ends}, from {items}; "
-            f"the prompts' means span {short(self.range)}, the interval of one is {short(self.prompt_width)} wide"
-        )
+        spans = f"the prompts' means span {short(self.range)}, the interval of one is {short(self.prompt_width)} wide"
+        mean = f"{self.estimand} over {self.n_prompts} prompts = {short(self.estimate)}, {self.bracket}"
+        return f"{mean}, from {self.n} items; {spans}"
 
 
 def prompt_mean(
@@ -187,7 +175,6 @@ def prompt_mean(
     names : sequence, shape (P,), optional
         Of the prompts; default "1", "2", ...
     confidence_level : float, default 0.95
-        How often the interval is to hold.
 
     Notes
     -----
@@ -212,118 +199,89 @@ def prompt_mean(
     True
     """
     scores, confidence = check.array(x, "x", ndim=2), check.probability(confidence_level, "confidence_level")
-    called = tuple(map(str, range(1, scores.shape[1] + 1) if names is None else names))
-    if len(called) != scores.shape[1]:
-        raise ArgumentError("names", f"must be one for each of {scores.shape[1]} prompts", f"got {len(called)}")
-    kept, unit = _complete_items(scores, groups)
-    means, dropped = kept.mean(axis=0), len(scores) - len(kept)
+    prompts = scores.shape[1]
+    labels = tuple(map(str, range(1, prompts + 1) if names is None else names))
+    if len(labels) != prompts:
+        raise ArgumentError("names", f"must be one for each of {prompts} prompts", f"got {len(labels)}")
+    check.same_length(x=scores, groups=groups)
+    if not prompts:
+        raise ArgumentError("x", "must have one prompt at least", f"got shape {scores.shape}")
+    whole = np.asarray(~np.isnan(scores).any(axis=1))
+    unit = units_of(groups, whole)
+    if unit.max(initial=-1) < 1:
+        units = "items" if groups is None else "groups"
+        rule = f"must have a score under every prompt for two {units} at least"
+        raise ArgumentError("x", rule, f"got {unit.max(initial=-1) + 1}")
+    kept = scores[whole]
+    means, n_dropped = kept.mean(axis=0), len(scores) - len(kept)
     # each unit's share of how far the means lie from their own average, shape (units, prompts)
     sums = unit_sums((kept - means) / len(kept), unit)
-    n_groups, prompts = sums.shape
-    parts = _parts_of_variance(sums, means)
+    n_groups = len(sums)
+    scale, by_group = n_groups / (n_groups - 1), sums.mean(axis=1)
+    # variances: of the grand mean by items, of the prompts' means, of one such mean by item x prompt
+    items, spread, noise = float(scale * (by_group**2).sum()), 0.0, 0.0
+    df, floor, s2_ends = n_groups - 1.0, math.nan, Interval(math.nan, math.nan)
+    s2 = 0.0
+    if prompts > 1:
+        rest = prompts - 1
+        spread = float(means.var(ddof=1))
+        noise = float(scale * ((sums - by_group[:, None]) ** 2).sum() / rest)
+        s2 = max(spread - noise, 0.0)
+        terms = (spread / prompts) ** 2 / rest + items**2 / (n_groups - 1)
+        terms += (noise / prompts) ** 2 / (rest * (n_groups - 1))
+        df = (s2 / prompts + items) ** 2 / terms if terms > 0 else math.nan
+        floor = two_sided(rest, confidence) * math.sqrt(s2 / prompts)
+        low, high = (float(rest * spread / special.chdtri(rest, (1 - sign * confidence) / 2)) for sign in (1, -1))
+        s2_ends = Interval(max(low - noise, 0.0), max(high - noise, 0.0))
     alone = two_sided(n_groups - 1, confidence) * np.sqrt((sums**2).sum(axis=0) * n_groups / (n_groups - 1))
-    flat, clipped = bool(np.ptp(kept) == 0), bool(parts.spread < parts.noise)
-    half = math.nan if flat else parts.half_width(confidence, n_groups)
-    estimate, s2 = float(means.mean()), max(parts.spread - parts.noise, 0.0)
+    is_flat, clipped = bool(np.ptp(kept) == 0), spread < noise
+    half = math.nan if is_flat else _half_width(spread, noise, items, (prompts, n_groups), confidence)
+    estimate, t = float(means.mean()), short(two_sided(max(prompts - 1, 1), confidence))
+    warnings = {
+        "conditional: there is one prompt, so the interval is over items only, for this prompt alone.": prompts == 1,
+        f"few_prompts: with {prompts} prompts the t quantile is {t}; a few more make the interval much shorter.": (
+            1 < prompts < 5
+        ),
+        "clipped: the variance between prompts was estimated below 0 and set to 0.": clipped,
+        f"dropped: {n_dropped} items lack a score under one of the prompts and are left out.": n_dropped,
+        "no_spread: all scores are equal, so no interval can be given.": is_flat,
+    }
     return PromptMean(
         estimate=estimate,
-        std_error=math.sqrt(parts.variance),
+        std_error=math.sqrt(s2 / prompts + items),
         interval=Interval(estimate - half, estimate + half),
         confidence_level=confidence,
         estimand="judge mean",
         conditional=prompts == 1,
-        df=parts.df(n_groups),
-        names=called,
+        df=df,
+        names=labels,
         prompt_means=tuple(map(float, means)),
         prompt_intervals=tuple(Interval(float(m - h), float(m + h)) for m, h in zip(means, alone, strict=True)),
         range=float(np.ptp(means)),
         prompt_width=float(2 * alone.mean()),
         s2_prompt=math.nan if prompts == 1 else s2,
-        s2_prompt_interval=parts.interval_between(confidence),
+        s2_prompt_interval=s2_ends,
         clipped=clipped,
-        floor=math.nan if prompts == 1 else two_sided(prompts - 1, confidence) * math.sqrt(s2 / prompts),
-        item_variance=parts.item_alone,
-        noise_variance=parts.noise,
+        floor=floor,
+        item_variance=max(items - noise / prompts, 0.0),
+        noise_variance=noise,
         n=len(kept),
-        n_dropped=dropped,
+        n_dropped=n_dropped,
         n_groups=n_groups,
         n_prompts=prompts,
-        warnings=_mean_warnings(prompts, dropped, confidence, clipped=clipped, flat=flat),
+        warnings=tuple(text for text, holds in warnings.items() if holds),
     )
 
 
-def _complete_items(x: Floats, groups: Labels | None) -> tuple[Floats, Codes]:
-    """Items with a score under every prompt, and the unit of each."""
-    check.same_length(x=x, groups=groups)
-    if not x.shape[1]:
-        raise ArgumentError("x", "must have one prompt at least", f"got shape {x.shape}")
-    whole = np.asarray(~np.isnan(x).any(axis=1))
-    unit = units_of(groups, whole)
-    if unit.max(initial=-1) < 1:
-        what, count = "items" if groups is None else "groups", unit.max(initial=-1) + 1
-        raise ArgumentError("x", f"must have a score under every prompt for two {what} at least", f"got {count}")
-    return x[whole], unit
+def _half_width(spread: float, noise: float, items: float, sizes: tuple[int, int], confidence: float) -> float:
+    """Half of the interval for these numbers of prompts and groups; never below that of the items alone.
 
-
-def _mean_warnings(prompts: int, dropped: int, confidence: float, *, clipped: bool, flat: bool) -> tuple[str, ...]:
-    few, t = 1 < prompts < 5, short(two_sided(max(prompts - 1, 1), confidence))
-    texts = {
-        "conditional: there is one prompt, so the interval is over items only, for this prompt alone.": prompts == 1,
-        f"few_prompts: with {prompts} prompts the t quantile is {t}; a few more make the interval much shorter.": few,
-        "clipped: the variance between prompts was estimated below 0 and set to 0.": clipped,
-        f"dropped: {dropped} items lack a score under one of the prompts and are left out.": dropped,
-        "no_spread: all scores are equal, so no interval can be given.": flat,
-    }
-    return tuple(text for text, holds in texts.items() if holds)
-
-
-class _PromptParts(NamedTuple):
-    """Variances: of the prompts' means, of one such mean by item x prompt, of the grand mean by items."""
-
-    spread: float
-    noise: float
-    items: float
-    prompts: int
-
-    @property
-    def item_alone(self) -> float:
-        """What items add to the grand mean beyond what already shows between prompts."""
-        return max(self.items - self.noise / self.prompts, 0.0)
-
-    @property
-    def variance(self) -> float:
-        return max(self.spread - self.noise, 0.0) / self.prompts + self.items
-
-    def df(self, groups: int) -> float:
-        if self.prompts == 1:
-            return groups - 1.0
-        rest = self.prompts - 1
-        terms = (self.spread / self.prompts) ** 2 / rest + self.items**2 / (groups - 1)
-        terms += (self.noise / self.prompts) ** 2 / (rest * (groups - 1))
-        return self.variance**2 / terms if terms > 0 else math.nan
-
-    def half_width(self, confidence: float, groups: int) -> float:
-        """Each part at its own t quantile; never below that of the items alone."""
-        of_items = two_sided(groups - 1, confidence) ** 2
-        if self.prompts == 1:
-            return math.sqrt(of_items * self.items)
-        between = two_sided(self.prompts - 1, confidence) ** 2 * self.spread / self.prompts
-        return math.sqrt(max(between + of_items * self.item_alone, of_items * self.items))
-
-    def interval_between(self, confidence: float) -> Interval:
-        """Of the variance between prompts, less what items leave in it."""
-        if self.prompts == 1:
-            return Interval(math.nan, math.nan)
-        rest = self.prompts - 1
-        low, high = (rest * self.spread / special.chdtri(rest, (1 - sign * confidence) / 2) for sign in (1, -1))
-        return Interval(max(float(low) - self.noise, 0.0), max(float(high) - self.noise, 0.0))
-
-
-def _parts_of_variance(sums: Floats, means: Floats) -> _PromptParts:
-    groups, prompts = sums.shape
-    scale, by_group = groups / (groups - 1), sums.mean(axis=1)
-    items = float(scale * (by_group**2).sum())
+    Each part has its own t quantile: the variance between prompts, and what items add to the grand mean beyond what
+    already shows between prompts.
+    """
+    prompts, n_groups = sizes
+    of_items = two_sided(n_groups - 1, confidence) ** 2
     if prompts == 1:
-        return _PromptParts(0.0, 0.0, items, 1)
-    noise = float(scale * ((sums - by_group[:, None]) ** 2).sum() / (prompts - 1))
-    return _PromptParts(float(means.var(ddof=1)), noise, items, prompts)
+        return math.sqrt(of_items * items)
+    between = two_sided(prompts - 1, confidence) ** 2 * spread / prompts
+    return math.sqrt(max(between + of_items * max(items - noise / prompts, 0.0), of_items * items))

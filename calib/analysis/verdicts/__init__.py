@@ -12,5 +12,5 @@ TOPIC = Topic(
     },
     heads={},
     frame="figures_in_words",
-    commands=("passfail",),
+    commands=("pass-fail",),
 )  # fmt: skip

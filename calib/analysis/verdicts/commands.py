@@ -9,22 +9,22 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, Human, Out, Scores
+from calib.console.files import Files, LabelsFile, Out, Scores
 from calib.console.show import show_results
 
 _PRODUCTION = typer.Option(help="The same judge's scores of the items whose pass rate is asked, if FILE is a test set.")
 
 
 @options_from("pass_fail", without=("production",))
-def passfail(
+def pass_fail(
     file: Scores,
     files: Files,
-    labels: Human = None,
+    labels: LabelsFile = None,
     production: Annotated[Path | None, _PRODUCTION] = None,
     out: Out = None,
     **options: Any,
 ) -> None:
-    """A judge that says pass or fail, or is cut: its errors, kappa, AC1, and the pass rate that may be reported."""
+    """A judge that says pass or fail (or passes a threshold): its errors, kappa, AC1, and the pass rate to report."""
     sides = files.taken(file, labels)
     elsewhere = None if production is None else files.taken(production)[0]
     show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)

@@ -25,7 +25,7 @@ NAMES = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1", "mcc": "MCC",
     "kappa": "Cohen's kappa", "ac1": "Gwet's AC1",
     "auc": "area below ROC",
-    "judge_rate": "judge's pass rate", "people_rate": "people's pass rate",
+    "judge_rate": "judge's pass rate", "label_rate": "people's pass rate",
     "corrected": "pass rate (Rogan-Gladen)", "ppi": "pass rate (PPI)",
 }  # fmt: skip
 
@@ -42,8 +42,8 @@ def _pass_sentence(one: PassFail) -> str:
         f"{_in_full(one.tnr, level)} (from {one.n_labelled} labels, {one.tp + one.fn} of them pass)."
     ]
     if one.chosen:
-        cut = f"The cut at {short(one.cut)} was chosen by the labels"
-        sentences.append(f"{cut}; each figure is of cuts that had not seen the item.")
+        threshold = f"The threshold {short(one.judge_threshold)} was chosen by the labels"
+        sentences.append(f"{threshold}; each figure is of thresholds that had not seen the item.")
     rate, errs = _in_full(one.corrected, level), "as often elsewhere on what passes and on what fails"
     other = f"{rate} by Rogan-Gladen, if the judge errs {errs}"
     if one.n_production:
@@ -55,7 +55,7 @@ def _pass_sentence(one: PassFail) -> str:
         random = f"as the labelled items are a random part of them (if they are not: {other})"
         sentences.append(f"Of all {one.n} items people would pass {_in_full(one.ppi, level)}, {random}.")
     elif one.n_labelled == one.n:
-        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.people_rate, level)}."])
+        return " ".join([*sentences, f"All items have a label: people pass {_in_full(one.label_rate, level)}."])
     else:
         sentences.append(f"Of all {one.n} items people would pass {other}.")
     judge = f"The judge itself passes {one.judge_rate.estimate:.3g}, which is no estimate of it."
@@ -126,7 +126,7 @@ def _judge_of(label: Mapping[str, object]) -> str:
 
 
 def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
-    """What a judge's score tells of pass and fail at each cut, with the band of TPR and the cut in use.
+    """What a judge's score tells of pass and fail at each threshold, with the band of TPR and the threshold in use.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
     results = figure.checked(PassFail, results)
     pairs = [(label, one) for label, one in zip(results.labels, results, strict=True) if one.roc is not None]
     if not pairs:
-        raise ValueError("`results` must have scores that were cut, but the judge said pass or fail.")
+        raise ValueError("`results` must have scores with a threshold, but the judge said pass or fail.")
     drawn, handles = figure.axes_of(ax), []
     drawn.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
     areas = []
@@ -151,10 +151,10 @@ def roc(results: Results[Any] | PassFail, *, ax: Axes | None = None) -> Axes:
         if len(pairs) == 1:
             low, high = (np.r_[0.0, side[::-1], 1.0] for side in (curve.tpr_low, curve.tpr_high))
             drawn.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
-        at = int(np.argmin(np.abs(curve.cut - one.cut)))
+        at = int(np.argmin(np.abs(curve.judge_threshold - one.judge_threshold)))
         drawn.plot(curve.fpr[at], curve.tpr[at], marker, color=colour, zorder=4)
         who = _judge_of(label)
-        words = f"{who}{': ' * bool(who)}cut at {short(one.cut)}"
+        words = f"{who}{': ' * bool(who)}threshold {short(one.judge_threshold)}"
         handles.append(figure.handle(words, color=colour, marker=marker))
         areas.append(curve.auc.estimate)
     drawn.set_xlabel("false passes: share of what people fail")

@@ -15,19 +15,19 @@ from calib.core.result import short
 from calib.inputs.names import Columns, Data
 from calib.inputs.resolve import resolve_inputs
 from calib.table import TableArgumentError, TableError
-from calib.table.gold import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
+from calib.table.labelled import Labelled, groups_of, labelled_pairs, parts_of, with_warnings
 from calib.table.results import Results
 from calib.table.validate import ValidatedTable, renamed_errors, scores_in
 
-_NAMES = {"judge": "scores", "people": "people", "scores": "scores"}
+_NAMES = {"judge": "scores", "labels": "labels", "scores": "scores"}
 
 
 def pass_fail(
     scores: Data,
-    people: Data = None,
+    labels: Data = None,
     *,
-    cut: float | None = None,
-    pass_mark: float | None = None,
+    judge_threshold: float | None = None,
+    label_threshold: float | None = None,
     cost: Sequence[float] = (1.0, 1.0),
     production: Any = None,
     by: str | None = None,
@@ -41,15 +41,15 @@ def pass_fail(
     ----------
     scores : table, path or frame
         Judges: pass and fail, or scores; or a file of your own, which may hold people's labels, too.
-    people : table, path or frame, optional
+    labels : table, path or frame, optional
         People's labels of some of the items; of several persons the majority, an even split fails.
-    cut : float, optional
+    judge_threshold : float, optional
         Of the judge's scores: an item passes if its score is this or more. Default: chosen by the labels, each labelled
-        item being judged by a cut that was chosen from other groups.
-    pass_mark : float, optional
+        item being judged by a threshold that was chosen from other groups.
+    label_threshold : float, optional
         Of people's labels where they have more than two values: a label passes if it is this or more.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for the choice of the cut.
+        Of a false pass and of a false fail, for the choice of the threshold.
     production : table, path or frame, optional
         Scores of the same judge on the items whose pass rate is wanted, if `scores` are a test set of another make-up,
         such as half pass and half fail.
@@ -80,24 +80,28 @@ def pass_fail(
     >>> import calib
     >>> items, people = calib.load_planted()
     >>> ratings = calib.rate(items, calib.geval_prompt("coherence"), calib.Judge("offline"), progress=False)
-    >>> result = calib.pass_fail(ratings, calib.summarize(people, items), pass_mark=4).one()
+    >>> result = calib.pass_fail(ratings, calib.summarize(people, items), label_threshold=4).one()
     >>> print(result)
-    cut at 3.786: TPR 0.9758, 95 % CI [0.9435, 0.9917]; TNR 0.7969, 95 % CI [0.6758, 0.9376]; kappa 0.8054, 95 % CI \
+    threshold 3.786: TPR 0.9758, 95 % CI [0.9435, 0.9917]; TNR 0.7969, 95 % CI [0.6758, 0.9376]; kappa 0.8054, 95 % CI \
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
     as_typed(pass_fail, locals())
-    files = resolve_inputs(scores, people, columns, names=("scores", "people"), any_scale=True)
-    judges, labels = scores_in(files.scores, "scores"), scores_in(files.people, "people")
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own
         of_judge: Any = {k: v for k, v in columns.items() if k not in ("label", "label_item", "annotator")}
         side = resolve_inputs(production, None, of_judge, names=("scores",), needs=("judge",), any_scale=True)
         elsewhere = scores_in(side.scores, "production")
-    options: dict[str, Any] = {"cut": cut, "cost": tuple(cost), "confidence_level": confidence_level}
+    options: dict[str, Any] = {
+        "judge_threshold": judge_threshold,
+        "cost": tuple(cost),
+        "confidence_level": confidence_level,
+    }
     answers, refused = [], []
-    for judged in labelled_pairs(judges, labels, (by, groups)):
-        passing = _passing(judged, pass_mark, labels.argument)
+    for judged in labelled_pairs(judges, people, (by, groups)):
+        passing = _passing(judged, label_threshold)
         for label, part in parts_of(judged.frame, by):
             whole = judged.label | label
             shares = passing[part.index]
@@ -106,7 +110,7 @@ def pass_fail(
                 with renamed_errors(whole, **_NAMES):
                     options["production"] = _production(elsewhere, whole, judged)
                     options["groups"] = None if groups is None else groups_of(part, groups)
-                    result = stats.pass_fail(_unit(part["x"], judged, cut), yes, **options)
+                    result = stats.pass_fail(_unit(part["x"], judged, judge_threshold), yes, **options)
             except ArgumentError as error:
                 if error.argument not in _NAMES.values():
                     raise
@@ -121,23 +125,23 @@ def pass_fail(
     return Results.of(answers, refused)
 
 
-def _passing(judged: Labelled, pass_mark: float | None, argument: str) -> Floats:
+def _passing(judged: Labelled, label_threshold: float | None) -> Floats:
     """The share of people who pass each item."""
-    if pass_mark is None and len(judged.levels) > 2:
-        rule = "must be pass and fail, or {0} must say what passes (in a shell --pass-mark)"
-        raise TableArgumentError(argument, rule, f"have {len(judged.levels)} values", mentions=("pass_mark",))
-    mark = judged.levels[-1] if pass_mark is None else pass_mark
+    if label_threshold is None and len(judged.levels) > 2:
+        rule = "must be pass and fail, or {0} must say what passes (in a shell --label-threshold)"
+        raise TableArgumentError("labels", rule, f"have {len(judged.levels)} values", mentions=("label_threshold",))
+    mark = judged.levels[-1] if label_threshold is None else label_threshold
     if not judged.levels[0] < mark <= judged.levels[-1]:
         ends = f"above {short(judged.levels[0])} and up to {short(judged.levels[-1])}"
-        raise TableArgumentError("pass_mark", f"must be {ends}, as labels are", f"got {mark:g}")
-    passes = judged.given.assign(passes=(judged.given["y"] >= mark) * judged.given["weight"])
+        raise TableArgumentError("label_threshold", f"must be {ends}, as labels are", f"got {mark:g}")
+    passes = judged.labels.assign(passes=(judged.labels["y"] >= mark) * judged.labels["weight"])
     return np.asarray(passes.groupby("row")["passes"].sum().reindex(judged.frame.index), dtype=float)
 
 
-def _unit(x: pd.Series, judged: Labelled, cut: float | None) -> Floats:
+def _unit(x: pd.Series, judged: Labelled, threshold: float | None) -> Floats:
     """Verdicts on a scale of two values as 0 and 1; scores as they are."""
     values, low, high = np.asarray(x, dtype=float), judged.levels[0], judged.levels[-1]
-    if cut is not None or len(judged.levels) > 2 or not np.isin(values[~np.isnan(values)], (low, high)).all():
+    if threshold is not None or len(judged.levels) > 2 or not np.isin(values[~np.isnan(values)], (low, high)).all():
         return values
     return np.asarray((values - low) / (high - low))
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from calib.analysis.means.proportion import ppi_proportion
 from calib.analysis.means.rates import rogan_gladen_from_rates
 from calib.analysis.verdicts.confusion import Figure, effective_size, figures_of, proportion
-from calib.analysis.verdicts.roc import Roc, chosen_cut, roc
+from calib.analysis.verdicts.roc import Roc, chosen_threshold, roc
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.result import Interval, Result, bracket, short
@@ -23,7 +23,7 @@ FAIL = frozenset(
     ("fail", "failed", "no", "n", "false", "f", "0", "0.0", "bad", "incorrect", "wrong", "reject", "rejected")
 )
 FIGURES = ("tpr", "tnr", "precision", "npv", "accuracy", "balanced_accuracy", "f1", "mcc", "kappa", "ac1")
-RATES_OF_PASSING = ("judge_rate", "people_rate", "corrected", "ppi")
+RATES_OF_PASSING = ("judge_rate", "label_rate", "corrected", "ppi")
 _FEW = 10  # items of one outcome
 _LEAST_GOLD = 10  # labels, of PPI
 _NONE = Interval(math.nan, math.nan)
@@ -46,16 +46,16 @@ class PassFail(Result):
         Gwet's AC1.
     judge_rate : Figure
         Share of all items (of `production` where given) that the judge passes.
-    people_rate : Figure
+    label_rate : Figure
         Share of the labelled items that people pass.
     corrected : Figure
         Share that people would pass of all items, by Rogan and Gladen: from the judge's rate and both its error rates.
     ppi : Figure
         The same from labels and judge together, where the labelled items are a random part of the items.
-    cut : float
+    judge_threshold : float
         An item passes if its score is this or more; NaN where the judge said pass or fail.
     chosen : bool
-        Whether the labels chose the cut; each figure is then of cuts that had not seen the item's group.
+        Whether the labels chose the threshold; each figure is then of thresholds that had not seen the item's group.
     cost : tuple of float
         Of a false pass and of a false fail.
     roc : Roc or None
@@ -81,10 +81,10 @@ class PassFail(Result):
     kappa: Figure
     ac1: Figure
     judge_rate: Figure
-    people_rate: Figure
+    label_rate: Figure
     corrected: Figure
     ppi: Figure
-    cut: float
+    judge_threshold: float
     chosen: bool
     cost: tuple[float, float]
     roc: Roc | None
@@ -100,7 +100,7 @@ class PassFail(Result):
         """Share that people would pass: PPI's, people's own where all items have a label, else Rogan and Gladen's."""
         if self.n_production or (math.isnan(self.ppi.estimate) and self.n_labelled < self.n):
             return self.corrected
-        return self.people_rate if math.isnan(self.ppi.estimate) else self.ppi
+        return self.label_rate if math.isnan(self.ppi.estimate) else self.ppi
 
     def _rows(self) -> list[dict[str, Any]]:
         auc = [("auc", self.roc.auc)] if self.roc is not None else []
@@ -114,7 +114,10 @@ class PassFail(Result):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"pass-fail": True, "cl": self.confidence_level, "n": self.n, "labels": self.n_labelled}
         terms |= {"groups": self.n_groups, "production": self.n_production or None}
-        return terms | {"cut": None if math.isnan(self.cut) else self.cut, "cross-fitted": self.chosen or None}
+        return terms | {
+            "cut": None if math.isnan(self.judge_threshold) else self.judge_threshold,
+            "cross-fitted": self.chosen or None,
+        }
 
     def __str__(self) -> str:
         level = self.confidence_level
@@ -122,16 +125,16 @@ class PassFail(Result):
         parts = [f"{name} {short(f.estimate)}, {bracket(f.interval, level)}" for name, f in figures]
         best = self.pass_rate
         rate = f"pass rate {short(best.estimate)}, {bracket(best.interval, level)}"
-        rate += f" (judge {short(self.judge_rate.estimate)})" if best is not self.people_rate else ""
-        cut = "" if math.isnan(self.cut) else f"cut at {short(self.cut)}: "
-        return f"{cut}{'; '.join([*parts, rate])}; {self.n_labelled} labels{self._bracketed_warnings}"
+        rate += f" (judge {short(self.judge_rate.estimate)})" if best is not self.label_rate else ""
+        threshold = "" if math.isnan(self.judge_threshold) else f"threshold {short(self.judge_threshold)}: "
+        return f"{threshold}{'; '.join([*parts, rate])}; {self.n_labelled} labels{self._bracketed_warnings}"
 
 
 def pass_fail(
     judge: ArrayLike,
-    people: ArrayLike,
+    labels: ArrayLike,
     *,
-    cut: float | None = None,
+    judge_threshold: float | None = None,
     cost: Sequence[float] = (1.0, 1.0),
     production: ArrayLike | None = None,
     groups: Labels | None = None,
@@ -143,8 +146,8 @@ def pass_fail(
     Rates have Wilson's interval, with as many items as the groups leave (:math:`p(1-p)` over the variance between
     groups) and by t where there are groups. F1, MCC, kappa and AC1 have the delta method's on the logit of their
     range, with half an item added to each cell, times the design effect of the groups. Balanced accuracy puts both
-    rates' ends together. Where the labels chose the cut, figures are of cuts that had not seen the item, and intervals
-    reach as far as those of the cut in use, too. The rate that people would pass:
+    rates' ends together. Where the labels chose the threshold, figures are of thresholds that had not seen the item,
+    and intervals reach as far as those of the threshold in use, too. The rate that people would pass:
 
     .. math:: \hat\theta_{RG} = \frac{p + TNR - 1}{TPR + TNR - 1}
 
@@ -155,13 +158,13 @@ def pass_fail(
     ----------
     judge : array_like, shape (n,)
         Verdicts (1 and 0, True and False, "pass" and "fail"), or scores; NaN where a reply could not be read.
-    people : array_like, shape (n,)
+    labels : array_like, shape (n,)
         Verdicts of people; NaN (or None, or an empty text) where an item has none.
-    cut : float, optional
+    judge_threshold : float, optional
         Of scores: an item passes if its score is this or more. Default: chosen by the labels, at the least cost, and
-        each labelled item is judged by a cut chosen from other groups.
+        each labelled item is judged by a threshold chosen from other groups.
     cost : pair of float, default (1, 1)
-        Of a false pass and of a false fail, for the choice of the cut.
+        Of a false pass and of a false fail, for the choice of the threshold.
     production : array_like, shape (m,), optional
         The judge's verdicts (or scores) where the rate is wanted, if the items above are a test set of another make-up,
         such as half pass and half fail. The error rates are then from the one, the judge's rate from the other, and PPI
@@ -169,14 +172,14 @@ def pass_fail(
     groups : sequence, shape (n,), optional
         What items share; without, items are independent.
     folds : int, default 10
-        Parts of the groups, for the choice of the cut.
+        Parts of the groups, for the choice of the threshold.
     confidence_level : float, default 0.95
 
 
     Warns
     -----
     CalibWarning
-        "few_gold": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
+        "few_labels": under 10 labelled items of one outcome. "chance": the judge is no better than chance, so its rate
         says nothing. "infeasible": its rate cannot come from these error rates.
 
     References
@@ -188,8 +191,8 @@ def pass_fail(
     Examples
     --------
     >>> judge = ["pass"] * 60 + ["fail"] * 40
-    >>> people = ["pass"] * 36 + ["fail"] * 4 + [""] * 30 + ["fail"] * 26 + ["pass"] * 4
-    >>> result = pass_fail(judge, people)
+    >>> labels = ["pass"] * 36 + ["fail"] * 4 + [""] * 30 + ["fail"] * 26 + ["pass"] * 4
+    >>> result = pass_fail(judge, labels)
     >>> result.tp, result.fp, result.fn, result.tn
     (36, 4, 4, 26)
     >>> round(result.tpr.estimate, 3), [round(end, 3) for end in result.tpr.interval]
@@ -201,24 +204,24 @@ def pass_fail(
         raise ArgumentError("cost", rule, f"got {cost!r}")
     prices = float(cost[0]), float(cost[1])
     check.whole(folds, "folds", least=2)
-    scores, labels = verdicts_in(judge, "judge", scores=True), verdicts_in(people, "people")
-    check.same_length(judge=scores, people=labels, groups=groups)
-    labelled = ~np.isnan(scores) & ~np.isnan(labels)
+    scores, label = verdicts_in(judge, "judge", scores=True), verdicts_in(labels, "labels")
+    check.same_length(judge=scores, labels=label, groups=groups)
+    labelled = ~np.isnan(scores) & ~np.isnan(label)
     group = np.arange(len(scores)) if groups is None else check.codes(groups, "groups")
     of_labels = np.unique(group[labelled], return_inverse=True)[1]
-    yes = labels[labelled] == 1
+    yes = label[labelled] == 1
     if not 0 < yes.sum() < len(yes):
-        raise ArgumentError("people", "must pass some items and fail some", f"{int(yes.sum())} of {len(yes)} pass")
+        raise ArgumentError("labels", "must pass some items and fail some", f"{int(yes.sum())} of {len(yes)} pass")
     elsewhere = None if production is None else verdicts_in(production, "production", scores=True)
-    is_score = cut is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
+    is_score = judge_threshold is not None or bool(np.setdiff1d(scores[~np.isnan(scores)], (0.0, 1.0)).size)
     curve = roc(scores[labelled], yes, groups=of_labels, confidence_level=confidence) if is_score else None
-    chosen = is_score and cut is None
-    # verdicts of all items, and those of the labelled ones by cuts that have not seen them
+    chosen = is_score and judge_threshold is None
+    # verdicts of all items, and those of the labelled ones by thresholds that have not seen them
     if chosen:
-        at, by_others = chosen_cut(scores[labelled], yes, of_labels, prices, folds)
+        at, by_others = chosen_threshold(scores[labelled], yes, of_labels, prices, folds)
         verdicts, held_out = _passed(scores, at), by_others == 1
     else:
-        at = float(cut) if cut is not None else 0.5
+        at = float(judge_threshold) if judge_threshold is not None else 0.5
         verdicts = _passed(scores, at)
         held_out = verdicts[labelled] == 1
     cell = _cells(yes, held_out)
@@ -233,7 +236,7 @@ def pass_fail(
         check.warn(text)
     return PassFail(
         **counts | figures | rates,
-        cut=at if is_score else math.nan,
+        judge_threshold=at if is_score else math.nan,
         chosen=chosen,
         cost=prices,
         roc=curve,
@@ -251,7 +254,7 @@ def _cells(yes: NDArray[np.bool_], passed: NDArray[np.bool_]) -> Codes:
 
 
 def _with_ends_of(figures: dict[str, Figure], others: dict[str, Figure]) -> dict[str, Figure]:
-    """Intervals that hold for the cut in use as well: those cuts that have not seen an item lie around it."""
+    """Intervals that hold for the threshold in use as well: those that have not seen an item lie around it."""
     out = {}
     for name, one in figures.items():
         (low, high), (other_low, other_high) = one.interval, others[name].interval
@@ -282,8 +285,8 @@ def _of_word(value: Any, name: str) -> float:
     raise ArgumentError(name, "must be verdicts such as 'pass' and 'fail', or numbers", f"has {str(value)[:40]!r}")
 
 
-def _passed(scores: Floats, cut: float) -> Floats:
-    return np.where(np.isnan(scores), np.nan, scores >= cut)
+def _passed(scores: Floats, threshold: float) -> Floats:
+    return np.where(np.isnan(scores), np.nan, scores >= threshold)
 
 
 def _rates(
@@ -296,7 +299,7 @@ def _rates(
     judged, of = judged[~np.isnan(judged)], of[~np.isnan(judged)]
     corrected, doubts = _rogan_gladen(held_out, yes, codes, judged, of, confidence)
     in_use = verdicts[labelled] == 1
-    if (in_use != held_out).any():  # the judge's rate is that of the cut in use
+    if (in_use != held_out).any():  # the judge's rate is that of the threshold in use
         other, _ = _rogan_gladen(in_use, yes, codes, judged, of, confidence)
         corrected = _with_ends_of({"": corrected}, {"": other})[""]
     ppi, blank = Figure(math.nan, _NONE, 0), ~labelled & ~np.isnan(verdicts)
@@ -306,7 +309,7 @@ def _rates(
             options |= {"groups": codes, "groups_unlabeled": group[blank]}
         rate = ppi_proportion(yes.astype(float), held_out.astype(float), verdicts[blank], **options)
         ppi = Figure(rate.estimate, rate.interval, int(blank.sum()) + len(yes))
-    shares = {"judge_rate": _share(judged, of, confidence), "people_rate": _share(yes.astype(float), codes, confidence)}
+    shares = {"judge_rate": _share(judged, of, confidence), "label_rate": _share(yes.astype(float), codes, confidence)}
     return shares | {"corrected": corrected, "ppi": ppi}, doubts
 
 
@@ -322,7 +325,7 @@ def _rogan_gladen(
     )
     doubts, estimate, low, high = [], float(rate.estimate), float(rate.low), float(rate.high)
     if (fewest := int(min(yes.sum(), (~yes).sum()))) < _FEW:
-        doubts.append(f"few_gold: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
+        doubts.append(f"few_labels: only {fewest} labelled items of one outcome; the intervals are rough below {_FEW}.")
     if math.isnan(estimate) or math.isnan(low):
         doubts.append("chance: the judge is no better than chance on the labelled items, so its rate says nothing.")
         return Figure(math.nan, Interval(0.0, 1.0), len(judged)), doubts

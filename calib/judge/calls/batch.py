@@ -15,9 +15,8 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.progress import stoppable
 from calib.core.text import printable
-from calib.judge.calls.round import Sheet
 from calib.judge.calls.transport import model_name
-from calib.judge.judge import Call, Judge, Plan, Row, calls_for, draws_request, prompts_and_rows
+from calib.judge.judge import Call, Judge, Plan, Row, Sheet, calls_for, draws_request, prompts_and_rows
 from calib.judge.prompt import Prompt
 from calib.judge.replies.extract import extract, has_logprobs
 from calib.judge.replies.reply import Choice, decode, to_json
@@ -76,10 +75,9 @@ def from_jsonl(
     Parameters
     ----------
     path : path
-        A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It
-        says what it belongs to by `custom_id` (as `to_batch` wrote it, or an item's id) or
-        by `item`; lines of one item are its draws. Without any ids there must be one line
-        for each item, in their order. About pairs a line with an item's id says by
+        A .jsonl file. Each line is a chat completion, or a line of OpenAI batch output. It says what it belongs to by
+        `custom_id` (as `to_batch` wrote it, or an item's id) or by `item`; lines of one item are its draws. Without
+        any ids there must be one line for each item, in their order. About pairs a line with an item's id says by
         `shown_first` ("a" or "b") which output the judge was shown first.
     items : DataFrame
     prompt : Prompt or iterable of Prompt

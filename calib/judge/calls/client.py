@@ -1,27 +1,114 @@
-"""When calls go out: again after what passes, as many at once as the server bears, no faster than allowed."""
+"""One judge with a store: each call made as often as it takes, at a pace that the server bears, and its reply kept."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import sqlite3
+import tempfile
 from collections import deque
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
 
+from calib.core.progress import rare_collections, stoppable
 from calib.judge.calls.endpoint import excerpt, input_tokens, list_price, most_output_tokens
 from calib.judge.calls.store import Store
-from calib.judge.calls.transport import OPENAI, JudgeError, RejectedError, Transport, UnavailableError, too_long
+from calib.judge.calls.transport import (
+    OPENAI,
+    AnyComplete,
+    JudgeError,
+    RejectedError,
+    Transport,
+    UnavailableError,
+    connect,
+    too_long,
+    wrap,
+)
 from calib.judge.judge import Judge
 from calib.judge.replies.reply import Choice, Reply, decode_json, to_json
 
-Brought = TypeVar("Brought")
+Outcome = TypeVar("Outcome")
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0  # seconds of backoff
 _MOST_ATTEMPTS = 5  # attempts for a server that has answered nothing yet, or whose replies are paid for and useless
+_BEAT = 2.0  # seconds between two signs of life
+LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
+
+
+@contextmanager
+def opened_client(
+    judge: Judge,
+    complete: AnyComplete | None,
+    store: str | Path | None = None,
+    *,
+    others: Sequence[Path] = (),
+    **options: Any,
+) -> Iterator[Client]:
+    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
+    if complete is None:
+        transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
+    else:
+        transport = wrap(complete, judge.base_url, judge.concurrency)
+    with stoppable() as stop, Store(store, others) as replies:
+        try:
+            yield Client(judge, replies, transport, **options)
+            stop.check()
+        except BaseException as error:
+            if note := _saved_where(replies, error):
+                error.add_note(note)
+            raise
+
+
+def _saved_where(store: Store, error: BaseException) -> str:
+    """Where the replies are; empty where the error says so by itself, and where there are none."""
+    if store.path and isinstance(error, sqlite3.Error):  # how many are there cannot be read
+        return f"What was written before is kept in {str(store.path)!r}: run again to go on."
+    if (store.path and isinstance(error, Exception)) or not (n := len(store)):
+        return ""
+    if store.path:
+        return f"{n} replies are kept in {str(store.path)!r}: run again to go on."
+    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
+    os.close(handle)
+    try:
+        store.save(path)
+    except sqlite3.Error as full:  # the error that broke off the run is the one to show
+        return f"The {n} replies that arrived could not be kept: {full}."
+    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
+
+
+def run_to_end(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
+    """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
+
+    async def main() -> Outcome:
+        stop.task = asyncio.current_task()
+        try:
+            return await work
+        finally:
+            await transport.close()
+
+    # calls under way are many objects, and none of them is garbage
+    with stoppable() as stop, rare_collections():
+        loop = None
+        with suppress(RuntimeError):  # there is one in a notebook
+            loop = asyncio.get_running_loop()
+        if loop is None:
+            return asyncio.run(main())
+        with ThreadPoolExecutor(1) as thread:
+            done = thread.submit(asyncio.run, main())
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                # the calls run in another thread, which does not hear of the interrupt by itself
+                if stop.task is not None:
+                    with suppress(RuntimeError):  # the loop has ended by itself
+                        stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
+                raise
 
 
 class Pace:
@@ -42,15 +129,14 @@ class Pace:
     ) -> None:
         self.most, self.timeout, self.deadline = most, timeout, deadline
         self.limit = float(most)
-        self.served, self.answered = 0, -math.inf
-        self._busy, self._cut = 0, -math.inf
+        self.served = self._busy = 0
+        self._cut = self._free = -math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._per_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._per_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
-        self._free = -math.inf
         self._random = random.Random()  # noqa: S311 - spreads the waits, no secret
 
-    async def call(self, attempt: Callable[[], Awaitable[Brought]], tokens: int) -> Brought:
+    async def call(self, attempt: Callable[[], Awaitable[Outcome]], tokens: int) -> Outcome:
         """What the attempt returns, made again while the trouble is one that passes.
 
         An UnavailableError says that the deadline has passed, or nothing at all gets through.
@@ -82,19 +168,19 @@ class Pace:
             why += f": it asks to wait {last.retry_after:.3g} s, and a call has {self.deadline:g} s in all"
         raise UnavailableError(f"{last} ({why})")
 
-    async def _once(self, attempt: Callable[[], Awaitable[Brought]]) -> Brought:
+    async def _once(self, attempt: Callable[[], Awaitable[Outcome]]) -> Outcome:
         begun = monotonic()
         try:
             async with asyncio.timeout(min(self.timeout, self.deadline)):
                 result = await attempt()
-        except TimeoutError as error:
-            self._shrink(begun)
+        except (TimeoutError, UnavailableError) as error:
+            limited = isinstance(error, TimeoutError) or error.limited
+            if limited and begun > self._cut:  # what was under way at the last cut says nothing new
+                self.limit, self._cut = max(1.0, self.limit / 2), monotonic()
+            if isinstance(error, UnavailableError):
+                raise
             raise UnavailableError(str(error) or f"no reply within {min(self.timeout, self.deadline):g} s") from None
-        except UnavailableError as error:
-            if error.limited:
-                self._shrink(begun)
-            raise
-        self.served, self.answered = self.served + 1, monotonic()
+        self.served += 1
         self.limit = min(self.most, self.limit + 1 / self.limit)
         return result
 
@@ -103,11 +189,6 @@ class Pace:
             return after * self._random.uniform(1.0, 1.25)
         blind = sum(not one.retry_after for one in troubles)  # where the server did not say how long to wait
         return self._random.uniform(0.5, 1.0) * min(_FIRST_WAIT * 2.0 ** (blind - 1), _LONGEST_WAIT)
-
-    def _shrink(self, begun: float) -> None:
-        if begun > self._cut:  # what was under way at the last cut says nothing new
-            self.limit = max(1.0, self.limit / 2)
-            self._cut = monotonic()
 
     async def _turn(self) -> None:
         """Wait until one more call may be under way, of which `_leave` says that it no longer is."""
@@ -137,15 +218,6 @@ class Pace:
         start = max(now, self._free)
         self._free = start + max(self._per_request, tokens * self._per_token)
         return start - now
-
-
-# --- one call ---------------------------------------------------------------------------------------------------------
-
-
-Done = TypeVar("Done")
-
-_BEAT = 2.0  # seconds between two signs of life
-LOOK_AGAIN = 0.2  # seconds until replies that another run asks for are looked for again
 
 
 class Client:
@@ -191,7 +263,7 @@ class Client:
         try:
             tokens = input_tokens(body) + most_output_tokens(body)
             raw, reply = await self.pace.call(lambda: self._attempt(body), tokens)
-            await _others()
+            await asyncio.sleep(0)  # as in `_attempt`
         except JudgeError as error:
             kind, reason = type(error), str(error.with_traceback(None))  # as in `Pace.call`
         else:
@@ -200,8 +272,8 @@ class Client:
             return raw, reply
         finally:
             self.reserved -= worst
-        there = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
-        raise kind(f"the call for {what} failed: {reason}{there if self.store.path else ''}")
+        where = f" ({len(self.store)} replies are kept in {self.store.path}; run again to go on)"
+        raise kind(f"the call for {what} failed: {reason}{where if self.store.path else ''}")
 
     async def _attempt(self, body: dict[str, Any]) -> tuple[bytes, Reply]:
         try:
@@ -219,7 +291,9 @@ class Client:
         else:
             if len(raw) > self.judge.max_reply_bytes:  # of a function that reads for itself
                 raise too_long(self.judge.max_reply_bytes)
-            await _others()
+            # all whose replies came in the same turn of the event loop get as far as here: that they take each step
+            # one right after the other is faster by a quarter than all steps of one reply before the next
+            await asyncio.sleep(0)
             try:
                 return raw, decode_json(raw)
             except ValueError as error:
@@ -252,7 +326,7 @@ class Client:
         with suppress(sqlite3.Error):
             self._to_store(self.store.beat)
 
-    def _to_store(self, do: Callable[..., Done], *arguments: Any) -> Done:
+    def _to_store(self, do: Callable[..., Outcome], *arguments: Any) -> Outcome:
         """Have it written at the end of this turn; what was locked for long is not tried again by each worker."""
         if self.broken:
             raise self.broken
@@ -289,12 +363,3 @@ class Client:
     def money(self, tokens_in: int, tokens_out: int) -> float:
         """US dollars for so many tokens; 0 where the price is not known."""
         return (tokens_in * self.price[0] + tokens_out * self.price[1]) / 1e6 if self.price else 0.0
-
-
-async def _others() -> None:
-    """Let all whose replies came in the same turn of the event loop get as far as here.
-
-    They then take the next step one right after the other, which is faster by a quarter
-    than all steps of one reply before the next.
-    """
-    await asyncio.sleep(0)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -54,13 +54,6 @@ def public_url(url: str) -> str:
         host, slash, path = re.split(r"[?#]", url.rpartition("@")[2])[0].partition("/")
         return host + _public_path(slash + path)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], _public_path(parts.path), "", ""))
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port of a URL: what can be said of an address that a server names."""
-    parts = url_parts(url)
-    host = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
-    return excerpt(host) if parts.netloc else "another path of the same host"
 
 
 def keep_secret(url: str) -> None:
@@ -116,17 +109,10 @@ MOST_BYTES = 16_000_000  # of a reply: a thousand tokens with twenty candidates 
 MOST_ERROR_BYTES = 1 << 16  # of what comes with an error: its beginning says what is wrong
 
 
-class Body(NamedTuple):
-    """What arrived; not `whole` where reading ended at the limit."""
-
-    data: bytes
-    whole: bool
-
-
-async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> Body:
+async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> tuple[bytes, bool]:
     """Take the pieces of a body, and unpack each as it comes; both sizes are limited.
 
-    A ValueError says that it does not unpack.
+    What arrived, and whether that is all of it. A ValueError says that it does not unpack.
     """
     name, stream, begun = encoding.strip().lower(), zlib.decompressobj(31), False
     packed = name not in ("", "identity")
@@ -145,10 +131,10 @@ async def read_body(pieces: AsyncIterable[bytes], encoding: str, most: int) -> B
             raise ValueError(f"the reply does not unpack by {name}: {error}") from None
         arrived, size = arrived + len(piece), size + len(data[-1])
         if max(arrived, size) > most:
-            return Body(b"".join(data)[:most], whole=False)
+            return b"".join(data)[:most], False
     if packed and begun and not stream.eof:
         raise ValueError(f"the reply, packed by {encoding[:40]!r}, has no end")
-    return Body(b"".join(data), whole=True)
+    return b"".join(data), True
 
 
 # --- what calls cost --------------------------------------------------------------------------------------------------

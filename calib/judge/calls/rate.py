@@ -1,28 +1,41 @@
-"""rate(): items, a prompt and a judge in, the table of ratings out. Paid work ends here."""
+"""Ratings of items by a judge, in one run or in shards, and prompts that a judge writes: steps and rewordings."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.core.text import printable
-from calib.judge.calls.client import Client
-from calib.judge.calls.run import Run, finished, opened_client
-from calib.judge.calls.shards import SHARDS, Job, dry_run_of_shards, rated_in_shards
+from calib.core.text import needed, printable
+from calib.judge.calls.client import opened_client, run_to_end
+from calib.judge.calls.endpoint import DryRun
+from calib.judge.calls.run import Run, limit_note
 from calib.judge.calls.transport import AnyComplete, JudgeError
-from calib.judge.judge import Judge, digest, prompts_and_rows, seeded, steps_request
-from calib.judge.prompt import Prompt, parts_of
+from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
+from calib.judge.prompt import Prompt, is_empty, parts_of
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
-from calib.scale.partitions import is_partitioned
+from calib.scale.partitions import Partitions, as_done, is_partitioned, pool_of, workers_of
+from calib.table import TableError, check_items, read_frame, write
+from calib.table.files import whole_or_not
 
+_SHARDS = 64
+_MANIFEST = "manifest.json"
+_DESIGN = ("group", "system", "system_a", "system_b")
+_PROBED_ITEMS = 3  # items that show what the server can do, before anybody else asks
+# of a judge, what makes its answers; the rest may change from one run to the next
+_SETTINGS = (
+    "model", "method", "draws", "temperature", "top_logprobs", "seed", "max_tokens", "noise_floor", "continuation",
+)  # fmt: skip
 _REPLIES_A_REWORDING = 3  # replies for each rewording, at most
 
 
@@ -62,25 +75,21 @@ def rate(
         share it, and none asks for what another is asking for. Default: memory, which is
         saved to a temporary file if the run breaks off. With `shards` a folder, on a disk that all workers see.
     keep : {"compact", "full"}, default "compact"
-        What the store keeps of a reply: all that any answer on any scale could be read
-        from (message, usage, tokens, the candidates wherever a label could stand), or the
-        reply byte for byte. Both give the same ratings.
+        What the store keeps of a reply: all that any answer on any scale could be read from (message, usage, tokens,
+        the candidates wherever a label could stand), or the reply byte for byte. Both give the same ratings.
     complete : callable, optional
-        Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain
-        function, which then runs in threads), an OpenAI chat-completions body in, its
-        response out. Replies are stored under the function's name and `judge.base_url`:
-        give a base_url where one function serves several endpoints. Samplers of the server
-        (`top_k`, `min_p`) are the function's to switch off. Raise
-        `calib.LogprobsError` where token probabilities are asked for and not to be had,
-        TimeoutError or ConnectionError where the call is to be made again.
+        Your own transport: ``async def f(request: dict) -> dict | bytes`` (or a plain function, which then runs in
+        threads), an OpenAI chat-completions body in, its response out. Replies are stored under the function's name
+        and `judge.base_url`: give a base_url where one function serves several endpoints. Samplers of the server
+        (`top_k`, `min_p`) are the function's to switch off. Raise `calib.LogprobsError` where token probabilities are
+        asked for and not to be had, TimeoutError or ConnectionError where the call is to be made again.
     replies : bool, default False
         Keep the text of each reply in a column `reply`.
     progress : bool, default True
         Show a progress bar in a terminal or a notebook: done, rate, time left, cost so far, and how the replies read.
     max_cost : float, optional
-        US dollars of this run. Calls that could exceed it are not made: the ratings are
-        then those of a part of the items, a warning says so, and the same run with a
-        higher limit goes on.
+        US dollars of this run. Calls that could exceed it are not made: the ratings are then those of a part of the
+        items, a warning says so, and the same run with a higher limit goes on.
     dry_run : bool, default False
         Make no call; return what the run would ask for.
     shards : int, optional
@@ -98,15 +107,12 @@ def rate(
     Returns
     -------
     DataFrame
-        A table of ratings (see `calib.table`), one row per value that the judge gave a
-        reply's probability to; replies that could not be read are NaN with a status.
-        A `DryRun` with ``dry_run=True``; with `shards` the `Partitions` of the folder ``ratings`` in the store,
-        beside the items' design in the folder ``items``.
+        A table of ratings (see `calib.table`), one row per value that the judge gave a reply's probability to;
+        replies that could not be read are NaN with a status. A `DryRun` with ``dry_run=True``; with `shards` the
+        `Partitions` of the folder ``ratings`` in the store, beside the items' design in the folder ``items``.
 
     Raises
     ------
-    ValueError
-        If `max_cost` is given and the price of the model is not known.
     JudgeError
         If no API key is set, or the judge cannot be reached; what arrived is kept.
     KeyboardInterrupt, SystemExit
@@ -127,45 +133,33 @@ def rate(
     if not isinstance(judge, Judge):
         raise TypeError(f"`judge` must be a calib.Judge, such as calib.Judge('offline'), but got {judge!r}.")
     check.choice(keep, "keep", ("compact", "full"))
-    way = partial(opened_client, judge, complete, keep=keep)
+    client_of = partial(opened_client, judge, complete, keep=keep)
+    if max_cost is not None:
+        with client_of() as client:
+            if client.price is None:  # a limit in dollars is none where nobody knows what a call costs
+                raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
     is_folder = store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
     if shards is not None or executor is not None or is_partitioned(items) or is_folder:
-        prompts = list(prompt) if isinstance(prompt, Iterable) else [prompt]
-        prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompts)  # which refuses what is no prompt
-        if store is None or Path(store).is_file():
-            given = "is not given" if store is None else f"{printable(str(store))} is a file"
-            rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
-            raise ArgumentError("store", rule, given, mentions=("shards", "executor"))
-        there = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
-        held = int(there[-1].stem.rpartition("-")[2]) if there else SHARDS
-        number = held if shards is None else check.whole(shards, "shards", least=1)
-        job = Job(judge, prompts, Path(store), number, way, replies)
-        if max_cost is not None:
-            with job.client(store=None) as client:
-                _need_price(client, judge)
+        prompts, _ = prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompt)
+        folder, number = _folder_and_number(store, shards)
+        job = _Job(judge, prompts, folder, number, client_of, replies)
         if dry_run:
-            return dry_run_of_shards(job, items)
-        ratings, notes = rated_in_shards(job, items, executor, workers, max_cost)
+            return _dry_run_of_shards(job, items)
+        ratings, notes = _rated_in_shards(job, items, executor, workers, max_cost)
         for note in notes:
             warnings.warn(printable(note), stacklevel=2)
         return ratings
     prompts, rows = prompts_and_rows(items, prompt)
-    with opened_client(judge, complete, store, keep=keep, max_cost=max_cost) as client:
+    with client_of(store, max_cost=max_cost) as client:
         run = Run(client, progress=progress, texts=replies)
-        if max_cost is not None:
-            _need_price(client, judge)
         if dry_run:
             return run.dry(prompts, rows)
-        plan = finished(run.rate(prompts, rows), client.transport)
-        for note in run.notes:
+        plan = run_to_end(run.rate(prompts, rows), client.transport)
+        if missing := run.sheet.missing():
+            run.notes.append(limit_note(max_cost, missing, len(run.sheet.calls)))
+        for note in run.notes:  # where a warning is an error, what was paid for is kept, too
             warnings.warn(printable(note), stacklevel=2)
         return run.sheet.frame(judge, plan.run)
-
-
-def _need_price(client: Client, judge: Judge) -> None:
-    """A limit in dollars is none where nobody knows what a call costs."""
-    if client.price is None:
-        raise ArgumentError("max_cost", f"needs the price of {judge.model!r}: give Judge(..., price=(in, out))")
 
 
 def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = None) -> Prompt:
@@ -197,7 +191,7 @@ def write_steps(prompt: Prompt, judge: Judge, *, complete: AnyComplete | None = 
     3
     """
     with opened_client(judge, complete) as client:
-        return finished(Run(client).with_steps(prompt), client.transport)
+        return run_to_end(Run(client).with_steps(prompt), client.transport)
 
 
 def write_variants(
@@ -205,11 +199,10 @@ def write_variants(
 ) -> tuple[Prompt, ...]:
     """Have the judge reword the task and the criterion of a prompt, to see what the wording does.
 
-    Each rewording is a request of its own, numbered and with a seed of its own. Only the
-    wording of task and criterion is taken from a reply: the texts, labels, steps and the
-    form of the answer are put in by calib. A reply that brings slots, tags, numbers or a
-    form of answer that the original has not, or repeats another one, is not used, and a
-    further one is asked for. Whether the meaning is the same is for you to read.
+    Each rewording is a request of its own, numbered and with a seed of its own. Only the wording of task and
+    criterion is taken from a reply: the texts, labels, steps and the form of the answer are put in by calib. A reply
+    that brings slots, tags, numbers or a form of answer that the original has not, or repeats another one, is not
+    used, and a further one is asked for. Whether the meaning is the same is for you to read.
 
     Parameters
     ----------
@@ -229,14 +222,8 @@ def write_variants(
     -------
     tuple of Prompt
         Frozen, each with its own `id` and with `changes` that say who reworded it. They can
-        be laid out in further ways by their `variants`.
-
-    Raises
-    ------
-    ValueError
-        If the template is not one that calib wrote, or shows texts inside the criterion.
-    JudgeError
-        If a call fails, or 3 (n - 1) replies do not hold n - 1 different rewordings.
+        be laid out in further ways by their `variants`. A JudgeError says that a call failed, or
+        that 3 (n - 1) replies do not hold n - 1 different rewordings.
 
     See Also
     --------
@@ -255,13 +242,13 @@ def write_variants(
         rule = "must not show a text of the items inside its task or criterion, which are to be reworded; name the "
         raise ArgumentError("prompt", f"{rule}column in {{0}} instead", mentions=("inputs",))
     with opened_client(judge, complete, store) as client:
-        return finished(_rewordings(Run(client), prompt, parts, n), client.transport)
+        return run_to_end(_rewordings(Run(client), prompt, parts, n), client.transport)
 
 
 async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tuple[Prompt, ...]:
     """The prompt and n - 1 rewordings, in the order of the replies that hold them."""
     prompt = await run.with_steps(prompt)
-    different, trouble = {_wording_key(original): prompt}, ""
+    different, trouble = {original.wording: prompt}, ""
     most = _REPLIES_A_REWORDING * (n - 1)
     for number in range(1, most + 1):
         if len(different) == n:
@@ -280,13 +267,235 @@ async def _rewordings(run: Run, prompt: Prompt, original: Parts, n: int) -> tupl
             continue
         change = ("wording", f"by {run.judge.model}, reply {number}")
         one = replace(prompt, template=layout(parts), parts=parts, changes=(*prompt.changes, change))
-        different.setdefault(_wording_key(parts), one)
+        different.setdefault(parts.wording, one)
     if len(different) < n:
         got = f"{len(different) - 1} different rewordings of {prompt.criterion!r} in {most} replies"
         raise JudgeError(f"{run.judge.model} wrote {got}, and {n - 1} are asked for{trouble}.")
     return tuple(different.values())
 
 
-def _wording_key(parts: Parts) -> tuple[str, ...]:
-    """What must differ for two prompts to be worded differently."""
-    return tuple(" ".join(text.casefold().split()) for text in (parts.task, parts.criteria))
+# --- in shards: a store for each, a manifest of what all have in common, and whoever works on them --------------------
+
+# a worker may die, and an executor may run a task twice: that each reply is paid for once comes from the stores
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What is settled once for all shards: the prompts with their steps, and how the judge is asked."""
+
+    asked: dict[str, Any]
+    prompts: tuple[str, ...]
+    steps: tuple[tuple[str, ...] | None, ...]
+    plan: Plan
+
+
+class _Job(NamedTuple):
+    """What a run in shards is about; `client` opens the way to the judge: a store, and a limit in dollars."""
+
+    judge: Judge
+    prompts: list[Prompt]
+    folder: Path
+    shards: int
+    client: Callable[..., Any]
+    replies: bool
+
+    def store(self, shard: int) -> Path:
+        return self.folder / f"shard-{shard:06d}-of-{self.shards:06d}.sqlite"
+
+    def others(self) -> list[Path]:
+        """Stores of the same run that was cut into another number of shards."""
+        every, mine = self.folder.glob("shard-*-of-*.sqlite"), self.folder.glob(f"shard-*-of-{self.shards:06d}.sqlite")
+        return sorted({*every} - {*mine})
+
+    def part(self, table: str, shard: int) -> Path:
+        """Where a shard's items or ratings are."""
+        return self.folder / table / f"part-{shard:06d}.parquet"
+
+    def settings(self) -> dict[str, Any]:
+        """Of the judge, as the manifest holds them: tuples are lists there."""
+        with self.client() as client:
+            values = {name: getattr(self.judge, name) for name in _SETTINGS} | {"address": client.transport.address}
+        return dict(json.loads(json.dumps(values)))
+
+
+def _folder_and_number(store: str | Path | None, shards: int | None) -> tuple[Path, int]:
+    """Where the shards are, and how many: as many as before where nobody says."""
+    if store is None or Path(store).is_file():
+        got = "is not given" if store is None else f"{printable(str(store))} is a file"
+        rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
+        raise ArgumentError("store", rule, got, mentions=("shards", "executor"))
+    if shards is not None:
+        return Path(store), check.whole(shards, "shards", least=1)
+    stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
+    return Path(store), int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS
+
+
+def _rated_in_shards(job: _Job, items: Any, executor: Any, workers: int | None, max_cost: float | None) -> Any:
+    """Ratings in partitions, and what the user has to know."""
+    needed("pyarrow", extra="parquet", use="ratings in shards")
+    job.folder.mkdir(parents=True, exist_ok=True)
+    manifest = _read_manifest(job.folder)
+    if executor is not None:
+        pool_of(executor)  # which refuses what takes no tasks
+    at_once = workers_of(executor) if workers is None else check.whole(workers, "workers", least=1)
+    if at_once is None:
+        raise ArgumentError("workers", "must say how many shards are rated at once", "the executor does not say")
+    _prompts_with_steps(job, manifest)  # which refuses another run, before anything of this one is changed
+    sizes = _deal(items, job)
+    # what a provider allows in a minute is divided by those who ask
+    names = ("requests_per_minute", "tokens_per_minute")
+    limits = {name: value / at_once for name in names if (value := getattr(job.judge, name)) is not None}
+    manifest, spent = _settle(job, manifest, min(sizes), max_cost)
+    record = {"plan": manifest.plan._asdict(), "limits": limits | {"workers": at_once, "max_cost": max_cost}}
+    with whole_or_not(job.folder / _MANIFEST) as path:
+        path.write_text(json.dumps(asdict(manifest) | record, indent=1), encoding="utf-8")
+    work = partial(_rate_shard, job._replace(judge=replace(job.judge, **limits)), manifest)
+    dollars = None if max_cost is None else max_cost - spent
+    to_come, shares = sum(sizes.values()), dict[int, float]()
+
+    def tasks() -> Iterator[tuple[int, float | None]]:
+        """Each shard as it is begun, with dollars by how many items it has of those that are still to come."""
+        nonlocal dollars, to_come
+        for shard, size in sizes.items():
+            if dollars is not None:
+                shares[shard] = max(dollars, 0.0) * size / to_come
+                dollars, to_come = dollars - shares[shard], to_come - size
+            yield shard, shares.get(shard)
+
+    notes, missing, wanted = Counter[str](), 0, 0
+    title = f"shards rated with {job.judge.model}"
+    for shard, cost, sheet_notes, n_missing, n in as_done(work, tasks(), executor, at_once, title, total=len(sizes)):
+        if dollars is not None:
+            dollars += shares[shard] - cost  # what a shard has not needed is for those to come
+        notes.update(sheet_notes)
+        missing, wanted = missing + n_missing, wanted + n
+    parts = {job.part(table, shard) for table in ("items", "ratings") for shard in sizes}
+    for path in {*job.folder.glob("items/part-*.parquet"), *job.folder.glob("ratings/part-*.parquet")} - parts:
+        path.unlink()  # of an earlier run over other items
+    messages = [limit_note(max_cost, missing, wanted)] * bool(missing)
+    messages += [f"{note}{f' ({n} shards say so)' if n > 1 else ''}" for note, n in notes.most_common(3)]
+    messages += [f"{len(notes) - 3} further notes of other shards"] * (len(notes) > 3)
+    return Partitions(job.folder / "ratings"), messages
+
+
+def _rate_shard(
+    job: _Job, manifest: _Manifest, shard: int, max_cost: float | None
+) -> tuple[int, float, list[str], int, int]:
+    """In whatever process: what the store has not is asked, and the ratings are written in one go.
+
+    Shard, dollars spent, notes, draws that were not asked for as the limit was reached, and all draws.
+    """
+    prompts = _prompts_with_steps(job, manifest)
+    prompts, rows = prompts_and_rows(read_frame(job.part("items", shard)), prompts)
+    with job.client(job.store(shard), others=job.others(), max_cost=max_cost) as client:
+        # each shard's file bears a mark, so that none of another run is taken for one of this
+        mark = digest([manifest.asked, manifest.prompts, manifest.plan.method, manifest.plan.run]).hexdigest()
+        if client.store.marked(mark) != mark:
+            raise ArgumentError("store", "must hold shards of one run", f"{job.store(shard).name} is of another")
+        run = Run(client, texts=job.replies)
+        plan = run_to_end(run.rate(prompts, rows, manifest.plan), client.transport)
+        write(run.sheet.frame(job.judge, plan.run), job.part("ratings", shard))
+        return shard, client.spent, run.notes, run.sheet.missing(), len(run.sheet.calls)
+
+
+def _dry_run_of_shards(job: _Job, items: Any) -> DryRun:
+    """What all shards would ask for together."""
+    manifest, runs = _read_manifest(job.folder), []
+    for frame in Partitions(items) if is_partitioned(items) else [items]:
+        prompts, rows = prompts_and_rows(frame, _prompts_with_steps(job, manifest))
+        shard = _shard_of(pd.Series([row["item"] for row in rows]), job.shards)
+        for number in np.unique(shard):
+            store = job.store(int(number))
+            with job.client(store if store.exists() else None, others=job.others()) as client:
+                runs.append(Run(client).dry(prompts, [rows[k] for k in np.flatnonzero(shard == number)]))
+    cost = None if any(run.cost is None for run in runs) else sum(run.cost or 0.0 for run in runs)
+    sums = {n: sum(getattr(run, n) for run in runs) for n in ("calls", "stored", "input_tokens", "output_tokens")}
+    return DryRun(**sums, cost=cost)
+
+
+def _shard_of(items: pd.Series, shards: int) -> Any:
+    """By a hash of the id, so that a shard is the same whatever else is rated."""
+    return pd.util.hash_array(items.to_numpy(object), categorize=False) % np.uint64(shards)
+
+
+def _deal(items: Any, job: _Job) -> dict[int, int]:
+    """Each shard's items into a file, of which no more than a part is in memory; how many items each has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (job.folder / "items").mkdir(exist_ok=True)
+    writers: dict[int, Any] = {}
+    sizes = Counter[int]()
+    try:
+        for frame in Partitions(items) if is_partitioned(items) else [items]:
+            # what the prompts show, as they show it, and the design
+            table = check_items(frame)
+            names = dict.fromkeys(["item", *_DESIGN, *(name for prompt in job.prompts for name in prompt.inputs)])
+            columns = {n: [None if is_empty(one) else str(one) for one in table[n]] for n in names if n in table}
+            table = pd.DataFrame(columns, dtype=object)
+            schema = pa.schema([(name, pa.large_string()) for name in table])
+            for shard, rows in table.groupby(_shard_of(table["item"], job.shards).astype(int), sort=True):
+                part = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
+                if shard not in writers:
+                    writers[shard] = pq.ParquetWriter(job.part("items", shard), schema)
+                elif writers[shard].schema != schema:
+                    raise TableError("items: all parts must have the same columns, but they differ.")
+                writers[shard].write_table(part)
+                sizes[shard] += len(rows)
+    except UnicodeEncodeError:
+        rule = "a file of a shard holds no half characters (lone surrogates); mend the texts"
+        raise TableError(f"items: {rule}.") from None
+    finally:
+        for writer in writers.values():
+            writer.close()
+    if not sizes:
+        raise ArgumentError("items", "must not be empty", "got none")
+    for shard in sizes:  # before the first call is paid
+        # an item that stands in two parts goes to one shard, which has it twice
+        stored = pq.read_table(job.part("items", shard), columns=["item"])["item"].to_pandas()
+        if (again := stored.duplicated()).any():
+            rule, name = "must be unique in all parts", stored[again].iloc[0]
+            raise TableError(f"items: column `item`: {rule}, but {name!r} is there more than once.")
+    return dict(sorted(sizes.items()))
+
+
+def _settle(job: _Job, manifest: _Manifest | None, shard: int, max_cost: float | None) -> tuple[_Manifest, float]:
+    """The manifest, which is the folder's or comes of a first few items that are asked here; and what that cost."""
+    if manifest is not None:
+        return manifest, 0.0
+    rows = prompts_and_rows(read_frame(job.part("items", shard)), job.prompts)[1][:_PROBED_ITEMS]
+    with job.client(job.store(shard), max_cost=max_cost) as client:
+        run = Run(client)
+        plan = run_to_end(run.rate(job.prompts, rows), client.transport)
+    ids, steps = tuple(prompt.id for prompt in job.prompts), tuple(prompt.steps for prompt in run.written)
+    return _Manifest(job.settings(), ids, steps, plan), client.spent
+
+
+def _read_manifest(folder: Path) -> _Manifest | None:
+    """That of a folder; None where there is none."""
+    path = folder / _MANIFEST
+    if not path.exists():
+        return None
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        steps = tuple(None if one is None else tuple(one) for one in fields["steps"])
+        return _Manifest(fields["asked"], tuple(fields["prompts"]), steps, Plan(**fields["plan"]))
+    except (ValueError, KeyError, TypeError) as error:
+        rule = f"must hold the {_MANIFEST} of a run"
+        raise ArgumentError("store", rule, f"it cannot be read: {error!r}") from None
+
+
+def _prompts_with_steps(job: _Job, manifest: _Manifest | None) -> list[Prompt]:
+    """The prompts with the steps of the manifest, which must be about these prompts and this judge."""
+    if manifest is None:
+        return job.prompts
+    for name, value in job.settings().items():
+        if manifest.asked.get(name) != value:
+            rule = f"holds shards of a run with {name} {manifest.asked.get(name)!r}: give another folder"
+            raise ArgumentError("store", rule, f"got {value!r}")
+    ids = tuple(prompt.id for prompt in job.prompts)
+    if manifest.prompts != ids:
+        rule = f"holds shards of {', '.join(manifest.prompts)}: give another folder"
+        raise ArgumentError("store", rule, f"got {', '.join(ids)}")
+    both = zip(job.prompts, manifest.steps, strict=True)
+    return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]

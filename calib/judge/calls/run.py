@@ -1,33 +1,20 @@
-"""A run from its beginning to its end: a client with its store open; whatever breaks it off, nothing paid is lost."""
+"""A run: what the judge is asked about all items, many calls at once, and the rating rows of what they bring."""
 
 from __future__ import annotations
 
 import asyncio
-import os
+import random
 import re
-import sqlite3
-import tempfile
-from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Container, Iterator, Mapping
+from functools import partial
+from time import monotonic
+from typing import Any
 
-from calib.core.progress import rare_collections, stoppable
-from calib.judge.calls.client import Client
+from calib.core.progress import bar_class, is_watched
+from calib.judge.calls.client import LOOK_AGAIN, Client
 from calib.judge.calls.endpoint import DryRun, input_tokens, most_output_tokens
-from calib.judge.calls.round import Round, Sheet
-from calib.judge.calls.store import Store
-from calib.judge.calls.transport import (
-    AnyComplete,
-    JudgeError,
-    LogprobsError,
-    RejectedError,
-    Transport,
-    UnavailableError,
-    connect,
-    wrap,
-)
+from calib.judge.calls.transport import JudgeError, LogprobsError, RejectedError, UnavailableError
 from calib.judge.judge import (
     DEFAULT_DRAWS,
     SAMPLERS_OFF,
@@ -35,9 +22,9 @@ from calib.judge.judge import (
     Judge,
     Plan,
     Row,
+    Sheet,
     calls_for,
     choices_request,
-    continuation_request,
     digest,
     draws_request,
     steps_request,
@@ -46,86 +33,15 @@ from calib.judge.prompt import Prompt, parse_steps
 from calib.judge.replies.extract import OpenLabel, Reading, extract
 from calib.judge.replies.reply import Choice
 
-Outcome = TypeVar("Outcome")
-
-
-@contextmanager
-def opened_client(
-    judge: Judge,
-    complete: AnyComplete | None,
-    store: str | Path | None = None,
-    *,
-    others: Sequence[Path] = (),
-    **options: Any,
-) -> Iterator[Client]:
-    """A client with its store open; whatever breaks off a run, what was paid for is on disk."""
-    if complete is None:
-        transport = connect(judge.model, judge.base_url, judge.concurrency, judge.max_reply_bytes)
-    else:
-        transport = wrap(complete, judge.base_url, judge.concurrency)
-    with stoppable() as stop, Store(store, others) as kept:
-        try:
-            yield Client(judge, kept, transport, **options)
-            stop.check()
-        except BaseException as error:
-            if kept_where := _kept_where(kept, error):
-                error.add_note(kept_where)
-            raise
-
-
-def _kept_where(kept: Store, error: BaseException) -> str:
-    """Where the replies are; an error says it of a store by itself, and of nothing there is nothing to say."""
-    if kept.path and isinstance(error, sqlite3.Error):  # how many are there is not to be had
-        return f"What was written before is kept in {str(kept.path)!r}: run again to go on."
-    if (kept.path and isinstance(error, Exception)) or not (n := len(kept)):
-        return ""
-    if kept.path:
-        return f"{n} replies are kept in {str(kept.path)!r}: run again to go on."
-    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-    os.close(handle)
-    try:
-        kept.save(path)
-    except sqlite3.Error as full:  # the error that broke off the run is the one to show
-        return f"The {n} replies that arrived could not be kept: {full}."
-    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
-
-
-def finished(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:
-    """What the work returns, also where an event loop is running already, as in Jupyter; the transport is closed."""
-
-    async def main() -> Outcome:
-        stop.task = asyncio.current_task()
-        try:
-            return await work
-        finally:
-            await transport.close()
-
-    # calls under way are many objects, and none of them is garbage
-    with stoppable() as stop, rare_collections():
-        loop = None
-        with suppress(RuntimeError):  # there is one in a notebook
-            loop = asyncio.get_running_loop()
-        if loop is None:
-            return asyncio.run(main())
-        with ThreadPoolExecutor(1) as thread:
-            done = thread.submit(asyncio.run, main())
-            try:
-                return done.result()
-            except KeyboardInterrupt:
-                # the calls run in another thread, which does not hear of the interrupt by itself
-                if stop.task is not None:
-                    with suppress(RuntimeError):  # the loop has ended by itself
-                        stop.task.get_loop().call_soon_threadsafe(stop.task.cancel)
-                raise
-
-
-# --- the calls of a run -----------------------------------------------------------------------------------------------
-
-
 _CHOICES = (16, 8, 4)  # draws asked for in one request, where the server gives as many
 _WORTH_A_CALL = 1e-3  # open mass that a continuation call is made for
 _END_MARK = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_end|>
 _PROBED_ITEMS = 3  # items that are tried to find out whether there are token probabilities
+_SHOW_EVERY = 0.2  # seconds
+_REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
+_A_MOMENT = 0.02  # seconds
+_READ_AT_ONCE = 64  # replies; read one by one, between calls, each takes half as long again
+_GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 
 
 class Run:
@@ -134,10 +50,11 @@ class Run:
     def __init__(self, client: Client, *, progress: bool = False, texts: bool = False) -> None:
         self.client, self.progress, self.sheet = client, progress, Sheet(texts=texts)
         self.judge, self.store, self.address = client.judge, client.store, client.transport.address
+        self.calls = partial(calls_for, client.judge, self.address)
+        # whether there may be samplers that the request does not name: hosted models have none by default
+        self.has_samplers = client.judge.base_url is not None and client.transport.choices
         self.notes: list[str] = []  # what the user has to know in the end
         self.written: list[Prompt] = []  # the prompts with their steps
-
-    # --- the whole ---
 
     async def rate(self, prompts: list[Prompt], rows: list[Row], settled: Plan | None = None) -> Plan:
         """Make all calls; what was settled for the run, if it was not before."""
@@ -158,76 +75,67 @@ class Run:
         raise AssertionError
 
     async def _rate(self, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> None:
-        wanted = list(self._calls(plan, prompts, rows))
-        if unresolved := await self._fetch(plan, wanted):
-            await self._resolve(plan, unresolved)
+        made = Round(self.client, plan, self.sheet, progress=self.progress)
+        self.notes += await made.work(list(self.calls(plan, prompts, rows)))
+        if made.unresolved:
+            await self._resolve(plan, made.unresolved)
         if self.judge.method != plan.method == "sample":
             what = f"this run samples {self.judge.draws or DEFAULT_DRAWS['sample']} replies per item"
             self.notes.append(f"{self.judge.model} gives no token probabilities: {what}.")
-        if self.sheet.missing():
-            self.notes.append(self.limit_note())
-
-    def limit_note(self) -> str:
-        """That a limit was reached, and how much it left."""
-        return limit_note(self.client.max_cost, self.sheet.missing(), self.sheet.expected)
 
     def dry(self, prompts: list[Prompt], rows: list[Row]) -> DryRun:
         """What the run would ask for, if the server gives what the judge's method needs, one draw a call."""
-        # variants of a prompt share the request for its steps
-        missing = {key: body for body, key in map(self._steps, prompts) if body and key not in self.store}
-        steps = list(missing.values())
-        prompts = [self._stepped(prompt) for prompt in prompts]
-        plan = Plan(self._method(prompts[0], rows[0]), "", self._extras_to_try(prompts[0], rows[0])[0])
-        wanted = {call.key: call for call in self._calls(plan, prompts, rows)}
-        draws = [draws_request(self.judge, plan, [call]) for key, call in wanted.items() if key not in self.store]
-        bodies = steps + draws
+        steps: dict[str, dict[str, Any]] = {}  # variants of a prompt share the request for its steps
+        written = []
+        for prompt in prompts:
+            body, key = self._steps_request(prompt)
+            if body and key in self.store:
+                written.append(prompt.with_steps(parse_steps(self.store.get(key).text)))
+                continue
+            written.append(prompt)
+            if body:
+                steps[key] = body
+        tried, method = self._extras_to_try(written[0], rows[0]), self.judge.method
+        if method == "auto":  # the store may know
+            begun = [name for extras in tried for name in self._begun(written[0], rows[0], extras)]
+            method = begun[-1] if begun else "logprob"
+        plan = Plan(method, "", tried[0])
+        calls = {call.key: call for call in self.calls(plan, written, rows)}
+        draws = [draws_request(self.judge, plan, [call]) for key, call in calls.items() if key not in self.store]
+        bodies = [*steps.values(), *draws]
         tokens, most = sum(map(input_tokens, bodies)), sum(map(most_output_tokens, bodies))
-        cost, stored = self.client.money(tokens, most) if self.client.price else None, len(wanted) - len(draws)
+        cost, stored = self.client.money(tokens, most) if self.client.price else None, len(calls) - len(draws)
         return DryRun(calls=len(bodies), stored=stored, input_tokens=tokens, output_tokens=most, cost=cost)
 
     async def with_steps(self, prompt: Prompt) -> Prompt:
         """The prompt with its evaluation steps, which the judge writes if there are none."""
-        body, key = self._steps(prompt)
-        if body and await self.client.turn(key):
+        body, key = self._steps_request(prompt)
+        if body is None:
+            return prompt
+        if await self.client.turn(key):
             raw, reply = await self.client.ask(f"the evaluation steps of {prompt.criterion!r}", body)
             if not parse_steps(reply.choices[0].text):
                 what = f"numbered evaluation steps for {prompt.criterion!r}; give `steps`"
                 raise JudgeError(f"{self.judge.model} wrote no {what}.")
             self.client.put([key], body, raw, reply)
-        return self._stepped(prompt)
+        return prompt.with_steps(parse_steps(self.store.get(key).text))
 
-    def _steps(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
+    def _steps_request(self, prompt: Prompt) -> tuple[dict[str, Any] | None, str]:
         """What asks for the steps of a prompt that has none, and the key of the reply."""
         body = steps_request(self.judge, prompt) if prompt.steps is None else None
         return body, digest([self.address, body]).hexdigest()
-
-    def _stepped(self, prompt: Prompt) -> Prompt:
-        """The prompt with the steps in the store."""
-        body, key = self._steps(prompt)
-        return prompt.with_steps(parse_steps(self.store.get(key).text)) if body and key in self.store else prompt
 
     # --- what the server can do, asked once ---
 
     def _extras_to_try(self, prompt: Prompt, row: Row) -> list[dict[str, Any]]:
         """A server's own samplers are switched off if it knows them; a run that goes on does as it did before."""
-        every: list[dict[str, Any]] = [SAMPLERS_OFF, {}] if self._has_samplers() else [{}]
+        every: list[dict[str, Any]] = [SAMPLERS_OFF, {}] if self.has_samplers else [{}]
         return sorted(every, key=lambda extras: not self._begun(prompt, row, extras))
 
     def _begun(self, prompt: Prompt, row: Row, extras: dict[str, Any]) -> list[str]:
         """By which methods the store has the first draw of an item."""
         plans = [Plan(method, "", extras) for method in ("logprob", "sample")]
-        return [plan.method for plan in plans if next(self._calls(plan, [prompt], [row])).key in self.store]
-
-    def _method(self, prompt: Prompt, row: Row) -> str:
-        """What a run is expected to do; of "auto" the store may know."""
-        if self.judge.method != "auto":
-            return self.judge.method
-        methods = [method for extras in self._extras_to_try(prompt, row) for method in self._begun(prompt, row, extras)]
-        return methods[-1] if methods else "logprob"
-
-    def _has_samplers(self) -> bool:
-        """Whether there may be samplers that the request does not name: hosted models have none by default."""
-        return self.judge.base_url is not None and self.client.transport.choices
+        return [plan.method for plan in plans if next(self.calls(plan, [prompt], [row])).key in self.store]
 
     async def _settle(self, prompt: Prompt, rows: list[Row], extras: dict[str, Any]) -> Plan:
         """The one method of this run, what is asked beside, and the words that record how that came about."""
@@ -238,7 +146,7 @@ class Run:
         record = {
             self.address: True,
             f"auto:{method}": auto,
-            "samplers:server": self._has_samplers() and not extras,
+            "samplers:server": self.has_samplers and not extras,
             f"floor:{judge.noise_floor:g}": judge.noise_floor,
             "continued": judge.continuation,
         }
@@ -250,7 +158,7 @@ class Run:
         plan = Plan("logprob", "", extras)
         refused: RejectedError | None = None
         for row in rows:
-            call = next(self._calls(plan, [prompt], [row]))
+            call = next(self.calls(plan, [prompt], [row]))
             try:
                 choice = await self.client.choice(call.key, call.what, draws_request(self.judge, plan, [call]))
             except LogprobsError:
@@ -258,11 +166,11 @@ class Run:
             except RejectedError as error:
                 refused = error
                 continue
-            rows_read = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
+            read = extract(choice, prompt.scale, prompt.answer, logprobs=True).rows
             # not mere certainty, nor lists that lack the token emitted
-            if any(0 < row.weight < 1 for row in rows_read):
+            if any(0 < one.weight < 1 for one in read):
                 return True
-            if rows_read[0].status not in ("refused", "truncated", "unread", "off_scale"):
+            if read[0].status not in ("refused", "truncated", "unread", "off_scale"):
                 return False
         if refused:
             raise refused
@@ -287,49 +195,27 @@ class Run:
             return choices if len(seen) == choices and len(set(seen)) > 1 else 1
         return 1
 
-    # --- many calls ---
-
-    def _calls(self, plan: Plan, prompts: list[Prompt], rows: list[Row]) -> Iterator[Call]:
-        return calls_for(self.judge, self.address, plan, prompts, rows)
-
-    async def _fetch(self, plan: Plan, wanted: list[Call]) -> list[Call]:
-        """Read what is in the store and ask for the rest; the calls whose replies leave something open."""
-        rest = self.sheet.expect(wanted)
-        unresolved: list[Call] = []
-
-        def deliver(call: Call, choice: Choice) -> None:
-            reading = self._read(call, choice)
-            if self.judge.continuation and _worth_continuing(reading, ()):
-                unresolved.append(call)
-            else:
-                self.sheet.add(call, reading.rows, choice.text)
-
-        there = len(rest)
-        for key, choice in self.store.read(list(rest)):
-            deliver(rest.pop(key), choice)
-        made = Round(self.client, plan, self.sheet, deliver, progress=self.progress)
-        self.notes += await made.work(list(rest.values()), there - len(rest))
-        return unresolved
+    # --- what a reply leaves open ---
 
     async def _resolve(self, plan: Plan, calls: list[Call]) -> None:
         """Have the open beginnings of labels continued, until nothing significant is open."""
         trouble = await self._continues(plan, calls)
-        left, waiting = [trouble] if trouble else [], iter(calls)
+        failures, waiting = [trouble] if trouble else [], iter(calls)
 
         async def worker() -> None:
             for call in waiting:
                 choice, more = self.store.get(call.key), dict[str, Choice]()
                 try:
-                    while not trouble and (new := _worth_continuing(self._read(call, choice, more), more)):
+                    while not trouble and (new := _worth_continuing(_reading(self.judge, call, choice, more), more)):
                         for one in new:
                             more[one.prefix] = await self._continuation(plan, call, one.prefix)
                 except (RejectedError, UnavailableError) as error:
-                    left.append(str(error))
-                self.sheet.add(call, self._read(call, choice, more).rows, choice.text)
+                    failures.append(str(error))
+                self.sheet.add(call, _reading(self.judge, call, choice, more).rows, choice.text)
 
         await asyncio.gather(*(worker() for _ in range(min(self.judge.concurrency, len(calls)))))
-        if left:
-            self.notes.append(f"replies could not be continued, what they leave open stays ambiguous: {left[0]}")
+        if failures:
+            self.notes.append(f"replies could not be continued, what they leave open stays ambiguous: {failures[0]}")
 
     async def _continues(self, plan: Plan, calls: list[Call]) -> str:
         """What speaks against the server going on from a beginning: a whole reply must have nothing to add."""
@@ -347,13 +233,21 @@ class Run:
         return "" if _END_MARK.fullmatch(token) else f"after a whole reply the server goes on with {token!r}"
 
     async def _continuation(self, plan: Plan, call: Call, prefix: str) -> Choice:
-        body = continuation_request(draws_request(self.judge, plan, [call]), prefix)
+        """The reply to a request for the one token after a beginning of a reply."""
+        body = draws_request(self.judge, plan, [call])
+        body["messages"] = [*body["messages"], {"role": "assistant", "content": prefix}]
+        body |= {"max_tokens": 1, "add_generation_prompt": False, "continue_final_message": True}
         key = digest([call.key, prefix]).hexdigest()
         return await self.client.choice(key, f"the continuation of {call.what}", body)
 
-    def _read(self, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
-        floor, answer = self.judge.noise_floor, call.prompt.answer
-        return extract(choice, call.scale, answer, logprobs=call.logprobs, floor=floor, continued=more)
+
+def _reading(judge: Judge, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
+    logprobs, floor = call.logprobs, judge.noise_floor
+    return extract(choice, call.scale, call.prompt.answer, logprobs=logprobs, floor=floor, continued=more)
+
+
+def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]:
+    return [one for one in reading.open if one.share > _WORTH_A_CALL and one.prefix not in done]
 
 
 def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
@@ -362,5 +256,189 @@ def limit_note(max_cost: float | None, missing: int, wanted: int) -> str:
     return f"the limit of ${max_cost or 0.0:g} (max_cost) is reached: {left}; a higher one goes on."
 
 
-def _worth_continuing(reading: Reading, done: Container[str]) -> list[OpenLabel]:
-    return [one for one in reading.open if one.share > _WORTH_A_CALL and one.prefix not in done]
+# --- many calls at once -----------------------------------------------------------------------------------------------
+
+
+class Round:
+    """Calls that are made together: their rows go to `sheet`, and to `unresolved` what leaves an open beginning."""
+
+    def __init__(self, client: Client, plan: Plan, sheet: Sheet, *, progress: bool) -> None:
+        self.client, self.plan, self.sheet = client, plan, sheet
+        self.progress = progress and is_watched()
+        self.unresolved: list[Call] = []  # calls whose replies a further call may have to continue
+        self.waiting = deque[list[Call]]()  # by request
+        self.arrived: list[tuple[Call, Choice]] = []  # in the store, and to be read
+        self.elsewhere: list[list[Call]] = []  # what other runs ask for, who share the store
+        self.alone, self.looked = True, monotonic()  # whether no other run was met, and when it was last looked for
+        self.n_done = self.under_way = self.short = 0
+        self.served_before = client.pace.served
+        self.failures: list[JudgeError] = []  # of the run
+        self.lost: list[JudgeError] = []  # of single calls
+        self.in_a_row: list[JudgeError] = []  # lost since `served_then` replies had come
+        self.served_then = 0
+        self.stopping, self.shown = False, monotonic()
+
+    async def work(self, calls: list[Call]) -> list[str]:
+        """Read what is in the store and ask for the rest; what the user has to know.
+
+        After a failure that concerns all of them the calls under way finish.
+        """
+        rest = self.sheet.expect(calls)
+        n = len(rest)
+        for key, choice in self.client.store.read(list(rest)):
+            self._read(rest.pop(key), choice)
+        self.waiting, self.n_done = deque(_request_groups(list(rest.values()), self.plan.choices)), n - len(rest)
+        title = f"rate with {self.client.judge.model}"
+        self.bar = bar_class()(total=n, initial=self.n_done, desc=title, unit="draw", disable=not self.progress)
+        most = min(self.client.judge.concurrency, len(self.waiting))
+        workers = [asyncio.create_task(self._worker()) for _ in range(most)]
+        try:
+            if workers:
+                done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+                for worker in done:
+                    worker.result()
+        except BaseException:  # the run was stopped: what is on its way already is paid for
+            self.stopping = True
+            await asyncio.wait(workers, timeout=_GRACE)
+            raise
+        finally:
+            for worker in workers:
+                worker.cancel()
+            self._show()
+            self.bar.close()
+        if self.client.broken:
+            raise self.client.broken
+        if self.failures or (self.lost and not self.n_done):
+            raise (self.failures or self.lost)[0]
+        self._read_arrived()
+        again = "their rows have the status 'failed', and a run with the same store asks again"
+        lost = [f"{len(self.lost)} calls failed ({again}); the first: {self.lost[0]}"] if self.lost else []
+        short = f"{self.short} replies had fewer choices than were asked for; the rest came singly."
+        return lost + [short] * bool(self.short)
+
+    async def _worker(self) -> None:
+        client = self.client
+        while (self.waiting or self.elsewhere) and not self.failures and not self.stopping:
+            if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.served_then == client.pace.served:
+                if not self.under_way:  # they could have shown that it is not the server
+                    self.failures.append(self.in_a_row[0])
+                await asyncio.sleep(_A_MOMENT)
+                continue
+            if not self.waiting:
+                # what others asked for may have come, or be left to us; of all workers one is enough to see
+                await asyncio.sleep(LOOK_AGAIN)
+                if monotonic() - self.looked >= LOOK_AGAIN:
+                    self.looked = monotonic()
+                    self.waiting.extend(self.elsewhere)
+                    self.elsewhere.clear()
+                continue
+            group = self._claimed(self.waiting.popleft())
+            # reply and claim are written before the next call goes out, and an interrupt finds a moment to come
+            await asyncio.sleep(0)
+            if client.broken:
+                raise client.broken
+            if not group or self.failures or self.stopping:
+                continue
+            body = draws_request(client.judge, self.plan, group)
+            # the last worker goes on as long as one call can be paid for
+            if not client.affords(body):
+                client.release([call.key for call in group])
+                self.waiting.appendleft(group)
+                return
+            await self._ask(group, body)
+            if monotonic() - self.shown > _SHOW_EVERY:
+                self._show()
+
+    def _claimed(self, group: list[Call]) -> list[Call]:
+        """What of a group this run is to ask for: another that shares the store may have been faster, or be at it."""
+        if self.client.claim([call.key for call in group]):
+            return group
+        missing = []
+        for call in group:
+            if call.key in self.client.store:
+                self._arrive(call, self.client.store.get(call.key))
+            else:
+                missing.append(call)
+        if len(missing) == len(group) or (missing and not self.client.claim([call.key for call in missing])):
+            self.elsewhere.append(missing)
+            if self.alone:  # from here on in another order, or both would want the same again
+                self.alone, self.waiting = False, deque(random.sample(self.waiting, len(self.waiting)))
+            return []
+        return missing
+
+    async def _ask(self, group: list[Call], body: dict[str, Any]) -> None:
+        """Have one request answered and kept; what fails is these draws alone, or the run."""
+        self.under_way += 1
+        try:
+            raw, reply = await self.client.ask(group[0].what, body)
+            calls, rest, choices = group[: len(reply.choices)], group[len(reply.choices) :], reply.choices
+            if not self.client.put([call.key for call in calls], body, raw, reply):
+                choices = [self.client.store.get(call.key) for call in calls]  # what came first counts
+            for call, choice in zip(calls, choices, strict=False):
+                self._arrive(call, choice)
+            self.short += bool(rest)
+            self.waiting.extend([call] for call in rest)
+        except (RejectedError, UnavailableError) as error:
+            self._lose(group, error)
+        except JudgeError as error:
+            self.failures.append(error)
+        finally:
+            self.under_way -= 1
+
+    def _lose(self, group: list[Call], error: JudgeError) -> None:
+        """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
+        self.client.release([call.key for call in group])
+        served, silent = self.client.pace.served, isinstance(error, UnavailableError)
+        if silent and not served:
+            self.failures.append(error)
+            return
+        if silent or served == self.served_before:
+            self.in_a_row = [*(self.in_a_row if self.served_then == served else []), error]
+            self.served_then = served
+        self.lost.append(error.with_traceback(None))  # its frames hold what was asked
+        for call in group:
+            self.sheet.fail(call)
+            self.bar.update()
+
+    def _arrive(self, call: Call, choice: Choice) -> None:
+        self.arrived.append((call, choice))
+        self.n_done += 1
+        self.bar.update()
+        if len(self.arrived) >= _READ_AT_ONCE:
+            self._read_arrived()
+
+    def _read_arrived(self) -> None:
+        for call, choice in self.arrived:
+            self._read(call, choice)
+        self.arrived.clear()
+
+    def _read(self, call: Call, choice: Choice) -> None:
+        reading = _reading(self.client.judge, call, choice)
+        if self.client.judge.continuation and _worth_continuing(reading, ()):
+            self.unresolved.append(call)
+        else:
+            self.sheet.add(call, reading.rows, choice.text)
+
+    def _show(self) -> None:
+        """Cost so far and how the replies read, beside what the bar shows by itself: done, rate, time left."""
+        self.shown = monotonic()
+        if self.progress:
+            self._read_arrived()
+            cost = [f"${self.client.spent:.4f}"] if self.client.price else []
+            counts = [f"{status} {n}" for status, n in self.sheet.counts.most_common()]
+            self.bar.set_postfix_str(", ".join(cost + counts))
+
+
+def _request_groups(calls: list[Call], choices: int) -> Iterator[list[Call]]:
+    """Draws of one item, prompt and order that one request asks for."""
+    group: list[Call] = []
+    for call in calls:
+        if group:
+            first = group[0]
+            alike = call.row is first.row and call.prompt is first.prompt and call.shown_first == first.shown_first
+            if len(group) >= choices or not alike:
+                yield group
+                group = []
+        group.append(call)
+    if group:
+        yield group

@@ -19,6 +19,7 @@ from calib.judge.replies.reply import Choice, decode, to_json
 
 _PATIENCE = 30.0  # seconds in which whoever else writes may come to an end
 _RULE = "must not be locked by another program"
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 # what files of SQLite's may lie on, but not the shared memory of its write-ahead log
 _NETWORK = (
@@ -54,7 +55,6 @@ CREATE TABLE IF NOT EXISTS runs (
     seen REAL NOT NULL
 ) WITHOUT ROWID;
 """
-_PUT = "INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)"
 _REPLY = """
 SELECT replies.id, replies.request, replies.seed, replies.body, replies.arrived, requests.body FROM draws
 JOIN replies ON replies.id = draws.reply JOIN requests ON requests.id = replies.request
@@ -86,7 +86,7 @@ class Store:
             # without a path a file that nobody sees and that goes with the run: memory would grow with the replies
             self._db = _connection(self.path or "")
         except sqlite3.DatabaseError as error:
-            if _is_locked(error):
+            if _code(error) in _LOCKED:
                 raise ArgumentError("store", _RULE, f"{path} {_locked()}") from None
             kind = "a new file or a store of calib" if _code(error) not in _UNWRITABLE else "a file that can be written"
             raise ArgumentError("store", f"must be {kind}", f"{path} is not: {error}") from None
@@ -116,17 +116,23 @@ class Store:
         less. False says that some of the keys were there.
         """
         # draws of one item differ in their seed alone: the request itself is kept once
-        frame = to_json({name: value for name, value in request.items() if name != "seed"})
+        frame = to_json({field: value for field, value in request.items() if field != "seed"})
         name = hashlib.blake2b(frame, digest_size=16).hexdigest()
-        self._begin()
-        run = self._db.execute
-        run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, frame.decode()))
-        row = (name, request.get("seed"), body, time.time())
-        reply = run(_PUT, row).lastrowid
-        draws = [(key, reply, choice) for choice, key in enumerate(keys)]
-        new = self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", draws).rowcount == len(draws)
+        draws = [(key, choice) for choice, key in enumerate(keys)]
+        new = self._insert((name, frame.decode()), (name, request.get("seed"), body, time.time()), draws)
         self.release(keys)
         return new
+
+    def _insert(
+        self, request: tuple[str, str], reply: tuple[str, int | None, bytes, float], draws: list[tuple[str, int]]
+    ) -> bool:
+        """A row of requests, one of replies and one for each draw; whether none of the draws was there."""
+        self._begin()
+        self._db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", request)
+        put = "INSERT INTO replies (request, seed, body, arrived) VALUES (?, ?, ?, ?)"
+        new = self._db.execute(put, reply).lastrowid
+        rows = [(key, new, choice) for key, choice in draws]
+        return self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", rows).rowcount == len(rows)
 
     def commit(self) -> None:
         """Write what was put."""
@@ -174,10 +180,9 @@ class Store:
         try:
             self._db.execute(sql)
         except sqlite3.OperationalError as error:
-            if not _is_locked(error):
+            if _code(error) not in _LOCKED:
                 raise
-            path = printable(str(self.path))
-            raise sqlite3.OperationalError(f"{path} {_RULE}, but {_locked()}") from None
+            raise sqlite3.OperationalError(f"{printable(str(self.path))} {_RULE}, but {_locked()}") from None
 
     def get(self, key: str) -> Choice:
         """The choice under a key; a KeyError where there is none."""
@@ -192,7 +197,12 @@ class Store:
         draw = "SELECT reply, choice, key FROM draws WHERE key = ?"
         rows = sorted(row for key in dict.fromkeys(keys) for row in self._db.execute(draw, (key,)))
         for reply, draws in groupby(rows, key=itemgetter(0)):
-            choices = self._choices(reply)
+            try:
+                (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
+                choices = decode(body).choices
+            except (TypeError, ValueError) as error:
+                where = f"reply {reply} in {printable(str(self.path))}"
+                raise sqlite3.DatabaseError(f"{where} cannot be read, it was damaged: {error}") from None
             for _, choice, key in draws:
                 yield key, choices[choice]
 
@@ -200,28 +210,16 @@ class Store:
         """What other stores have of these draws and this one has not, each reply with all of its draws."""
         for other in self._others:
             for key in keys:
-                there = other.execute(f"{_REPLY} WHERE draws.key = ?", (key,)).fetchone()
-                if there is None or self._has(key):
+                theirs = other.execute(f"{_REPLY} WHERE draws.key = ?", (key,)).fetchone()
+                if theirs is None or self._has(key):
                     continue
-                reply, name, seed, body, arrived, request = there
-                self._begin()
-                self._db.execute("INSERT OR IGNORE INTO requests VALUES (?, ?)", (name, request))
-                row = (name, seed, body, arrived)
-                mine = self._db.execute(_PUT, row).lastrowid
-                draws = other.execute("SELECT key, choice FROM draws WHERE reply = ?", (reply,))
-                self._db.executemany("INSERT OR IGNORE INTO draws VALUES (?, ?, ?)", [(k, mine, c) for k, c in draws])
+                reply, name, seed, body, arrived, request = theirs
+                draws = other.execute("SELECT key, choice FROM draws WHERE reply = ?", (reply,)).fetchall()
+                self._insert((name, request), (name, seed, body, arrived), draws)
             self.commit()
 
     def _has(self, key: str) -> bool:
         return self._db.execute("SELECT 1 FROM draws WHERE key = ?", (key,)).fetchone() is not None
-
-    def _choices(self, reply: int) -> list[Choice]:
-        try:
-            (body,) = self._db.execute("SELECT body FROM replies WHERE id = ?", (reply,)).fetchone()
-            return decode(body).choices
-        except (TypeError, ValueError) as error:
-            path = printable(str(self.path))
-            raise sqlite3.DatabaseError(f"reply {reply} in {path} cannot be read, it was damaged: {error}") from None
 
     def save(self, path: str | Path) -> None:
         """Copy every reply into a file."""
@@ -271,8 +269,8 @@ def _connection(path: str | Path) -> sqlite3.Connection:
             head = file.read(20)
     if head[18:] == b"\x02\x02":  # so it says of itself
         rule = "must not be in WAL mode on a network disk, where SQLite's files break"
-        given = f"{path} is on {disk}: on the disk where it was made, sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
-        raise ArgumentError("store", rule, given)
+        mend = f"{path} is on {disk}: on the disk where it was made, sqlite3 FILE 'PRAGMA journal_mode = DELETE'"
+        raise ArgumentError("store", rule, mend)
     # calls may run in a helper thread (inside Jupyter), one at a time
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
@@ -308,16 +306,12 @@ def network_disk(path: str | Path) -> str:
     where = Path(path).absolute().resolve()
     kinds = {}  # the mount that is deepest holds the path
     for line in mounts if str(path) != ":memory:" else ():
-        mine, _, theirs = line.partition(" - ")
-        point = Path(mine.split()[4].replace("\\040", " "))
+        place, _, device = line.partition(" - ")
+        point = Path(place.split()[4].replace("\\040", " "))
         if where.is_relative_to(point):
-            kinds[len(point.parts)] = theirs.split()[0]
+            kinds[len(point.parts)] = device.split()[0]
     kind = kinds[max(kinds)] if kinds else ""
     return kind if kind in _NETWORK else ""
-
-
-def _is_locked(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from io import BytesIO
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
@@ -34,7 +34,6 @@ from calib.judge.calls.endpoint import (
     MOST_ERROR_BYTES,
     excerpt,
     keep_secret,
-    origin,
     public_url,
     read_body,
     redact,
@@ -59,7 +58,7 @@ _NO_CREDIT_WORDS = re.compile(r"insufficient_quota|billing_(?:hard_limit|not_act
 _PASSING_STATUSES = (408, 409, 425, 429, *range(500, 600))
 _LIMITING_STATUSES = (408, 429, 503, 504, 529)  # of these, what fewer calls at once may help against
 _REDIRECTS = (301, 302, 303, 307, 308)
-_LONGEST_TOLD = 32 * 86400.0  # seconds; who asks for a longer wait than until next month does not mean it
+_LONGEST_WAIT = 32 * 86400.0  # seconds; who asks for a longer wait than until next month does not mean it
 _FINAL_STATUSES = {
     401: "check the API key in the environment",
     402: "the account has no credit",
@@ -98,17 +97,13 @@ class UnavailableError(JudgeError):
         self.limited, self.retry_after, self.paid = limited, retry_after, paid
 
 
-async def _close_nothing() -> None:
-    return None
-
-
 class Transport(NamedTuple):
     """A way to a judge: its name, its endpoint as it may be shown, the call, and what to do in the end."""
 
     name: str
     endpoint: str | None
     complete: Complete
-    close: Callable[[], Awaitable[None]] = _close_nothing
+    close: Callable[[], Awaitable[None]] = partial(asyncio.sleep, 0)
     choices: bool = False  # whether it can be asked for several choices at once
 
     @property
@@ -187,20 +182,23 @@ async def _received(status: int, headers: Mapping[str, str], pieces: AsyncIterab
     if status in _REDIRECTS:
         return b""
     try:
-        body = await read_body(pieces, headers.get("content-encoding", ""), most if status == 200 else MOST_ERROR_BYTES)
+        packing = headers.get("content-encoding", "")
+        body, whole = await read_body(pieces, packing, most if status == 200 else MOST_ERROR_BYTES)
     except ValueError as error:
         if status != 200:  # that says enough
             return b""
         raise UnavailableError(str(error), paid=True) from None
-    if status == 200 and not body.whole:
+    if status == 200 and not whole:
         raise too_long(most)
-    return body.data
+    return body
 
 
 def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: Mapping[str, str]) -> JudgeError:
     """What an HTTP status means for this call and for the run."""
-    if status in _REDIRECTS:
-        reason = f"it redirects to {origin(headers.get('location', ''))}"
+    if status in _REDIRECTS:  # of an address that a server names scheme, host and port may be shown
+        parts = url_parts(headers.get("location", ""))
+        host = excerpt(urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", "")))
+        reason = f"it redirects to {host if parts.netloc else 'another path of the same host'}"
     message = f"HTTP {status}: {excerpt(reason)}"
     if _NO_CREDIT_WORDS.search(reason):
         return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
@@ -215,13 +213,13 @@ def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", text := headers.get(name, "").strip()):
-            return seconds if (seconds := float(text) * unit) <= _LONGEST_TOLD else None
+            return seconds if (seconds := float(text) * unit) <= _LONGEST_WAIT else None
     try:
         date = parsedate_to_datetime(text)
         seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time()
     except (ValueError, OverflowError):
         return None
-    return max(seconds, 0.0) if seconds <= _LONGEST_TOLD else None
+    return max(seconds, 0.0) if seconds <= _LONGEST_WAIT else None
 
 
 # --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
@@ -241,21 +239,32 @@ class _Direct:
         self.concurrency = concurrency
         bypassed = proxy_bypass(parts.netloc.rpartition("@")[2])
         self.proxy = None if bypassed else getproxies().get(parts.scheme)
-        self.session: aiohttp.ClientSession | None = None
+        self.session: aiohttp.ClientSession | None = None  # opened within the event loop of the calls
         if endpoint == OPENAI and not os.environ.get("OPENAI_API_KEY"):
             raise JudgeError(f"no API key for {model}: set OPENAI_API_KEY in the environment.")
 
     async def __call__(self, request: dict[str, Any]) -> bytes:
         import aiohttp
 
+        if self.session is None:
+            # who stands in the URL is who asks: there is room for one of the two
+            key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
+            headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
+            self.session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self.concurrency),
+                headers=headers | ({"authorization": f"Bearer {key}"} if key else {}),
+                # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=30),
+                auto_decompress=False,
+            )
         body = to_json(request | {"model": self.model})
         try:
             # of a long body that is not in such a form aiohttp says that sending it takes long
             data = body if len(body) < 1 << 20 else BytesIO(body)
-            post = self._open().post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
+            post = self.session.post(self.url, data=data, allow_redirects=False, proxy=self.proxy)
             async with post as response:
-                status, headers = response.status, response.headers
-                raw = await _received(status, headers, response.content.iter_any(), self.most)
+                status, answer = response.status, response.headers
+                raw = await _received(status, answer, response.content.iter_any(), self.most)
         except aiohttp.InvalidURL:
             failure: JudgeError = JudgeError(_NO_URL)
         except (aiohttp.ClientError, OSError) as error:
@@ -267,31 +276,12 @@ class _Direct:
             reason = raw.decode("utf-8", "replace")
             if status == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = _http_error(status, reason, request, headers)
+            failure = _http_error(status, reason, request, answer)
         raise failure  # out here it has no context: the first error knows the headers of the request
-
-    def _open(self) -> aiohttp.ClientSession:
-        import aiohttp
-
-        if self.session is None:
-            # who stands in the URL is who asks: there is room for one of the two
-            key = None if self.has_user else os.environ.get("OPENAI_API_KEY")
-            headers = {"content-type": "application/json", "accept-encoding": ACCEPTED}
-            headers |= {"authorization": f"Bearer {key}"} if key else {}
-            connector = aiohttp.TCPConnector(limit=self.concurrency)
-            # how long a call may take is for `Pace` to say, and how much unpacks for `read_body`
-            timeout = aiohttp.ClientTimeout(total=None, sock_connect=30)
-            self.session = aiohttp.ClientSession(
-                connector=connector, headers=headers, timeout=timeout, auto_decompress=False
-            )
-        return self.session
 
     async def close(self) -> None:
         if self.session is not None:
             await self.session.close()
-
-    def __repr__(self) -> str:
-        return f"<direct transport to {public_url(self.url)}>"
 
 
 # --- LiteLLM ----------------------------------------------------------------------------------------------------
@@ -346,9 +336,6 @@ class _LiteLLM:
             with suppress(Exception):
                 await client.close()
 
-    def __repr__(self) -> str:
-        return f"<LiteLLM transport to {self.model}>"
-
 
 class _Watch:
     """One call through LiteLLM: how much is read of the reply, and what ended it."""
@@ -374,11 +361,11 @@ class _Watch:
                 json.loads(body)
             except ValueError:
                 self.error_text = body.decode("utf-8", "replace")
-        kept = [(name, value) for name, value in headers.multi_items() if name not in _FRAMING]
-        return httpx.Response(status, headers=kept, content=body, request=response.request)
+        framing = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
+        others = [(name, value) for name, value in headers.multi_items() if name not in framing]
+        return httpx.Response(status, headers=others, content=body, request=response.request)
 
 
-_FRAMING = ("content-encoding", "content-length", "transfer-encoding")  # headers of the body as it was sent
 _watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watching", default=None)
 
 
@@ -416,12 +403,9 @@ def _quiet_litellm() -> Any:
         litellm.ModelResponse()
     litellm.suppress_debug_info = True
     _watch_httpx()
-    for name in _LOGGERS:
+    for name in ("httpx", "openai._base_client", "LiteLLM"):  # they name the URLs that they ask
         logging.getLogger(name).addFilter(_without_secrets)
     return litellm
-
-
-_LOGGERS = ("httpx", "openai._base_client", "LiteLLM")  # they name the URLs that they ask
 
 
 def _without_secrets(record: logging.LogRecord) -> bool:

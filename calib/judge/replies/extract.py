@@ -56,11 +56,10 @@ class Reading(NamedTuple):
 def read_label(text: str, scale: Scale, answer: str) -> tuple[float, str]:
     r"""Score and status of a reply's text.
 
-    The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the
-    reply starts with the label, after marks and a short ``name:``, if any ("label"), the
-    label follows ``Score:`` or ``Rating:`` on the last line that has nothing else ("line"),
-    or it is the value of the key ``"score"`` of the last JSON object that shares no line with
-    prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10).
+    The status is "ok", or "off_scale" or "unread" where the score is NaN. By `answer` the reply starts with the
+    label, after marks and a short ``name:``, if any ("label"), the label follows ``Score:`` or ``Rating:`` on the
+    last line that has nothing else ("line"), or it is the value of the key ``"score"`` of the last JSON object that
+    shares no line with prose ("json"). What is quoted is no answer, nor is a score on another scale (3/10).
 
     Examples
     --------
@@ -272,7 +271,8 @@ class _Mass:
     ) -> str:
         """Each spelling to where it belongs; with `follow` what was drawn shows how it goes on."""
         here, trouble = choice.tokens[place][len(lead) :], ""
-        meanings = self.grammar.meanings_of(begun + piece for piece in top)
+        remembered = self.grammar.meanings.get  # most of them are
+        meanings = [remembered(begun + piece) or self.grammar.meaning(begun + piece) for piece in top]
         for (piece, part), meaning in zip(top.items(), meanings, strict=True):
             if meaning is NOTHING and piece:  # most are
                 self.off += share * part

@@ -9,15 +9,12 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from calib.judge.replies.reply import END_OF_THOUGHTS, FILLING, UNKNOWN, from_byte_level
 from calib.judge.scale import Scale
-
-Found = TypeVar("Found")
 
 # part of the store's key: to be raised when a pattern comes to need what compact replies do not hold
 PATTERN_VERSION = 1
@@ -189,7 +186,7 @@ class Grammar:
             if not lines or (last := lines[-1]) is None or is_quoted(last):
                 return None  # where the last one holds no score, what came before may be quoted
             return None if names_another([line for line in lines if line]) else last
-        value = _last_of(score_values(text, start))
+        value = max(score_values(text, start), default=None)
         return None if value is None else self.answers.match(text, value)
 
     def _is_one_of_several(self, match: re.Match[str]) -> bool:
@@ -206,8 +203,8 @@ class Grammar:
         if self.answer == "label":
             return start
         if self.answer == "json":
-            return _last_of(score_values(text, start))
-        line = _last_of(score_lines(text, start))
+            return max(score_values(text, start), default=None)
+        line = max(score_lines(text, start), default=None)
         lead = None if line is None else _LEAD_ALONE.match(text, line)
         return lead.end() if lead else line
 
@@ -223,9 +220,15 @@ class Grammar:
         return math.nan
 
     def is_of_another(self, match: re.Match[str]) -> bool:
-        """Whether a score is said to be on a scale that ends elsewhere."""
-        top = said_top(match)
-        return top is not None and top != self.top
+        """Whether the reply itself says that the scale ends elsewhere: "4/10", "4 out of 10", "Score (1-10): 4"."""
+        named = match.groupdict()
+        if named["of"]:
+            return float(named["of"]) != self.top
+        remark = _OF_REMARK.match(match.string, match.end("value"))
+        if remark and remark["again"] in (None, match["value"]):
+            return float(remark["of"]) != self.top
+        in_name = _RANGE.fullmatch(named.get("in") or named.get("within") or "")
+        return in_name is not None and float(in_name[1]) != self.top
 
     def meaning(self, text: bytes) -> Meaning:
         """What the bytes of tokens at the answer mean."""
@@ -238,11 +241,6 @@ class Grammar:
             if len(text) <= _LONGEST_KEPT:
                 self.meanings[text] = meaning
         return meaning
-
-    def meanings_of(self, texts: Iterable[bytes]) -> list[Meaning]:
-        """What each of many means; most of them are known."""
-        remembered = self.meanings.get
-        return [remembered(text) or self.meaning(text) for text in texts]
 
     def _meaning(self, text: str) -> Meaning:
         match = self.tokens.match(text)
@@ -280,10 +278,6 @@ def grammar_of(scale: Scale, answer: str) -> Grammar:
     return Grammar(scale, answer)
 
 
-def _last_of(values: Iterable[Found]) -> Found | None:
-    return next(iter(deque(values, maxlen=1)), None)
-
-
 # --- where the answer stands, and where what looks like one is a quotation or another's -----------------------------
 
 
@@ -302,7 +296,7 @@ def score_lines(text: str, start: int) -> Iterator[int]:
     is_open, whole, fences = True, False, 0
     quotations = _quotations(text)
     for match in _FENCE_OR_LEAD.finditer(text):
-        if _is_inside(quotations, match.start()):
+        if bisect_right(quotations, match.start()) % 2:
             continue
         if match["lead"] is not None:
             if is_open:
@@ -320,7 +314,10 @@ def score_lines(text: str, start: int) -> Iterator[int]:
 
 
 def _quotations(text: str) -> list[int]:
-    """Where what stands between quoting tags begins and ends, in turn; what is not closed goes on to the end."""
+    """Where what stands between quoting tags begins and ends, in turn; what is not closed goes on to the end.
+
+    A place is inside one if an odd number of these is before it.
+    """
     bounds, name = list[int](), ""
     if "<" not in text and "BEGIN " not in text:  # faster than the pattern
         return bounds
@@ -333,22 +330,6 @@ def _quotations(text: str) -> list[int]:
             name = ""
             bounds.append(tag.end())
     return bounds
-
-
-def _is_inside(bounds: list[int], place: int) -> bool:
-    return bisect_right(bounds, place) % 2 == 1
-
-
-def said_top(match: re.Match[str]) -> float | None:
-    """Where the scale ends by the reply itself: 10 in "4/10", "4 out of 10", "Score (1-10): 4"."""
-    named = match.groupdict()
-    if named["of"]:
-        return float(named["of"])
-    remark = _OF_REMARK.match(match.string, match.end("value"))
-    if remark and remark["again"] in (None, match["value"]):
-        return float(remark["of"])
-    in_name = _RANGE.fullmatch(named.get("in") or named.get("within") or "")
-    return float(in_name[1]) if in_name else None
 
 
 def is_quoted(match: re.Match[str]) -> bool:
@@ -378,7 +359,7 @@ def score_values(text: str, start: int) -> Iterator[int]:
             if not depth:
                 end = part.end()
                 break
-        if values and not _is_inside(quotations, brace) and _has_lines(text, start, brace, end):
+        if values and bisect_right(quotations, brace) % 2 == 0 and _has_lines(text, start, brace, end):
             yield from values
         brace = text.find("{", end)
 

@@ -227,12 +227,14 @@ def _reply_of(body: _SentReply) -> Reply:
     for choice in body.choices:
         message = choice.message or _SentMessage()
         places = (choice.logprobs and choice.logprobs.content) or []
-        content = _text_bytes(message.content or "")
+        content = (message.content or "").encode("utf-8", "surrogatepass")
         spell = _speller(places, content)
         tokens = spell(places)
         readable = _readable_places(tokens, content)
         # a reply long enough to show it: its tokens have bytes that say the same as their texts, or none
-        texts = _text_bytes("".join([one.token for one in places])) if len(readable) < len(places) else None
+        texts = None
+        if len(readable) < len(places):
+            texts = "".join([one.token for one in places]).encode("utf-8", "surrogatepass")
         raws = [places[i].top_logprobs for i in readable]
         lists = _candidates_at(readable, raws, spell, by_text=texts == b"".join(tokens))
         own = _packed_float32([place.logprob for place in places])
@@ -287,7 +289,7 @@ def _speller(places: Sequence[_SentPlace], content: bytes) -> _Speller:
 
 def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[bytes]:
     """The bytes of tokens; their text where no bytes came. Names of bytes stand for them, unless they are `literal`."""
-    tokens = [bytes(one.raw) if one.raw else _text_bytes(one.token) for one in entries]
+    tokens = [bytes(one.raw) if one.raw else one.token.encode("utf-8", "surrogatepass") for one in entries]
     whole = b"".join(tokens)
     if not literal and (b"<0x" in whole or b"\\x" in whole):
         for place, token in enumerate(tokens):
@@ -298,10 +300,6 @@ def _spellings(entries: Sequence[_SentCandidate], *, literal: bool) -> list[byte
     elif whole.isascii():
         return tokens
     return [unmarked(token) for token in tokens]
-
-
-def _text_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def from_byte_level(token: bytes) -> bytes:

@@ -776,8 +776,8 @@ def test_items_without_a_score_are_said():
     few[:10], many[:188], human[:188] = np.nan, np.nan, np.nan
     assert not agreement(few, y).warnings  # one in twenty
     said = agreement(many, y).warnings
-    assert said == ("items_left_out: the judge has no score for 188 of 200 that people scored",)
-    assert not agreement(x, human).warnings  # nothing is lost that people scored
+    assert said == ("items_left_out: the judge has no score for 188 of 200 labelled items",)
+    assert not agreement(x, human).warnings  # no label is lost
     assert not any("left out" in text for text in agreement(many, y, missing="zero").warnings)
 
 
@@ -796,7 +796,7 @@ def test_few_items_off_the_commonest_score_are_said():
     ("x", "y", "options", "reason"),
     [
         ([3, 3, 3, 3], [1, 2, 3, 4], {}, "the judge gave one value only"),
-        ([1, 2, 3, 4], [5, 5, 5, 5], {}, "the human gave one value only"),
+        ([1, 2, 3, 4], [5, 5, 5, 5], {}, "people gave one value only"),
         ([1, 2, 3], [1, 3, 2], {}, "3 items are too few"),
         ([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], {"method": "pearson"}, "it is the same without any of the items"),
         ([1, 2, 3, 4], [2, 1, 4, 3], {"interval": "none"}, ""),

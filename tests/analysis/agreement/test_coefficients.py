@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calib.core.check import ArgumentError
-from calib.stats import agreement, compare, human_ceiling, rank_judges, reliability
+from calib.stats import agreement, compare, label_ceiling, rank_judges, reliability
 
 RNG = np.random.default_rng(12)
 Y = RNG.integers(1, 6, 40).astype(float)
@@ -14,7 +14,7 @@ CALLS = {
     "agreement": lambda **how: agreement(ONE, Y, **how),
     "compare": lambda **how: compare(ONE, TWO, Y, **how),
     "rank_judges": lambda **how: rank_judges({"one": ONE, "two": TWO}, Y, **how),
-    "human_ceiling": lambda **how: human_ceiling(PEOPLE, Y, **how),
+    "label_ceiling": lambda **how: label_ceiling(PEOPLE, Y, **how),
     "reliability": lambda **how: reliability(PEOPLE, Y, **how),
 }
 each_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -48,7 +48,7 @@ def test_an_error_names_the_argument_that_was_given(call, name, value):
     assert caught.value.argument == name
 
 
-@pytest.mark.parametrize("name", ["agreement", "compare", "rank_judges", "human_ceiling"])
+@pytest.mark.parametrize("name", ["agreement", "compare", "rank_judges", "label_ceiling"])
 def test_a_result_keeps_the_name_that_pandas_has(name):
     found = CALLS[name](coefficient="kendall")
     assert found.method == found.coefficient == "kendall"

@@ -11,9 +11,8 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.agreement.compare import TESTS
+from calib.analysis.agreement.compare import CORRECTIONS, TESTS
 from calib.analysis.agreement.many_samples import soft_leave_out
-from calib.analysis.agreement.rank import CORRECTIONS
 from calib.core.numeric import adjusted
 from calib.stats import CalibWarning, agreement, compare, rank_judges
 
@@ -326,7 +325,7 @@ def test_a_clear_difference_is_seen_by_every_test():
             x1, x2, y, **labels, test=test, level=level, method="pearson", names=("near", "far"), n_resamples=999, rng=0
         )
         assert found.p_value < 0.02, (test, level)
-        assert found.conclusion.startswith("near agrees with the human scores more than far does (about ")
+        assert found.conclusion.startswith("near agrees with the labels more than far does (about ")
 
 
 @pytest.mark.parametrize("test", ["perm-cells", "perm-axes"])
@@ -542,7 +541,7 @@ def test_what_each_judge_left_unread_is_said(unread, said, place):
     scores[place][:unread] = NAN
     if said:
         name = ("one", "two")[place]
-        with pytest.warns(CalibWarning, match=f"{name} has no score for {unread} of 200 that people scored$"):
+        with pytest.warns(CalibWarning, match=f"{name} has no score for {unread} of 200 labelled items$"):
             found = compare(*scores, y, names=("one", "two"))
         assert name in found.warnings[0]
     else:

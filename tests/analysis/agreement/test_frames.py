@@ -321,14 +321,14 @@ def test_williams_is_refused_for_items_that_share_groups():
 
 def test_what_a_judge_left_unread_is_said_and_what_it_was_not_asked_is_not():
     gap = np.where(np.arange(60) < 45, NAN, COARSE)
-    with pytest.warns(stats.CalibWarning, match="b has no score for 40 of 55 that people scored"):
+    with pytest.warns(stats.CalibWarning, match="b has no score for 40 of 55 labelled items"):
         results = calib.compare(table("a", FINE), table("b", gap).iloc[5:], human())
     found = results.one()
     assert (found.n, found.n_missing_first, found.n_missing_second) == (15, 0, 40)
     assert results.labels[0]["n_unmatched"] == 5
     assert found.warnings
     alone = calib.agreement(table("b", gap), human()).one()
-    assert alone.warnings == ("items_left_out: the judge has no score for 45 of 60 that people scored",)
+    assert alone.warnings == ("items_left_out: the judge has no score for 45 of 60 labelled items",)
 
 
 @pytest.mark.parametrize("level", ["item", "group", "system"])

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from calib.stats import agreement, alternative_annotator_test, compare, human_ceiling, krippendorff_alpha, reliability
+from calib.stats import agreement, alternative_annotator_test, compare, krippendorff_alpha, label_ceiling, reliability
 
 NAMES = np.array(["cat", "dog", "bird", "fish"], dtype=object)
 
@@ -55,7 +55,7 @@ def test_unweighted_kappa_equals_statsmodels(n, k):
     assert str(quadratic).startswith("quadratic weighted kappa over items = ")
     assert quadratic.signature.startswith("kappa|weights:quadratic|level:item|")
     assert result.signature.startswith("kappa_nominal|weights:none|level:item|")
-    assert "|weights:none|" in human_ceiling(people, coefficient="kappa_nominal").signature
+    assert "|weights:none|" in label_ceiling(people, coefficient="kappa_nominal").signature
 
 
 @pytest.mark.parametrize("used", [("groups",), ("systems",), ("groups", "systems"), ()])
@@ -126,7 +126,7 @@ def test_names_give_what_any_codes_give(codes):
         named = agreement(NAMES[judge], NAMES[people[:, 0]], method=method)
         numbered = agreement(code[judge], code[people[:, 0]], method=method)
         assert_allclose([named.estimate, *named.interval], [numbered.estimate, *numbered.interval], rtol=1e-12)
-        ceilings = [human_ceiling(v[people], v[judge], method=method) for v in (NAMES, code)]
+        ceilings = [label_ceiling(v[people], v[judge], method=method) for v in (NAMES, code)]
         assert_allclose(ceilings[0].ceiling, ceilings[1].ceiling)
         assert_allclose(ceilings[0].judge_interval, ceilings[1].judge_interval)
     both = [reliability(v[people], v[judge], metric="nominal") for v in (NAMES, code)]
@@ -172,7 +172,7 @@ def test_names_meet_no_coefficient_of_order(method):
     with pytest.raises(
         ValueError, match=r"`ratings` must be numeric \(for names there is 'kappa_nominal' and 'exact'\)"
     ):
-        human_ceiling(NAMES[people], method=method)
+        label_ceiling(NAMES[people], method=method)
     with pytest.raises(ValueError, match=f"`coefficient` must be 'kappa_nominal' or 'exact' under .*got '{method}'"):
         reliability(people, metric="nominal", coefficient=method)
 
@@ -204,7 +204,7 @@ def test_gaps_among_names():
     gaps = people.astype(float)
     gaps[::7, 1], gaps[3, 0] = math.nan, math.nan
     assert krippendorff_alpha(holes, metric="nominal") == krippendorff_alpha(gaps, metric="nominal")
-    named = human_ceiling(holes, NAMES[judge], method="kappa_nominal")
+    named = label_ceiling(holes, NAMES[judge], method="kappa_nominal")
     pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
     both = {(i, j): np.isfinite(gaps[:, i]) & np.isfinite(gaps[:, j]) for i, j in pairs}
     assert_allclose(named.ceiling, np.mean([kappa(gaps[both[p], p[0]], gaps[both[p], p[1]]) for p in pairs]))
@@ -241,7 +241,7 @@ def test_raters_who_differ_from_item_to_item(crowd):
     for row, ratings in zip(wide, three, strict=True):
         row[np.sort(rng.choice(crowd, 3, replace=False))] = ratings
     judge = truth + 0.5 * rng.normal(size=200)
-    found, whole = human_ceiling(wide, judge), human_ceiling(three, judge)
+    found, whole = label_ceiling(wide, judge), label_ceiling(three, judge)
     assert found.raters_differ and not whole.raters_differ
     assert_allclose((found.ceiling, found.judge, found.difference), (whole.ceiling, whole.judge, whole.difference))
     assert_allclose(found.difference_interval, whole.difference_interval)

@@ -17,10 +17,9 @@ from scipy import stats
 from calib.analysis.agreement import alpha
 from calib.analysis.agreement.alpha import krippendorff_alpha
 from calib.analysis.agreement.annotator import alternative_annotator_test
-from calib.analysis.agreement.ceiling import human_ceiling
-from calib.analysis.agreement.icc import icc, mean_squares
+from calib.analysis.agreement.ceiling import label_ceiling
 from calib.analysis.agreement.levels import multiplicities
-from calib.analysis.agreement.reliability import disattenuated, reliability
+from calib.analysis.agreement.reliability import disattenuated, icc, mean_squares, reliability
 from calib.stats import agreement
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
@@ -524,7 +523,7 @@ def variance_by_hand(by_hand, used, groups, systems):
 def test_ceiling_equals_its_definition(level, used, method, missing):
     ratings, judge, groups, systems = crossed(missing=missing)
     given = {name: value for name, value in {"groups": groups, "systems": systems}.items() if name in used}
-    result = human_ceiling(ratings, judge, level=level, method=method, **given)
+    result = label_ceiling(ratings, judge, level=level, method=method, **given)
 
     def by_hand(keep):
         return ceiling_by_hand(ratings[keep], judge[keep], groups[keep], systems[keep], level, method)
@@ -559,16 +558,16 @@ def wilson(p, error, df):
 def test_nobody_is_compared_with_himself():
     # three raters who answer at random agree with each other at 0, with a mean of all three at .58
     noise = np.random.default_rng(5).normal(size=(4000, 3))
-    result = human_ceiling(noise, method="pearson")
+    result = label_ceiling(noise, method="pearson")
     assert max(abs(value) for value in result.by_rater) < 0.05  # three standard errors of .016
     assert np.corrcoef(noise[:, 0], noise.mean(axis=1))[0, 1] > 0.5
 
 
 def test_ceiling_without_a_judge():
     ratings, judge, *_ = crossed()
-    result = human_ceiling(ratings)
+    result = label_ceiling(ratings)
     assert result.judge_by_rater == () and math.isnan(result.judge) and math.isnan(result.difference)
-    assert result.ceiling == human_ceiling(ratings, judge).ceiling
+    assert result.ceiling == label_ceiling(ratings, judge).ceiling
     assert [row["quantity"] for row in result._rows()] == ["ceiling"]
     assert "judge" not in str(result)
 
@@ -577,43 +576,43 @@ def test_the_same_ratings_by_other_people_tie():
     # .1 + .2 + .7 and .7 + .2 + .1 differ in the last digit
     assert 0.1 + 0.2 + 0.7 != 0.7 + 0.2 + 0.1
     ratings = [[1.0, 0.1, 0.2, 0.7], [2.0, 0.7, 0.2, 0.1], [3.0, 0.9, 0.9, 0.9]]
-    close(human_ceiling(ratings, method="kendall").by_rater[0], stats.kendalltau([1, 2, 3], [1, 1, 2]).statistic)
+    close(label_ceiling(ratings, method="kendall").by_rater[0], stats.kendalltau([1, 2, 3], [1, 1, 2]).statistic)
 
 
 def test_a_judge_who_copies_a_rater_gets_his_numbers():
     ratings, *_ = crossed()
-    result = human_ceiling(ratings, ratings[:, 1])
+    result = label_ceiling(ratings, ratings[:, 1])
     assert result.by_rater[1] == result.judge_by_rater[1]
 
 
 def test_a_rater_without_a_correlation_is_in_no_mean():
     ratings, judge, *_ = crossed()
     ratings = np.column_stack([ratings, np.full(len(ratings), 3.0)])
-    result = human_ceiling(ratings, judge)
+    result = label_ceiling(ratings, judge)
     assert math.isnan(result.by_rater[3])
     close(result.ceiling, np.mean(result.by_rater[:3]))
     close(result.judge, np.mean(result.judge_by_rater[:3]))
-    absent = human_ceiling(np.column_stack([ratings[:, :3], np.full(len(ratings), np.nan)]), judge)
-    assert absent.ceiling == human_ceiling(ratings[:, :3], judge).ceiling
-    flat = human_ceiling(np.full((5, 2), 2.0), [1, 2, 3, 4, 5])
+    absent = label_ceiling(np.column_stack([ratings[:, :3], np.full(len(ratings), np.nan)]), judge)
+    assert absent.ceiling == label_ceiling(ratings[:, :3], judge).ceiling
+    flat = label_ceiling(np.full((5, 2), 2.0), [1, 2, 3, 4, 5])
     assert math.isnan(flat.ceiling) and math.isnan(flat.ceiling_interval.low)
 
 
 def test_errors_of_the_ceiling():
     ratings, judge, groups, _ = crossed()
-    assert message(human_ceiling, ratings[:, :1]) == (
+    assert message(label_ceiling, ratings[:, :1]) == (
         "`ratings` must have at least 2 columns, one for each rater, but got 1."
     )
-    assert message(human_ceiling, ratings, judge[:3]) == "`judge` must have the length of `ratings` (28), but got 3."
-    assert message(human_ceiling, ratings, groups=groups[:3]) == (
+    assert message(label_ceiling, ratings, judge[:3]) == "`judge` must have the length of `ratings` (28), but got 3."
+    assert message(label_ceiling, ratings, groups=groups[:3]) == (
         "`groups` must have the length of `ratings` (28), but got 3."
     )
-    assert message(human_ceiling, ratings, level="group") == "`groups` must be given for level 'group', but got None."
+    assert message(label_ceiling, ratings, level="group") == "`groups` must be given for level 'group', but got None."
     spa = "`method` must not be 'spa', which compares whole samples of systems, not one score of each."
-    assert message(human_ceiling, ratings, method="spa") == spa
-    assert message(human_ceiling, ratings, method="rho").startswith("`method` must be one of ")
+    assert message(label_ceiling, ratings, method="spa") == spa
+    assert message(label_ceiling, ratings, method="rho").startswith("`method` must be one of ")
     assert (
-        message(human_ceiling, ratings, confidence_level=0) == "`confidence_level` must be between 0 and 1, but got 0."
+        message(label_ceiling, ratings, confidence_level=0) == "`confidence_level` must be between 0 and 1, but got 0."
     )
 
 
@@ -804,7 +803,7 @@ def test_reliability_is_its_parts():
     result = reliability(ratings, judge, metric="ordinal", method="pearson", **design)
     assert result.alpha == krippendorff_alpha(ratings, metric="ordinal", groups=groups, n_resamples=99, rng=4)
     assert result.icc == icc(ratings)
-    assert result.ceiling == human_ceiling(ratings, judge, method="pearson", **design)
+    assert result.ceiling == label_ceiling(ratings, judge, method="pearson", **design)
     assert result.disattenuated == disattenuated(judge, ratings, **design)
     quantities = [
         "alpha (ordinal)", "ICC(1)", "ICC(1,k)", "ICC(C,1)", "ICC(C,k)", "ICC(A,1)", "ICC(A,k)", "ceiling", "judge",
@@ -1082,7 +1081,7 @@ def test_reliability_of_the_experts_of_summeval(criterion, one, three, corrected
 )
 def test_ceiling_of_the_experts_of_summeval(criterion, people, judge):
     ratings, scores, *_ = experts(criterion)
-    result = human_ceiling(ratings, scores, method="pearson")
+    result = label_ceiling(ratings, scores, method="pearson")
     assert tuple(round(value, 2) for value in result.by_rater) == people
     assert tuple(round(value, 2) for value in result.judge_by_rater) == judge
 

@@ -13,9 +13,9 @@ from calib.stats import (
     alternative_annotator_test,
     compare,
     convergence,
-    human_ceiling,
     icc,
     krippendorff_alpha,
+    label_ceiling,
     rank_judges,
     reliability,
 )
@@ -66,13 +66,13 @@ def test_every_function_refuses_two_scales(name):
     for function, arguments, options, argument in (
         (compare, (PEOPLE, judge, PEOPLE), {"method": "kappa"}, "x2"),
         (rank_judges, ({"a": judge, "b": PEOPLE}, PEOPLE), {"method": "exact"}, "x"),
-        (human_ceiling, (table, judge), {"method": "exact"}, "judge"),
+        (label_ceiling, (table, judge), {"method": "exact"}, "judge"),
         (alternative_annotator_test, (judge, table), {}, "judge"),
         (alternative_annotator_test, (judge, table), {"score": "accuracy"}, "judge"),
         (krippendorff_alpha, (np.column_stack([table, judge]),), {}, "ratings"),
         (icc, (np.column_stack([judge, table]),), {}, "ratings"),
         (reliability, (np.column_stack([judge, table]),), {}, "ratings"),
-        (convergence, (np.column_stack([judge, judge]),), {"human": PEOPLE, "coefficient": "kappa"}, "samples"),
+        (convergence, (np.column_stack([judge, judge]),), {"labels": PEOPLE, "coefficient": "kappa"}, "samples"),
     ):
         with pytest.raises(ValueError, match=f"`{argument}` must be on (one scale|the scale of)"):
             function(*arguments, **options)
@@ -127,7 +127,7 @@ def test_what_the_values_leave_open_is_said(x, y):
         with pytest.warns(CalibWarning, match="unlike_ranges: the scores go from "):
             assert function(*arguments, **options).warnings[0].startswith("unlike_ranges")
     with pytest.warns(CalibWarning, match="'exact' asks for one scale"):
-        human_ceiling(table, x, method="exact")
+        label_ceiling(table, x, method="exact")
 
 
 @pytest.mark.parametrize("name", ["never 1", "halves", "means of three", "reversed", "4 and 5 alone", "a constant"])
@@ -151,9 +151,9 @@ LIKERT = "1|2|3|4|5"
 @pytest.mark.parametrize(
     ("judge", "scale", "given"),
     [
-        (TWO_SCALES["0..100"], "0..100", "scores are on '0..100' and human on '1|2|3|4|5'"),
-        (2 * PEOPLE, "1..10", "scores are on '1..10' and human on '1|2|3|4|5'"),
-        (PEOPLE - 1, "0|1|2|3|4", "scores are on '0|1|2|3|4' and human on '1|2|3|4|5'"),
+        (TWO_SCALES["0..100"], "0..100", "scores are on '0..100' and labels on '1|2|3|4|5'"),
+        (2 * PEOPLE, "1..10", "scores are on '1..10' and labels on '1|2|3|4|5'"),
+        (PEOPLE - 1, "0|1|2|3|4", "scores are on '0|1|2|3|4' and labels on '1|2|3|4|5'"),
         (2 * PEOPLE, "", "'1|2|3|4|5', but scores have "),
         (PEOPLE - 1, "", "'1|2|3|4|5', but scores have 0"),
     ],
@@ -162,7 +162,7 @@ LIKERT = "1|2|3|4|5"
 def test_tables_know_their_scales(judge, scale, given, method):
     calib = pytest.importorskip("calib")
     mine, people = scored(judge, scale, "judge"), scored(PEOPLE, LIKERT)
-    with pytest.raises(ValueError, match="fluency, judge, human: scores and human must be on one scale") as caught:
+    with pytest.raises(ValueError, match="fluency, judge, human: scores and labels must be on one scale") as caught:
         calib.agreement(mine, people, method=method)
     assert given in str(caught.value) and f"for {method!r}" in str(caught.value)
     other = scored(PEOPLE, LIKERT, "other")
@@ -182,7 +182,7 @@ def test_tables_on_one_scale_are_not_guessed_at():
     result = calib.agreement(percent, low, method="exact").one()
     assert result.warnings == () and result.estimate < 0.1
     assert calib.compare(percent, scored(PEOPLE, "0..100", "b"), low, method="kappa").one().n == 60
-    with pytest.raises(ValueError, match="`scores` must be on the scale of `human` for 'exact'"):
+    with pytest.raises(ValueError, match="`scores` must be on the scale of `labels` for 'exact'"):
         calib.agreement(scored(TWO_SCALES["0..100"], "", "judge"), scored(PEOPLE), method="exact")
     ends = scored(PEOPLE, "1..5", "judge"), scored(PEOPLE, LIKERT)
     assert calib.agreement(*ends, method="exact").one().estimate == 1
@@ -192,9 +192,9 @@ def test_panels_are_on_one_scale():
     calib, pd = pytest.importorskip("calib"), pytest.importorskip("pandas")
     people = pd.concat([scored(np.roll(PEOPLE, k), LIKERT, f"p{k}") for k in range(3)])
     judge = scored(TWO_SCALES["0..100"], "0..100", "judge")
-    with pytest.raises(ValueError, match=r"annotator test, but scores are on '0\.\.100' and human on '1\|2"):
+    with pytest.raises(ValueError, match=r"annotator test, but scores are on '0\.\.100' and labels on '1\|2"):
         calib.alternative_annotator_test(judge, people)
-    with pytest.raises(ValueError, match="fluency: human must be on one scale for people beside each other"):
+    with pytest.raises(ValueError, match="fluency: labels must be on one scale for people beside each other"):
         calib.reliability(pd.concat([people, judge]))
     assert np.isfinite(calib.reliability(people, judge).one().ceiling.judge)
     with pytest.raises(ValueError, match="for 'exact', but scores are on"):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from calib.analysis.agreement.spread import Answers, answers_of, share_interval
-from calib.stats import agreement, human_ceiling
+from calib.stats import agreement, label_ceiling
 
 quick = settings(deadline=None, derandomize=True)
 
@@ -82,7 +82,7 @@ def test_0_and_100_percent_have_an_interval(hits):
             reach = t2 / (units + t2)  # of as many answers as there are units
             assert_allclose((low, high), (1 - reach, 1) if hits == "all" else (0, reach), atol=1e-12)
     people = np.column_stack([x, x])
-    assert human_ceiling(people, x, method="exact").ceiling_interval.low > 0.9
+    assert label_ceiling(people, x, method="exact").ceiling_interval.low > 0.9
     assert agreement(np.arange(12.0), np.arange(12.0), method="pairs").interval.low > 0.6
 
 

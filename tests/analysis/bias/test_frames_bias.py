@@ -109,7 +109,7 @@ def test_groups_of_another_column_change_the_interval(study):
 
 def test_people_and_judges_of_other_items_are_refused(study):
     _, judge, people = study
-    with pytest.raises(calib.table.TableError, match="`people` and `scores` must share items"):
+    with pytest.raises(calib.table.TableError, match="`labels` and `scores` must share items"):
         calib.bias(judge, people.assign(item=people["item"].astype(str) + "x"), ["system"])
 
 

@@ -63,7 +63,7 @@ def test_length_on_summeval_is_the_reference(summeval, case):
     found = instrumented(table[case[0]], table[["e0", "e1", "e2"]], x, groups=items.loc[table.index, "group"])
     *printed, slope = LENGTH[case]
     for effect, values in zip(
-        (found.people, found.judge, found.difference, found.control, found), printed, strict=True
+        (found.labels, found.judge, found.difference, found.control, found), printed, strict=True
     ):
         if values is not None:
             near(effect, values, 4)
@@ -106,27 +106,27 @@ def panel(rng, n=400, n_groups=40, effect=0.0, reliability=0.61, raters=3):
     group = np.arange(n) % n_groups
     quality = rng.normal(size=n)
     x = 0.3 * quality + math.sqrt(1 - 0.3**2) * rng.normal(size=n)
-    people = quality[:, None] + math.sqrt(1 / reliability - 1) * rng.normal(size=(n, raters))
-    return 0.6 * quality + effect * x + 0.6 * rng.normal(size=n), people, x, group
+    labels = quality[:, None] + math.sqrt(1 / reliability - 1) * rng.normal(size=(n, raters))
+    return 0.6 * quality + effect * x + 0.6 * rng.normal(size=n), labels, x, group
 
 
 def test_the_instrument_is_that_of_statsmodels():
     """Coefficients of IV2SLS on the stacked rows; the sandwich of its scores."""
     gmm = pytest.importorskip("statsmodels.sandbox.regression.gmm")
-    judge, people, x, group = panel(np.random.default_rng(1))
-    others = (people.sum(axis=1, keepdims=True) - people) / 2
+    judge, labels, x, group = panel(np.random.default_rng(1))
+    others = (labels.sum(axis=1, keepdims=True) - labels) / 2
     one, xs = np.ones(3 * len(x)), np.repeat(x, 3)
-    regressors, instruments = np.c_[one, people.ravel(), xs], np.c_[one, others.ravel(), xs]
+    regressors, instruments = np.c_[one, labels.ravel(), xs], np.c_[one, others.ravel(), xs]
     theirs = gmm.IV2SLS(np.repeat(judge, 3), regressors, instruments).fit()
-    found = instrumented(judge, people, x, groups=group)
+    found = instrumented(judge, labels, x, groups=group)
     assert (found.slope, found.estimate) == pytest.approx(tuple(theirs.params[1:]), rel=1e-9)
 
 
 def test_regressions_are_those_of_statsmodels_with_clusters():
     api = pytest.importorskip("statsmodels.api")
-    judge, people, x, group = panel(np.random.default_rng(2))
-    found, mean, one = instrumented(judge, people, x, groups=group), people.mean(axis=1), np.ones(len(x))
-    cases = {"difference": (judge - mean, [one, x]), "control": (judge, [one, mean, x]), "people": (mean, [one, x])}
+    judge, labels, x, group = panel(np.random.default_rng(2))
+    found, mean, one = instrumented(judge, labels, x, groups=group), labels.mean(axis=1), np.ones(len(x))
+    cases = {"difference": (judge - mean, [one, x]), "control": (judge, [one, mean, x]), "labels": (mean, [one, x])}
     for name, (outcome, columns) in cases.items():
         theirs = api.OLS(outcome, np.c_[*columns]).fit(cov_type="cluster", cov_kwds={"groups": group})
         mine = getattr(found, name)
@@ -142,8 +142,8 @@ def test_of_three_estimators_one_covers():
     rng, runs, names = np.random.default_rng(3), 500, ("difference", "control", "instrument")
     estimates, held = {name: [] for name in names}, dict.fromkeys(names, 0)
     for _ in range(runs):
-        judge, people, x, group = panel(rng, n=600, n_groups=60)
-        found = instrumented(judge, people, x, groups=group)
+        judge, labels, x, group = panel(rng, n=600, n_groups=60)
+        found = instrumented(judge, labels, x, groups=group)
         for name, one in zip(names, (found.difference, found.control, found), strict=True):
             estimates[name].append(one.estimate)
             held[name] += one.interval.low <= 0 <= one.interval.high
@@ -162,8 +162,8 @@ def test_the_interval_holds_with_few_groups(n, n_groups):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         for _ in range(runs):
-            judge, people, x, group = panel(rng, n=n, n_groups=n_groups, effect=0.1)
-            found = instrumented(judge, people, x, groups=group)
+            judge, labels, x, group = panel(rng, n=n, n_groups=n_groups, effect=0.1)
+            found = instrumented(judge, labels, x, groups=group)
             of += not math.isnan(found.estimate)
             held += found.interval.low <= 0.1 <= found.interval.high
     assert of > 0.95 * runs
@@ -177,44 +177,44 @@ def test_with_an_intercept_for_each_annotator_it_is_that_of_statsmodels():
     """Coefficients of IV2SLS with a dummy for each annotator, half of the labels missing."""
     gmm = pytest.importorskip("statsmodels.sandbox.regression.gmm")
     rng = np.random.default_rng(20)
-    judge, people, x, group = panel(rng, raters=4)
-    people = np.where(rng.random(people.shape) < 0.5, np.nan, people + np.array([0.8, 0.2, -0.3, -0.7]))
-    judge, people, x, group = (part[(~np.isnan(people)).sum(axis=1) > 1] for part in (judge, people, x, group))
-    item, who = np.nonzero(~np.isnan(people))
-    own, n = people[item, who], (~np.isnan(people)).sum(axis=1)[item]
-    others, each = (np.nansum(people, axis=1)[item] - own) / (n - 1), np.eye(4)[who]
+    judge, labels, x, group = panel(rng, raters=4)
+    labels = np.where(rng.random(labels.shape) < 0.5, np.nan, labels + np.array([0.8, 0.2, -0.3, -0.7]))
+    judge, labels, x, group = (part[(~np.isnan(labels)).sum(axis=1) > 1] for part in (judge, labels, x, group))
+    item, who = np.nonzero(~np.isnan(labels))
+    own, n = labels[item, who], (~np.isnan(labels)).sum(axis=1)[item]
+    others, each = (np.nansum(labels, axis=1)[item] - own) / (n - 1), np.eye(4)[who]
     theirs = gmm.IV2SLS(judge[item], np.c_[each, own, x[item]], np.c_[each, others, x[item]]).fit()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
-        found = instrumented(judge, people, x, groups=group)
+        found = instrumented(judge, labels, x, groups=group)
     assert found.centred.estimate == pytest.approx(theirs.params[-1], rel=1e-9)
 
 
 def test_annotators_as_lenient_as_each_other_need_no_intercepts():
-    judge, people, x, group = panel(np.random.default_rng(21))
-    found = instrumented(judge, people, x, groups=group)
+    judge, labels, x, group = panel(np.random.default_rng(21))
+    found = instrumented(judge, labels, x, groups=group)
     assert found.warnings == ()
     assert found.centred.estimate == pytest.approx(found.estimate, abs=found.std_error / 20)
-    same = instrumented(judge, people - people.mean(axis=0), x, groups=group)
+    same = instrumented(judge, labels - labels.mean(axis=0), x, groups=group)
     assert same.estimate == pytest.approx(same.centred.estimate, rel=1e-9)
 
 
 def test_leniency_that_moves_the_estimate_is_said():
-    judge, people, x, group = panel(np.random.default_rng(22), n=4000, raters=2)
+    judge, labels, x, group = panel(np.random.default_rng(22), n=4000, raters=2)
     with pytest.warns(CalibWarning, match="uneven_annotators: .*moves the estimate by"):
-        found = instrumented(judge, people + np.array([0.5, -0.5]), x, groups=group)
+        found = instrumented(judge, labels + np.array([0.5, -0.5]), x, groups=group)
     assert found.interval.high < 0 < found.centred.interval.high  # nothing is favoured
-    even = instrumented(judge, people, x, groups=group)
+    even = instrumented(judge, labels, x, groups=group)
     assert tuple(found.centred)[:4] == pytest.approx(tuple(even.centred)[:4], rel=1e-9)
 
 
 def test_leniency_that_hides_that_annotators_agree_is_said():
-    judge, people, x, group = panel(np.random.default_rng(23), raters=2)
+    judge, labels, x, group = panel(np.random.default_rng(23), raters=2)
     with (
         pytest.warns(CalibWarning, match="weak_instrument"),
         pytest.warns(CalibWarning, match="uneven_annotators: .*is why there is no estimate"),
     ):
-        found = instrumented(judge, people + np.array([1.0, -1.0]), x, groups=group)
+        found = instrumented(judge, labels + np.array([1.0, -1.0]), x, groups=group)
     assert math.isnan(found.estimate)
     assert found.centred.interval.low < 0 < found.centred.interval.high
 
@@ -225,8 +225,8 @@ def test_with_an_intercept_for_each_annotator_the_interval_holds_where_the_plain
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         for _ in range(runs):
-            judge, people, x, group = panel(rng, n=600, n_groups=60, raters=2)
-            found = instrumented(judge, people + np.array([0.5, -0.5]), x, groups=group)
+            judge, labels, x, group = panel(rng, n=600, n_groups=60, raters=2)
+            found = instrumented(judge, labels + np.array([0.5, -0.5]), x, groups=group)
             held += [one.interval.low <= 0 <= one.interval.high for one in (found, found.centred)]
     assert held[0] / runs < 0.75
     assert abs(held[1] / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
@@ -236,12 +236,12 @@ def test_with_an_intercept_for_each_annotator_the_interval_holds_where_the_plain
 
 
 def test_with_one_annotator_there_is_a_bracket_that_holds_the_truth():
-    judge, people, x, group = panel(np.random.default_rng(5), n=20_000, n_groups=200, effect=0.1)
+    judge, labels, x, group = panel(np.random.default_rng(5), n=20_000, n_groups=200, effect=0.1)
     with pytest.warns(CalibWarning, match="one_annotator"):
-        found = instrumented(judge, people[:, 0], x, groups=group, reliability=(0.61, 0.61))
+        found = instrumented(judge, labels[:, 0], x, groups=group, reliability=(0.61, 0.61))
     assert found.bracket.low == pytest.approx(0.1, abs=0.02)  # the reliability of the labels is .61
     with pytest.warns(CalibWarning, match="one_annotator"):
-        wide = instrumented(judge, people[:, :1], x, groups=group, reliability=(0.5, 1.0))
+        wide = instrumented(judge, labels[:, :1], x, groups=group, reliability=(0.5, 1.0))
     assert math.isnan(wide.estimate)
     assert math.isnan(wide.p_value)
     assert wide.interval.low < wide.bracket.low < 0.1 < wide.bracket.high < wide.interval.high
@@ -278,18 +278,18 @@ def test_annotators_who_contradict_each_other_are_refused_however_large_f_is():
 
 
 def test_x_that_differs_in_one_group_alone_has_no_interval():
-    judge, people, _, group = panel(np.random.default_rng(9))
+    judge, labels, _, group = panel(np.random.default_rng(9))
     with pytest.warns(CalibWarning, match="one_sided: x differs in 1 of 40 groups"):
-        found = instrumented(judge, people, (group == 3).astype(float), groups=group)
+        found = instrumented(judge, labels, (group == 3).astype(float), groups=group)
     assert math.isnan(found.interval.low)
 
 
 def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
-    judge, people, _, group = panel(np.random.default_rng(15))
+    judge, labels, _, group = panel(np.random.default_rng(15))
     rare = np.isin(np.arange(400), (0, 1, 2)).astype(float)
     with pytest.warns(CalibWarning, match="one_sided: x differs in 3 of 40 groups"):
-        instrumented(judge, people, rare, groups=group)
-    assert instrumented(judge, people, (np.arange(400) < 40).astype(float), groups=group).warnings == ()
+        instrumented(judge, labels, rare, groups=group)
+    assert instrumented(judge, labels, (np.arange(400) < 40).astype(float), groups=group).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -297,18 +297,18 @@ def test_x_that_differs_in_few_groups_is_said_where_these_hold_both_kinds():
     [
         ({"x": np.ones(400)}, "`x` must vary"),
         ({"judge": np.ones(400)}, "`judge` must vary"),
-        ({"raters": np.ones((400, 3))}, "`raters` must vary"),
+        ({"labels": np.ones((400, 3))}, "`labels` must vary"),
         ({"groups": ["a"] * 400}, "`groups` must be two or more"),
         ({"x": np.ones(3)}, "`x` must have the length of `judge`"),
-        ({"raters": np.full((400, 2), np.nan)}, "must leave 4 items"),
+        ({"labels": np.full((400, 2), np.nan)}, "must leave 4 items"),
         ({"reliability": (0.9, 0.5)}, "`reliability` must be two numbers"),
         ({"reliability": (0.0, 1.0)}, "`reliability` must be two numbers"),
         ({"confidence_level": 95}, "`confidence_level` must be between 0 and 1"),
     ],
 )
 def test_what_has_no_answer_is_refused_by_name(change, words):
-    judge, people, x, group = panel(np.random.default_rng(10))
-    given = {"judge": judge, "raters": people, "x": x, "groups": group} | change
+    judge, labels, x, group = panel(np.random.default_rng(10))
+    given = {"judge": judge, "labels": labels, "x": x, "groups": group} | change
     with pytest.raises(ArgumentError, match=words):
         instrumented(**given)
 
@@ -317,29 +317,29 @@ def test_what_has_no_answer_is_refused_by_name(change, words):
 
 
 def test_missing_values_are_as_if_they_were_not_there():
-    judge, people, x, group = panel(np.random.default_rng(11))
-    whole = instrumented(judge[50:], people[50:], x[50:], groups=group[50:])
-    judge[:20], x[20:30], people[30:50, 1:] = np.nan, np.nan, np.nan
-    found = instrumented(judge, people, x, groups=group)
+    judge, labels, x, group = panel(np.random.default_rng(11))
+    whole = instrumented(judge[50:], labels[50:], x[50:], groups=group[50:])
+    judge[:20], x[20:30], labels[30:50, 1:] = np.nan, np.nan, np.nan
+    found = instrumented(judge, labels, x, groups=group)
     assert (found.n, found.n_groups) == (whole.n, whole.n_groups) == (350, 40)
     assert (found.estimate, *found.interval) == pytest.approx((whole.estimate, *whole.interval), rel=1e-9)
 
 
 def test_of_an_item_with_two_labels_both_count():
-    judge, people, x, group = panel(np.random.default_rng(12), n=4000)
-    people[::2, 2] = np.nan
-    assert instrumented(judge, people, x, groups=group).n == 4000
+    judge, labels, x, group = panel(np.random.default_rng(12), n=4000)
+    labels[::2, 2] = np.nan
+    assert instrumented(judge, labels, x, groups=group).n == 4000
 
 
 def test_order_of_items_and_annotators_does_not_matter():
-    judge, people, x, group = panel(np.random.default_rng(13))
+    judge, labels, x, group = panel(np.random.default_rng(13))
     order = np.random.default_rng(0).permutation(len(x))
-    one = instrumented(judge, people, x, groups=group)
-    other = instrumented(judge[order], people[order][:, ::-1], x[order], groups=group[order])
+    one = instrumented(judge, labels, x, groups=group)
+    other = instrumented(judge[order], labels[order][:, ::-1], x[order], groups=group[order])
     assert (one.estimate, *one.interval) == pytest.approx((other.estimate, *other.interval), rel=1e-9)
 
 
 def test_units_scale_the_estimate():
-    judge, people, x, group = panel(np.random.default_rng(14), effect=0.2)
-    one, other = instrumented(judge, people, x, groups=group), instrumented(10 * judge + 3, people, x / 2, groups=group)
+    judge, labels, x, group = panel(np.random.default_rng(14), effect=0.2)
+    one, other = instrumented(judge, labels, x, groups=group), instrumented(10 * judge + 3, labels, x / 2, groups=group)
     assert (other.estimate, other.z) == pytest.approx((20 * one.estimate, one.z), rel=1e-9)

@@ -20,11 +20,11 @@ def summeval():
         pytest.skip(str(error))
     plain = ratings.astype({"item": str, "criterion": str, "rater": str})
     by = {name: rows.pivot(index="item", columns="rater", values="score") for name, rows in plain.groupby("criterion")}
-    people = np.stack([table[["e0", "e1", "e2"]] for table in by.values()], axis=2)
+    labels = np.stack([table[["e0", "e1", "e2"]] for table in by.values()], axis=2)
     groups = items.astype({"item": str}).set_index("item")["group"].loc[by["coherence"].index].to_numpy()
     options = {"criteria": list(by), "levels": (1, 5), "groups": groups}
     return {
-        rater: rater_effects(np.stack([table[rater] for table in by.values()], axis=1), people, **options)
+        rater: rater_effects(np.stack([table[rater] for table in by.values()], axis=1), labels, **options)
         for rater in ("gpt-4o", "gpt-4o-mini", "mistral-v03")
     }
 
@@ -61,14 +61,14 @@ def test_halo_on_summeval_is_the_reference(summeval):
 
 def panel(rng, n=400, shift=0.0, gain=1.0, halo=0.0):
     quality = rng.normal(size=(n, 2))
-    people = quality[:, None] + 0.5 * rng.normal(size=(n, 3, 2))
-    return shift + gain * quality + halo * rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 2)), people
+    labels = quality[:, None] + 0.5 * rng.normal(size=(n, 3, 2))
+    return shift + gain * quality + halo * rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, 2)), labels
 
 
 def test_what_was_put_in_is_found():
     rng = np.random.default_rng(0)
-    judge, people = panel(rng, n=4000, shift=0.5, gain=0.5, halo=0.6)
-    found = rater_effects(judge, people)
+    judge, labels = panel(rng, n=4000, shift=0.5, gain=0.5, halo=0.6)
+    found = rater_effects(judge, labels)
     assert found.one("leniency", "0").estimate == pytest.approx(0.5, abs=0.05)
     assert not found.one("leniency", "0").inside
     assert found.one("centrality", "1").estimate == pytest.approx(math.sqrt((0.25 + 0.36 + 0.09) / 1.25), abs=0.03)
@@ -90,8 +90,8 @@ def test_intervals_of_the_judge_hold():
 
 
 def test_one_criterion_has_no_halo():
-    judge, people = panel(np.random.default_rng(2))
-    found = rater_effects(judge[:, 0], people[:, :, 0])
+    judge, labels = panel(np.random.default_rng(2))
+    found = rater_effects(judge[:, 0], labels[:, :, 0])
     assert [one.effect for one in found.effects] == ["leniency", "centrality", "ends", "top"]
     assert math.isnan(found.n_independent)
     with pytest.raises(KeyError, match="no effect 'halo'"):
@@ -99,17 +99,17 @@ def test_one_criterion_has_no_halo():
 
 
 def test_one_person_has_no_range_but_her_own_value():
-    judge, people = panel(np.random.default_rng(3), shift=1)
-    found = rater_effects(judge, people[:, :1])
+    judge, labels = panel(np.random.default_rng(3), shift=1)
+    found = rater_effects(judge, labels[:, :1])
     assert found.one("leniency", "0").people == (0.0,)
     assert math.isnan(found.one("residual_halo").people[0])
 
 
 def test_people_who_rated_some_items_count_on_these():
-    judge, people = panel(np.random.default_rng(4))
-    people[200:, 2] = np.nan
-    people[:20] = np.nan
-    found = rater_effects(judge, people)
+    judge, labels = panel(np.random.default_rng(4))
+    labels[200:, 2] = np.nan
+    labels[:20] = np.nan
+    found = rater_effects(judge, labels)
     assert found.n == 380
     assert all(not math.isnan(value) for one in found.effects for value in one.people)
 
@@ -117,12 +117,12 @@ def test_people_who_rated_some_items_count_on_these():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"people": np.ones((400, 3))}, "must have shape"), ({"criteria": ["one"]}, "`criteria` must name 2"),
+        ({"labels": np.ones((400, 3))}, "must have shape"), ({"criteria": ["one"]}, "`criteria` must name 2"),
         ({"judge": np.full((400, 2), np.nan)}, "8 items with a label"),
         ({"groups": [1]}, "`groups` must have the length"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(change, words):
-    judge, people = panel(np.random.default_rng(5))
+    judge, labels = panel(np.random.default_rng(5))
     with pytest.raises(ArgumentError, match=words):
-        rater_effects(**{"judge": judge, "people": people} | change)
+        rater_effects(**{"judge": judge, "labels": labels} | change)

@@ -8,28 +8,28 @@ from calib.stats import ArgumentError, CalibWarning, annotator_logit, ordered_lo
 pytestmark = pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")  # small samples of judges that know little
 
 
-def rated(n_people=12, each=15, tau=1.0, slope=1.0, seed=0):
+def rated(n_escalated=12, each=15, tau=1.0, slope=1.0, seed=0):
     """Scores, labels 0..3 that follow them and who rates, the person, the shift of each person."""
     rng = np.random.default_rng(seed)
-    person = np.repeat(np.arange(n_people), each)
-    x, shift = rng.normal(size=len(person)), tau * rng.normal(size=n_people)
+    person = np.repeat(np.arange(n_escalated), each)
+    x, shift = rng.normal(size=len(person)), tau * rng.normal(size=n_escalated)
     said = slope * x + shift[person] + rng.logistic(size=len(person))
     return x, np.digitize(said, [-1.5, 0, 1.5]), np.array([f"person {one}" for one in person]), shift
 
 
-def spread_of(n_people, each, tau, seed):
+def spread_of(n_escalated, each, tau, seed):
     """As one group: nothing is cross-validated."""
-    return annotator_logit(*rated(n_people, each, tau, seed=seed)[:3], groups=np.zeros(n_people * each)).tau
+    return annotator_logit(*rated(n_escalated, each, tau, seed=seed)[:3], groups=np.zeros(n_escalated * each)).tau
 
 
 # --- how much people differ -------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n_people", "each", "tau"), [(20, 20, 1.0), (40, 5, 1.0), (20, 40, 0.5), (10, 40, 2.0)])
-def test_the_spread_of_people_is_found_again(n_people, each, tau):
+@pytest.mark.parametrize(("n_escalated", "each", "tau"), [(20, 20, 1.0), (40, 5, 1.0), (20, 40, 0.5), (10, 40, 2.0)])
+def test_the_spread_of_people_is_found_again(n_escalated, each, tau):
     """In the mean of the variances over 60 samples, to both sides, within 3 standard errors and 6 % of the spread."""
-    found = [spread_of(n_people, each, tau, seed) for seed in range(60)]
+    found = [spread_of(n_escalated, each, tau, seed) for seed in range(60)]
     spread = np.sqrt(np.mean(np.square(found)))
     assert abs(spread - tau) < 3 * np.std(found) / np.sqrt(60) + 0.06 * tau
 
@@ -57,7 +57,7 @@ def test_shifts_miss_the_truth_by_their_standard_errors():
 def test_with_two_levels_it_is_the_logistic_model_with_random_intercepts_of_statsmodels():
     """At our estimates its posterior density, of nearly flat priors and our spread, has no slope."""
     mixed = pytest.importorskip("statsmodels.genmod.bayes_mixed_glm")
-    x, y, who, _ = rated(n_people=10, each=40)
+    x, y, who, _ = rated(n_escalated=10, each=40)
     y = (y > 1).astype(float)
     fit = annotator_logit(x, y, who, ridge=0, pseudo=0)
     people = (who[:, None] == [one.annotator for one in fit.shifts]).astype(float)
@@ -84,7 +84,7 @@ def test_a_new_person_is_forecast_by_the_mean_over_people():
 
 @pytest.mark.slow
 def test_a_new_person_is_less_sure_than_one_of_many_labels():
-    x, y, who, shift = rated(n_people=8, each=60, tau=1.5)
+    x, y, who, shift = rated(n_escalated=8, each=60, tau=1.5)
     fit = annotator_logit(x, y, who)
     levels = np.arange(4)
 
@@ -110,7 +110,7 @@ def test_people_may_be_named_one_per_row():
 
 @pytest.mark.slow
 def test_people_may_be_numbers():
-    x, y, _, _ = rated(n_people=4)
+    x, y, _, _ = rated(n_escalated=4)
     fit = annotator_logit(x, y, np.repeat([7, 8, 9, 10], 15))
     assert [one.annotator for one in fit.shifts] == [7, 8, 9, 10]
     assert fit.predict([0.0], annotator=7).shape == (1, 4)
@@ -119,20 +119,20 @@ def test_people_may_be_numbers():
 @pytest.mark.slow
 @pytest.mark.parametrize("stranger", ["person 99", ["person 1", "nobody"], 3, float("nan"), [["a"], ["b"]]])
 def test_a_stranger_is_refused_and_told_who_there_is(stranger):
-    x, y, who, _ = rated(n_people=3)
+    x, y, who, _ = rated(n_escalated=3)
     with pytest.raises(ArgumentError, match="`annotator` must be one of 'person 0', 'person 1', 'person 2', or None"):
         annotator_logit(x, y, who).predict([1, 2], annotator=stranger)
 
 
 @pytest.mark.slow
 def test_another_number_of_people_is_refused():
-    x, y, who, _ = rated(n_people=3)
+    x, y, who, _ = rated(n_escalated=3)
     with pytest.raises(ArgumentError, match="`annotator` must have the length of"):
         annotator_logit(x, y, who).predict([1, 2, 3], annotator=["person 1"])
 
 
 def test_a_missing_annotator_is_refused():
-    x, y, who, _ = rated(n_people=3)
+    x, y, who, _ = rated(n_escalated=3)
     with pytest.raises(ArgumentError, match="`annotators` must have no missing label"):
         annotator_logit(x, y, [None, *who[1:]])
     with pytest.raises(ArgumentError, match="`annotators` must have the length of"):
@@ -143,7 +143,7 @@ def test_a_missing_annotator_is_refused():
 
 
 def test_one_label_of_each_person_shows_no_spread():
-    x, y, _, _ = rated(n_people=40, each=1)
+    x, y, _, _ = rated(n_escalated=40, each=1)
     with pytest.warns(CalibWarning, match="few_repeats"):
         fit = annotator_logit(x, y, np.arange(40))
     assert fit.tau == 0
@@ -153,17 +153,17 @@ def test_one_label_of_each_person_shows_no_spread():
 
 
 def test_one_person_is_no_spread():
-    x, y, _, _ = rated(n_people=1, each=40)
+    x, y, _, _ = rated(n_escalated=1, each=40)
     fit = annotator_logit(x, y, ["ann"] * 40)
     np.testing.assert_allclose(fit.predict(x, annotator="ann"), ordered_logit(x, y).predict(x), atol=0.02)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_people", [1, 2, 5, 12, 25])
+@pytest.mark.parametrize("n_escalated", [1, 2, 5, 12, 25])
 @pytest.mark.parametrize("kind", ["constant", "reversed", "each says one thing", "all say one thing"])
-def test_25_labels_of_any_kind_have_an_answer(n_people, kind):
-    rng = np.random.default_rng(n_people)
-    x, who = rng.integers(1, 6, 25).astype(float), np.arange(25) % n_people
+def test_25_labels_of_any_kind_have_an_answer(n_escalated, kind):
+    rng = np.random.default_rng(n_escalated)
+    x, who = rng.integers(1, 6, 25).astype(float), np.arange(25) % n_escalated
     y = {"constant": x, "reversed": 6 - x, "each says one thing": 1.0 + who % 5, "all say one thing": np.full(25, 5.0)}
     fit = annotator_logit(x if kind != "constant" else 0 * x, y[kind], who, levels=[1, 2, 3, 4, 5])
     assert 0 <= fit.tau <= 12
@@ -174,7 +174,7 @@ def test_25_labels_of_any_kind_have_an_answer(n_people, kind):
 
 @pytest.mark.slow
 def test_rows_left_out_take_no_person_along():
-    x, y, who, _ = rated(n_people=4)
+    x, y, who, _ = rated(n_escalated=4)
     labels = np.where(who == "person 2", np.nan, y)
     fit = annotator_logit(x, labels, who)
     assert [one.annotator for one in fit.shifts] == ["person 0", "person 1", "person 3"]
@@ -185,7 +185,7 @@ def test_rows_left_out_take_no_person_along():
 
 @pytest.mark.slow
 def test_weights_are_rows_repeated():
-    x, y, who, _ = rated(n_people=6)
+    x, y, who, _ = rated(n_escalated=6)
     groups = np.arange(len(x))
     twice = annotator_logit(np.tile(x, 2), np.tile(y, 2), np.tile(who, 2), groups=np.tile(groups, 2))
     weighted = annotator_logit(x, y, who, groups=groups, weights=np.full(len(x), 2.0))

@@ -81,7 +81,7 @@ def test_calibrated_scores_are_not_calibrated_again(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::calib.core.check.CalibWarning")
 @pytest.mark.parametrize("labels", [1, 2, 9, 80])
-@pytest.mark.parametrize("options", [{}, {"cut": 4}, {"within": 0}, {"risk": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"label_threshold": 4}, {"within": 0}, {"risk": 0.3}])
 def test_each_item_is_decided_labelled_or_for_people(labels, options, tmp_path):
     path = own_file(tmp_path / "own.csv", labels=labels)
     found = calib.escalate(path, **options).one()

@@ -429,7 +429,7 @@ def test_the_file_is_bound_to_prompt_and_judge(tmp_path):
 
 def test_how_labels_were_drawn_and_when_is_kept(both):
     scores, people = both
-    drawn = calib.choose_items(scores, 60, rng=1)
+    drawn = calib.choose(scores, 60, rng=1)
     chosen = set(drawn.loc[drawn["chosen"].astype(bool), "item"])
     labels = people.assign(item=people["item"].astype(str))
     extra = tables(n_docs=60)[1]

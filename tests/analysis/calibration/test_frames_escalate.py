@@ -44,7 +44,7 @@ def some(people, n, seed=1):
 def test_what_is_accepted_and_what_goes_to_people_are_all_items():
     judge, people = study()
     gold = some(people, 200)
-    found = calib.escalate(judge, gold, cut=4, risk=0.15).one()
+    found = calib.escalate(judge, gold, label_threshold=4, risk=0.15).one()
     assert 0 < found.n_accepted < found.n == 600
     assert len(found.accepted) == found.n_accepted
     assert found.accepted["confidence"].is_monotonic_decreasing
@@ -52,7 +52,7 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
     rest = found.items[found.items["decided_by"] == ""]
     assert set(found.accepted["item"]) | set(rest["item"]) == set(judge["item"])
     assert set(found.people["item"]) == set(rest["item"]) - set(gold["item"])
-    assert found.n_people == len(found.people)
+    assert found.n_escalated == len(found.people)
     assert set(found.items["verdict"]) == {0.0, 1.0}
     told = found.items.set_index("item")["label"].dropna()
     pd.testing.assert_series_equal(
@@ -62,11 +62,11 @@ def test_what_is_accepted_and_what_goes_to_people_are_all_items():
 
 def test_the_list_for_people_goes_on_to_choose_items_and_a_page(tmp_path):
     judge, people = study()
-    found = calib.escalate(judge, some(people, 200), cut=4, risk=0.15).one()
-    drawn = calib.choose_items(found.people, 10, rng=1)
+    found = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.15).one()
+    drawn = calib.choose(found.people, 10, rng=1)
     assert drawn["chosen"].sum() == 10
     texts = pd.DataFrame({"item": judge["item"], "output": "a text of " + judge["item"]})
-    calib.label_page(texts, found.people.head(5), path=tmp_path / "page.html")
+    calib.label(texts, found.people.head(5), path=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert all(item in page for item in found.people["item"].head(5))
 
@@ -97,15 +97,17 @@ def test_draws_of_one_judge_are_votes():
 def test_a_lenient_judge_on_another_scale_is_calibrated():
     judge, people = study()
     gold = some(people, 200)
-    plain = calib.escalate(judge, gold, cut=4, risk=0.15).one()
-    other = calib.escalate(judge.assign(score=judge["score"] * 10 + 50, scale="0..100"), gold, cut=4, risk=0.15).one()
+    plain = calib.escalate(judge, gold, label_threshold=4, risk=0.15).one()
+    other = calib.escalate(
+        judge.assign(score=judge["score"] * 10 + 50, scale="0..100"), gold, label_threshold=4, risk=0.15
+    ).one()
     assert other.n_accepted == plain.n_accepted
     np.testing.assert_array_equal(other.items["verdict"], plain.items["verdict"])
 
 
 def test_items_of_one_score_are_never_split():
     judge, people = study()
-    found = calib.escalate(judge, some(people, 120), cut=4, risk=0.2).one()
+    found = calib.escalate(judge, some(people, 120), label_threshold=4, risk=0.2).one()
     assert found.items.groupby("score")["decided_by"].nunique().max() == 1
     assert found.items.groupby("score")["confidence"].nunique().max() == 1
 
@@ -122,7 +124,10 @@ def test_within_says_how_far_off_a_verdict_may_be():
 
 def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
     judge, people = study(spread=0.4)
-    for options, words in (({}, "which label, give or take 1"), ({"cut": 4}, "whether people say 4 or more")):
+    for options, words in (
+        ({}, "which label, give or take 1"),
+        ({"label_threshold": 4}, "whether people say 4 or more"),
+    ):
         for n in (25, 300):  # nothing is accepted, and much
             found = calib.escalate(judge, some(people, n), risk=0.2, **options)
             assert f"verdicts ({words}) differ from people's" in str(found.one())
@@ -133,7 +138,7 @@ def test_what_a_verdict_is_stands_wherever_its_errors_are_promised():
 def test_a_column_of_confidences_stands_beside_the_judges_own_verdicts():
     judge, people = study()
     judge["sure"] = np.abs(judge["score"] - 3.5)
-    found = calib.escalate(judge, some(people, 150), cut=4, confidence="sure", risk=0.2).one()
+    found = calib.escalate(judge, some(people, 150), label_threshold=4, confidence="sure", risk=0.2).one()
     assert found.exact
     np.testing.assert_array_equal(found.items["verdict"], found.items["score"] >= 4)
     np.testing.assert_allclose(found.items["confidence"], judge["sure"])
@@ -150,7 +155,7 @@ def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
     assert found.n_accepted == plain.n_accepted > 0
     np.testing.assert_array_equal(found.items["verdict"], judges["score"])
     passed = calib.escalate(
-        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), cut=1, **asked
+        judges.assign(score=chance, scale="0..1", sure=sure), some(people, 200), label_threshold=1, **asked
     ).one()
     np.testing.assert_array_equal(passed.items["verdict"], judges["score"])
     judge, labels = study()
@@ -162,33 +167,33 @@ def test_a_number_between_two_levels_is_a_verdict_for_the_nearest():
 def test_labels_of_whole_documents_count_as_documents():
     judge, people = study()
     whole = people[people["group"].isin([f"d{i}" for i in range(25)])]
-    found = calib.escalate(judge, whole, cut=4, risk=0.15).one()
+    found = calib.escalate(judge, whole, label_threshold=4, risk=0.15).one()
     assert "whole_groups" in str(found)
     assert (found.n_labels, found.n_groups) == (100, 25)
-    spread = calib.escalate(judge, some(people, 100), cut=4, risk=0.15).one()
+    spread = calib.escalate(judge, some(people, 100), label_threshold=4, risk=0.15).one()
     assert "whole_groups" not in str(spread)
     assert spread.n_groups == 100
-    page = calib.report(calib.escalate(judge, some(people, 100), cut=4, risk=0.15)).text
+    page = calib.report(calib.escalate(judge, some(people, 100), label_threshold=4, risk=0.15)).text
     assert "labels 100, independent ones 100" in page
-    assert calib.escalate(judge, whole, cut=4, risk=0.15, groups=None).one().n_groups == 100
+    assert calib.escalate(judge, whole, label_threshold=4, risk=0.15, groups=None).one().n_groups == 100
 
 
 @pytest.mark.parametrize("design", ["simple", "groups"])
 def test_choose_items_draws_labels_for_it(design):
     judge, people = study()
-    drawn = calib.choose_items(judge, 120, design=design, rng=3)
+    drawn = calib.choose(judge, 120, design=design, rng=3)
     gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
-    found = calib.escalate(drawn, gold, cut=4, risk=0.2).one()
+    found = calib.escalate(drawn, gold, label_threshold=4, risk=0.2).one()
     assert ("whole_groups" in str(found)) == (design == "groups")
-    assert "gold_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], cut=4, risk=0.2).one())
+    assert "labels_incomplete" in str(calib.escalate(drawn, gold.iloc[1:], label_threshold=4, risk=0.2).one())
 
 
 def test_labels_drawn_with_unlike_chances_are_refused_with_what_to_do():
     judge, people = study()
-    drawn = calib.choose_items(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
+    drawn = calib.choose(judge.assign(entropy=np.linspace(0.1, 1, 600)), 120, design="active", rng=3)
     gold = people[people["item"].isin(drawn.loc[drawn["chosen"], "item"])]
-    with pytest.raises(TableError, match=r"same chance to be drawn.*choose_items\(scores, n\)"):
-        calib.escalate(drawn, gold, cut=4)
+    with pytest.raises(TableError, match=r"same chance to be drawn.*choose\(scores, n\)"):
+        calib.escalate(drawn, gold, label_threshold=4)
 
 
 @pytest.mark.long
@@ -226,7 +231,7 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
         judge = pd.DataFrame(files | {"rater": "judge", "method": "given", "scale": "1|2|3|4|5"})
         label = np.digitize(rng.random(1500), [0.04, 0.08, 0.165, 0.6]) + 1.0
         people = judge.assign(score=label, rater="ann", method="human")
-        found = calib.escalate(judge, people.head(n), cut=4, risk=0.15).one()
+        found = calib.escalate(judge, people.head(n), label_threshold=4, risk=0.15).one()
         verdict, accepted = found.items["verdict"], found.items["decided_by"] != ""
         wrong = (label[accepted] >= 4) != verdict[accepted]
         broken += bool(accepted.any() and wrong.mean() > 0.15)
@@ -238,10 +243,10 @@ def test_a_judge_that_knows_nothing_keeps_the_promise_with_learned_confidences(n
     [
         ({"risk": 0.0}, "`risk` must be between 0 and 1"),
         ({"confidence_level": 1.0}, "`confidence_level` must be between 0 and 1"),
-        ({"cut": 9}, "`cut` must be above 1 and at most 5"),
-        ({"cut": 1}, "`cut` must be above 1"),
+        ({"label_threshold": 9}, "`label_threshold` must be above 1 and at most 5"),
+        ({"label_threshold": 1}, "`label_threshold` must be above 1"),
         ({"within": -1}, "`within` must be 0 or more"),
-        ({"within": 1, "cut": 3}, "`within` says what a verdict is without `cut`"),
+        ({"within": 1, "label_threshold": 3}, "`within` says what a verdict is without `label_threshold`"),
         ({"inputs": "jury"}, "`inputs`"),
         ({"confidence": "nothing"}, "`confidence` must be 'votes', 'calibrated' or a column"),
         ({"confidence": "votes"}, "`confidence` needs several replies"),
@@ -258,13 +263,13 @@ def test_bad_input_is_refused(change, message):
 
 def test_labels_that_are_all_missing_are_refused():
     judge, people = study(80)
-    with pytest.raises(ArgumentError, match="`gold` must have labels, but all of c, judge, ann are missing"):
+    with pytest.raises(ArgumentError, match="`labels` must have labels, but all of c, judge, ann are missing"):
         calib.escalate(judge, people.assign(score=np.nan))
 
 
 def test_nothing_is_accepted_of_a_judge_that_guesses():
     judge, people = study(spread=50.0)
-    found = calib.escalate(judge, some(people, 200), cut=4, risk=0.1)
+    found = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.1)
     assert found.one().n_accepted == 0
     assert len(found.one().accepted) == 0
     assert "The judge may decide none of the 600 items" in found.conclusion
@@ -272,7 +277,7 @@ def test_nothing_is_accepted_of_a_judge_that_guesses():
 
 def test_of_nothing_accepted_the_nearest_threshold_is_told():
     judge, people = study(spread=2.0)
-    result = calib.escalate(judge, some(people, 200), cut=4, risk=0.1, prices={"label": 2})
+    result = calib.escalate(judge, some(people, 200), label_threshold=4, risk=0.1, prices={"label": 2})
     found = result.one()
     assert found.n_accepted == 0
     tested = [point for point in found.test.curve if point.tested_at > 0]
@@ -282,7 +287,7 @@ def test_of_nothing_accepted_the_nearest_threshold_is_told():
     words = f"{near.errors} errors in {near.m} labels show a risk of {near.tested_bound:.4g} at most"
     assert words in str(found)
     assert words in result.conclusion
-    assert f"of 600 items {found.n_people} are for people, 200 more have a label already" in str(found)
+    assert f"of 600 items {found.n_escalated} are for people, 200 more have a label already" in str(found)
     assert "That costs 1200, people for all 1200." in result.conclusion
     assert found.curve.loc[found.curve["tested_at"] > 0, "tested_bound"].min() == near.tested_bound
 
@@ -317,13 +322,13 @@ def test_the_cost_is_that_of_the_judges_scores_and_of_peoples_labels():
     judges, people = juries(raters=2)
     prices = {"label": 2, "judge": 0.01}
     found = calib.escalate(judges[judges["rater"] == "r1"], some(people, 300), risk=0.3, prices=prices).one()
-    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_people + 300))
-    assert found.cost_of_people == 1200
+    assert found.cost == pytest.approx(600 * 0.01 + 2 * (found.n_escalated + 300))
+    assert found.cost_of_labels == 1200
 
 
 def test_the_line_says_what_became_of_every_item():
     judge, people = study(spread=1.0)
-    found = calib.escalate(judge, some(people, 120), risk=0.15, cut=3).one()
-    labelled = found.n - found.n_accepted - found.n_people
+    found = calib.escalate(judge, some(people, 120), risk=0.15, label_threshold=3).one()
+    labelled = found.n - found.n_accepted - found.n_escalated
     assert labelled > 0
-    assert f"{found.n_people} are for people, {labelled} more have a label already" in str(found)
+    assert f"{found.n_escalated} are for people, {labelled} more have a label already" in str(found)

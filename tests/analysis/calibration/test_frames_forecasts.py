@@ -48,8 +48,8 @@ def test_a_calibration_is_judged_by_its_cross_fitted_forecasts(planted):
     assert own.n == few[few["criterion"] == "coherence"]["item"].nunique()
     one = few[few["rater"] == "simulated-1"]
     single = calib.calibrate(scores, one)
-    with_gold, without = (calib.forecast_quality(single, gold).one() for gold in (one, None))
-    assert with_gold.rps == pytest.approx(without.rps)
+    with_labels, without = (calib.forecast_quality(single, gold).one() for gold in (one, None))
+    assert with_labels.rps == pytest.approx(without.rps)
     with pytest.raises(calib.table.TableError, match="none is; of other items judge"):
         calib.forecast_quality(calibration, people[~people["item"].isin(few["item"])])
 

@@ -74,12 +74,12 @@ def test_the_planted_judge_by_hand(planted):
     assert found.entropy.edges[-1] == pytest.approx(np.log(5))
     assert found.little == 0
     fluent = people[people["criterion"] == "fluency"]
-    np.testing.assert_allclose(found.shares.human, [(fluent["score"] == level).mean() for level in range(1, 6)])
+    np.testing.assert_allclose(found.shares.labels, [(fluent["score"] == level).mean() for level in range(1, 6)])
     theirs = fluent.groupby("item", observed=True)["score"].mean()
     ours = pd.Series(score, index=sorted(ratings["item"].unique()))
     gap = ours - theirs.rename(index=str).reindex(ours.index)
     np.testing.assert_allclose([found.difference, found.distance], [gap.mean(), gap.abs().mean()])
-    assert (found.n_human, found.human_mean) == (312, pytest.approx(theirs.mean()))
+    assert (found.n_labels, found.label_mean) == (312, pytest.approx(theirs.mean()))
     # by the replies: each was read, each had a little on other words
     assert dict(found.statuses) == {"ok": 312, "off_scale": 312}
     assert (found.n_replies, found.n_unread, found.n_missing) == (312, 0, 0)
@@ -210,7 +210,7 @@ def test_texts_of_the_items_stand_beside_them():
     assert found["reply of the item"].tolist() == ["own", ""]
     assert found["reply"].tolist() == ["a gets 2.", "b gets 3."]
     bare = calib.profile(ratings, people, items=items[["item"]]).one().items
-    assert list(bare) == ["why", "item", "value", "score", "human", "detail", "reply"]
+    assert list(bare) == ["why", "item", "value", "score", "label", "detail", "reply"]
 
 
 # --- what comes in ----------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_scores_of_ones_own_have_no_entropy():
     people = calib.scores_from(mine, item="id", score="label", rater="me")
     found = calib.profile(scores, people).one()
     assert found.entropy is found.mass is None
-    assert found.n_human == 2
+    assert found.n_labels == 2
     assert not {"median_entropy", "median_mass", "entropy"} & {*found.to_frame(), *found.items}
     assert not found.to_frame().isna().any(axis=None)
     assert "entropy" not in f"{found} {found.conclusion}"
@@ -243,7 +243,7 @@ def test_scores_made_of_ratings_keep_what_they_know(planted):
     assert found.looks[0][:-1] == pytest.approx(known.looks[0][:-1], nan_ok=True)
     assert found.shares.rounded
     assert found.unused == ()
-    assert found.shares.human == known.shares.human
+    assert found.shares.labels == known.shares.labels
 
 
 def test_one_file_of_ones_own_with_its_texts(tmp_path):
@@ -272,9 +272,9 @@ def test_people_in_one_table_with_judges_are_people():
     people = labelled({"a": 4, "b": 5}).assign(method="human", prompt="", weight=1.0, draw=0, status="ok")
     both = pd.concat([drawn({"a": [2], "b": [3]}), people])
     (found,) = calib.profile(both)
-    assert (found.n_human, found.difference) == (2, -2)
+    assert (found.n_labels, found.difference) == (2, -2)
     (other,) = calib.profile(both, labelled({"a": 1}))
-    assert (other.n_human, other.difference) == (1, 1)
+    assert (other.n_labels, other.difference) == (1, 1)
     assert [label["rater"] for label in calib.profile(people).labels] == ["ann"]
 
 
@@ -283,30 +283,30 @@ def test_several_people_are_averaged_and_their_labels_counted_one_by_one():
     results = calib.profile(drawn({"a": [2], "b": [3]}), people)
     assert results.labels[0]["n_unmatched"] == 1
     found = results.one()
-    assert found.shares.human == pytest.approx((1 / 3, 0, 1 / 3, 1 / 3, 0))
-    assert (found.human_mean, found.n_human) == (2.75, 2)
+    assert found.shares.labels == pytest.approx((1 / 3, 0, 1 / 3, 1 / 3, 0))
+    assert (found.label_mean, found.n_labels) == (2.75, 2)
     assert dict(found.looks[0].texts)["detail"] == "labels 1, 4"
 
 
 def test_labels_on_another_scale_are_left_out_and_said():
     ratings = drawn({"a": [2], "b": [3]})
     found = calib.profile(ratings, labelled({"a": 80}, scale="0..100")).one()
-    assert found.n_human == 0
-    assert found.warnings[0] == "other_scale: people are left out, as scores are on '1|2|3|4|5' and human on '0..100'"
+    assert found.n_labels == 0
+    assert found.warnings[0] == "other_scale: people are left out, as scores are on '1|2|3|4|5' and labels on '0..100'"
     assert calib.profile(ratings, labelled({"a": 80}, scale="")).one().warnings[0].startswith("other_scale")
 
 
 @pytest.mark.parametrize(
-    ("human", "items", "said"),
+    ("labels", "items", "said"),
     [
-        ({"zz": 4}, None, r"`human` must have labels .* 'zz'.*, while `scores` have .*'a' and 'b'"),
+        ({"zz": 4}, None, r"`labels` must have labels .* 'zz'.*, while `scores` have .*'a' and 'b'"),
         (None, ["zz"], r"`items` must have the items of `scores`, but has 'zz', while `scores` have 'a' and 'b'\."),
     ],
 )
-def test_what_does_not_match_is_refused_with_two_ids_of_each_side(human, items, said):
+def test_what_does_not_match_is_refused_with_two_ids_of_each_side(labels, items, said):
     options = {} if items is None else {"items": pd.DataFrame({"item": items, "source": "s"})}
     with pytest.raises(TableError, match=said):
-        calib.profile(drawn({"a": [2], "b": [3]}), None if human is None else labelled(human), **options)
+        calib.profile(drawn({"a": [2], "b": [3]}), None if labels is None else labelled(labels), **options)
 
 
 # --- what to mind -----------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_bars_are_as_high_as_the_shares():
     found = stats.profile([1, 2, 3, 3], [3, 3, 3, 1], scale=[1, 2, 3])
     ax = plot.profile(found)
     heights = [bar.get_height() for bar in ax.patches]
-    assert heights == pytest.approx([*found.shares.judge, *found.shares.human])
+    assert heights == pytest.approx([*found.shares.judge, *found.shares.labels])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["judge", "people"]
     assert ax.get_title(loc="left") == "50 % of the judge's scores are 3 (people's: 75 %)"
     assert len(plot.profile(stats.profile([1, 2], scale=[1, 2])).patches) == 2
@@ -362,7 +362,7 @@ def test_several_judges_are_rows_with_people_once():
     rows = [tick.get_text() for tick in ax.get_yticklabels()]
     assert rows == ["judge", "other", "people"]
     widths = np.reshape([bar.get_width() for bar in ax.patches if abs(bar.get_height() - 0.6) < 1e-9], (3, 5))
-    parts = [results[0].shares.judge, results[1].shares.judge, results[0].shares.human]
+    parts = [results[0].shares.judge, results[1].shares.judge, results[0].shares.labels]
     np.testing.assert_allclose(widths, parts)
     entropy = plot.profile(results, show="entropy")
     dots = [line.get_xdata()[0] for line in entropy.lines if line.get_marker() == "o"]
@@ -481,7 +481,7 @@ def files(tmp_path, planted):
 
 
 def test_the_command_says_what_the_verb_does(files, capsys, planted):
-    options = ("--items", files / "items.csv", "--human", files / "people.csv", "--top", 7)
+    options = (files / "people.csv", "--items", files / "items.csv", "--top", 7)
     code, out, err = run(capsys, "profile", files / "ratings.csv", *options, "--out", files / "look.csv")
     assert (code, err) == (0, "")
     items, people, ratings = planted
@@ -491,7 +491,7 @@ def test_the_command_says_what_the_verb_does(files, capsys, planted):
     assert f"people differ: {results.one().looks[0].item} (+" in said
     written = pd.read_csv(files / "look.csv")
     assert written["item"].tolist() == results.one().items["item"].tolist()
-    assert {"criterion", "rater", "why", "value", "score", "human", "source", "output", "reply"} <= set(written)
+    assert {"criterion", "rater", "why", "value", "score", "label", "source", "output", "reply"} <= set(written)
     code, out, _ = run(capsys, "profile", files / "ratings.csv", "--out", files / "page.html")
     assert code == 0
     assert "Items that deserve a look" in (files / "page.html").read_text(encoding="utf-8")
@@ -501,7 +501,7 @@ def test_the_command_says_what_the_verb_does(files, capsys, planted):
 def test_the_command_takes_a_file_of_ones_own(tmp_path, capsys):
     path = Path(tmp_path, "mine.csv")
     path.write_text("id,grade,label\na,4,5\nb,2,1\nc,5,\n", encoding="utf-8")
-    own = ("--item", "id", "--judge", "grade", "--label", "label", "--scale", SCALE)
+    own = ("--column", "item=id", "--judge", "grade", "--label", "label", "--scale", SCALE)
     code, out, _ = run(capsys, "profile", path, *own)
     assert code == 0
     assert "+0 from people on 2" in " ".join(out.split())
@@ -522,7 +522,7 @@ def test_llm_rubric_by_hand():
     p = p.div(p.sum(axis=1), axis=0)
     np.testing.assert_allclose(found.shares.judge, p.mean())
     labels = asked[(asked["method"] == "human") & asked["score"].notna()]
-    np.testing.assert_allclose(found.shares.human, labels["score"].value_counts(normalize=True).reindex([1, 2, 3, 4]))
+    np.testing.assert_allclose(found.shares.labels, labels["score"].value_counts(normalize=True).reindex([1, 2, 3, 4]))
     gap = p @ [1, 2, 3, 4] - labels.groupby("item", observed=True)["score"].mean().rename(index=str).reindex(p.index)
     assert found.difference == pytest.approx(gap.mean())
     assert found.looks[0].item == gap.abs().idxmax()

@@ -84,15 +84,15 @@ def test_a_judge_without_spread_is_exact_at_once():
 def test_attenuation_is_that_of_spearman_and_brown():
     rng = np.random.default_rng(4)
     truth, draws = replies(5, 20_000, 9, within=1.5)
-    human = truth + rng.normal(size=20_000)
+    labels = truth + rng.normal(size=20_000)
     sizes = [1, 2, 3, 6, 9]
-    result = convergence(draws, exact=truth, human=human, coefficient="pearson", sizes=sizes, n_subsets=3, rng=0)
-    alone = np.corrcoef(truth, human)[0, 1]
+    result = convergence(draws, exact=truth, labels=labels, coefficient="pearson", sizes=sizes, n_subsets=3, rng=0)
+    alone = np.corrcoef(truth, labels)[0, 1]
     icc = 1 / (1 + 1.5**2)
     law = [math.sqrt(n * icc / (1 + (n - 1) * icc)) for n in sizes]
     assert_allclose(result.correlation, law, atol=0.01)
-    assert_allclose(result.human, np.multiply(alone, law), atol=0.01)
-    assert_allclose(result.human_reference, alone, rtol=1e-12)
+    assert_allclose(result.agreement, np.multiply(alone, law), atol=0.01)
+    assert_allclose(result.agreement_reference, alone, rtol=1e-12)
     assert_allclose(result.r, 1.5**2, rtol=0.05)
 
 
@@ -107,17 +107,17 @@ def test_r_is_the_ratio_of_the_variance_components():
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall", "kendall_c"])
 def test_the_last_size_correlates_as_scipy_says(method):
     truth, draws = ratings(7)
-    human = np.round(truth)
+    labels = np.round(truth)
     function = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}.get(method, stats.kendalltau)
     options = {"variant": "c"} if method == "kendall_c" else {}
-    result = convergence(draws, human=human, coefficient=method, rng=0)
+    result = convergence(draws, labels=labels, coefficient=method, rng=0)
     assert result.coefficient == method
-    assert_allclose(result.human[-1], function(draws.mean(axis=1), human, **options).statistic, rtol=1e-12)
-    assert_allclose(result.human_reference, result.human[-1], rtol=1e-12)
-    assert_allclose(result.human_interval, (result.human_low[-1], result.human_high[-1]), rtol=1e-9)
-    exact = convergence(draws, exact=truth, human=human, coefficient=method, rng=0)
+    assert_allclose(result.agreement[-1], function(draws.mean(axis=1), labels, **options).statistic, rtol=1e-12)
+    assert_allclose(result.agreement_reference, result.agreement[-1], rtol=1e-12)
+    assert_allclose(result.agreement_interval, (result.agreement_low[-1], result.agreement_high[-1]), rtol=1e-9)
+    exact = convergence(draws, exact=truth, labels=labels, coefficient=method, rng=0)
     assert_allclose(exact.correlation[-1], function(draws.mean(axis=1), truth, **options).statistic, rtol=1e-12)
-    assert_allclose(exact.human_reference, function(truth, human, **options).statistic, rtol=1e-12)
+    assert_allclose(exact.agreement_reference, function(truth, labels, **options).statistic, rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman", "kendall"])
@@ -125,10 +125,10 @@ def test_the_last_size_correlates_as_scipy_says(method):
 def test_the_interval_at_all_draws_is_that_of_agreement(method, repeated):
     truth, draws = ratings(8, 60)
     groups = {"groups": np.repeat(np.arange(20), 3)} if repeated else {}
-    result = convergence(draws, human=truth, sizes=[7], coefficient=method, rng=0, **groups)
+    result = convergence(draws, labels=truth, sizes=[7], coefficient=method, rng=0, **groups)
     peer = agreement(draws.mean(axis=1), truth, coefficient=method, **groups)
     # agreement leaves out whole groups (or takes Fisher's law), this adds up what their items do: alike, not equal
-    assert_allclose(np.ptp(result.human_interval), np.ptp(peer.interval), rtol=0.25)
+    assert_allclose(np.ptp(result.agreement_interval), np.ptp(peer.interval), rtol=0.25)
 
 
 @pytest.mark.slow
@@ -139,10 +139,10 @@ def test_the_interval_is_as_wide_as_other_items_make_it(method):
         truth = rng.normal(size=60)
         draws = np.round(truth[:, None] + rng.normal(size=(60, 8)))
         result = convergence(
-            draws, human=truth + rng.normal(size=60), sizes=[2], coefficient=method, n_subsets=30, rng=rng
+            draws, labels=truth + rng.normal(size=60), sizes=[2], coefficient=method, n_subsets=30, rng=rng
         )
-        ends.append((result.human_low[0], result.human_high[0]))
-        means.append(result.human[0])
+        ends.append((result.agreement_low[0], result.agreement_high[0]))
+        means.append(result.agreement[0])
     low, high = np.transpose(ends)
     covered = np.mean((low <= np.mean(means)) & (np.mean(means) <= high))
     assert 0.91 <= covered <= 0.985  # 95 %, +- 2.5 points of 300 data sets and a bit for small samples
@@ -165,12 +165,14 @@ def test_the_interval_of_the_error_is_as_wide_as_other_items_make_it(reference):
 @pytest.mark.parametrize("unread", [0, 60, 180])
 def test_items_without_a_read_draw_do_not_narrow_the_interval(unread):
     truth, draws = ratings(26, 60, 5)
-    plain = convergence(draws, human=truth, sizes=[2, 5], rng=0)
+    plain = convergence(draws, labels=truth, sizes=[2, 5], rng=0)
     more = np.vstack([draws, np.full((unread, 5), NAN)])
-    result = convergence(more, human=np.concatenate([truth, np.ones(unread)]), sizes=[2, 5], rng=0)
-    assert_allclose(result.human_interval, plain.human_interval)
+    result = convergence(more, labels=np.concatenate([truth, np.ones(unread)]), sizes=[2, 5], rng=0)
+    assert_allclose(result.agreement_interval, plain.agreement_interval)
     assert_allclose(
-        np.subtract(result.human_high, result.human_low), np.subtract(plain.human_high, plain.human_low), rtol=0.1
+        np.subtract(result.agreement_high, result.agreement_low),
+        np.subtract(plain.agreement_high, plain.agreement_low),
+        rtol=0.1,
     )
 
 
@@ -194,10 +196,10 @@ def test_scores_that_lie_on_no_scale_give_the_same_as_those_that_do():
     draws[3, 2] = NAN
     crooked = draws + np.where(draws == 3, 1e-7, 0)
     for method in ("pearson", "spearman", "kendall"):
-        plain = convergence(draws, human=truth, sizes=[1, 2], coefficient=method, n_subsets=2000, rng=0)
-        other = convergence(crooked, human=truth, sizes=[1, 2], coefficient=method, n_subsets=2000, rng=1)
-        assert_allclose(plain.human, other.human, atol=0.02)
-        assert_allclose(plain.human[0], other.human[0], atol=0.004)
+        plain = convergence(draws, labels=truth, sizes=[1, 2], coefficient=method, n_subsets=2000, rng=0)
+        other = convergence(crooked, labels=truth, sizes=[1, 2], coefficient=method, n_subsets=2000, rng=1)
+        assert_allclose(plain.agreement, other.agreement, atol=0.02)
+        assert_allclose(plain.agreement[0], other.agreement[0], atol=0.004)
 
 
 def test_entropy_is_that_of_all_subsets():
@@ -215,13 +217,13 @@ def test_entropy_is_that_of_all_subsets():
 
 def test_only_pearson_has_a_law():
     truth, draws = ratings(25)
-    assert np.isnan(convergence(draws, human=truth, rng=0).human_predicted).all()
-    result = convergence(draws, human=truth, coefficient="pearson", rng=0)
-    assert_allclose(result.human_predicted[-1], result.human_reference)
+    assert np.isnan(convergence(draws, labels=truth, rng=0).agreement_predicted).all()
+    result = convergence(draws, labels=truth, coefficient="pearson", rng=0)
+    assert_allclose(result.agreement_predicted[-1], result.agreement_reference)
     assert_allclose(result.correlation_predicted[-1], 1)
     icc = 1 / (1 + result.r)
     brown = [n * icc / (1 + (n - 1) * icc) for n in result.sizes]
-    assert_allclose(result.human_predicted, result.human_reference * np.sqrt(np.array(brown) / brown[-1]))
+    assert_allclose(result.agreement_predicted, result.agreement_reference * np.sqrt(np.array(brown) / brown[-1]))
 
 
 def test_tied_means_in_tenths_stay_tied():
@@ -234,7 +236,9 @@ def test_tied_means_in_tenths_stay_tied():
 def test_without_people_there_is_no_agreement_with_people():
     _, draws = ratings(10)
     result = convergence(draws, rng=0)
-    assert np.isnan([*result.human, *result.human_low, *result.human_high, result.human_reference]).all()
+    assert np.isnan(
+        [*result.agreement, *result.agreement_low, *result.agreement_high, result.agreement_reference]
+    ).all()
 
 
 # --- draws that could not be read -------------------------------------------------------------------------------
@@ -243,10 +247,10 @@ def test_without_people_there_is_no_agreement_with_people():
 def test_unread_draws_are_counted_and_left_out():
     truth, draws = ratings(11)
     draws[0, :], draws[1, 2:], draws[5, 4] = NAN, NAN, NAN
-    result = convergence(draws, human=truth, sizes=[7], rng=0)
+    result = convergence(draws, labels=truth, sizes=[7], rng=0)
     assert (result.n_unread, result.n, result.n_draws) == (13, 40, 7)
     read = np.array([row[np.isfinite(row)].mean() for row in draws[1:]])
-    assert_allclose(result.human, stats.spearmanr(read, truth[1:]).statistic)
+    assert_allclose(result.agreement, stats.spearmanr(read, truth[1:]).statistic)
     # 267 draws were read, of 39 items
     within = sum(np.nansum((row - np.nanmean(row)) ** 2) for row in draws[1:]) / (267 - 39)
     spared = (37 / 7 + 1 / 2 + 1 / 6) / 39  # of 7, 2 and 6 draws
@@ -260,22 +264,22 @@ def test_the_law_holds_where_replies_are_unread(reference):
     truth, draws = replies(28, 4000, 12, within=1.0)
     draws[rng.random(draws.shape) < 0.3] = NAN
     options = {"exact": truth} if reference == "exact" else {}
-    human = truth + rng.normal(size=4000)
-    result = convergence(draws, human=human, coefficient="pearson", sizes=[1, 4, 8], n_subsets=20, rng=0, **options)
+    labels = truth + rng.normal(size=4000)
+    result = convergence(draws, labels=labels, coefficient="pearson", sizes=[1, 4, 8], n_subsets=20, rng=0, **options)
     assert_allclose(result.rmse, result.rmse_predicted, rtol=0.03)
-    assert_allclose(result.human, result.human_predicted, atol=0.01)
+    assert_allclose(result.agreement, result.agreement_predicted, atol=0.01)
     assert_allclose(result.correlation, result.correlation_predicted, atol=0.01)
 
 
 def test_people_may_have_gaps():
     truth, draws = ratings(12)
-    human = truth.copy()
-    human[[3, 8]] = NAN
-    keep = np.isfinite(human)
-    result = convergence(draws, human=human, sizes=[7], rng=0)
-    assert_allclose(result.human, stats.spearmanr(draws[keep].mean(axis=1), truth[keep]).statistic)
-    masked = convergence(draws, human=np.ma.array(truth, mask=~keep), sizes=[7], rng=0)
-    assert masked.human == result.human
+    labels = truth.copy()
+    labels[[3, 8]] = NAN
+    keep = np.isfinite(labels)
+    result = convergence(draws, labels=labels, sizes=[7], rng=0)
+    assert_allclose(result.agreement, stats.spearmanr(draws[keep].mean(axis=1), truth[keep]).statistic)
+    masked = convergence(draws, labels=np.ma.array(truth, mask=~keep), sizes=[7], rng=0)
+    assert masked.agreement == result.agreement
 
 
 # --- options ----------------------------------------------------------------------------------------------------
@@ -283,7 +287,7 @@ def test_people_may_have_gaps():
 
 def test_the_same_generator_gives_the_same_answer():
     truth, draws = ratings(13)
-    options = {"exact": truth, "human": truth}
+    options = {"exact": truth, "labels": truth}
     one = convergence(draws, rng=5, **options)
     assert same(convergence(draws, rng=5, **options), one)
     # a generator has no seed to tell
@@ -298,20 +302,20 @@ def test_the_same_generator_gives_the_same_answer():
 
 def test_every_option_changes_the_answer():
     truth, draws = ratings(14)
-    base = convergence(draws, human=truth, rng=0)
-    assert convergence(draws, exact=truth, human=truth, rng=0).rmse != base.rmse
-    assert convergence(draws, human=truth[::-1], rng=0).human != base.human
-    assert convergence(draws, human=truth, coefficient="kendall", rng=0).human != base.human
-    assert convergence(draws, human=truth, sizes=[2, 3], rng=0).sizes == (2, 3)
-    assert convergence(draws, human=truth, n_subsets=50, rng=0).human != base.human
-    assert convergence(draws, human=truth, confidence_level=0.8, rng=0).rmse_low != base.rmse_low
-    assert convergence(draws, human=truth, groups=np.arange(40) // 4, rng=0).human_low != base.human_low
+    base = convergence(draws, labels=truth, rng=0)
+    assert convergence(draws, exact=truth, labels=truth, rng=0).rmse != base.rmse
+    assert convergence(draws, labels=truth[::-1], rng=0).agreement != base.agreement
+    assert convergence(draws, labels=truth, coefficient="kendall", rng=0).agreement != base.agreement
+    assert convergence(draws, labels=truth, sizes=[2, 3], rng=0).sizes == (2, 3)
+    assert convergence(draws, labels=truth, n_subsets=50, rng=0).agreement != base.agreement
+    assert convergence(draws, labels=truth, confidence_level=0.8, rng=0).rmse_low != base.rmse_low
+    assert convergence(draws, labels=truth, groups=np.arange(40) // 4, rng=0).agreement_low != base.agreement_low
     assert base.n_subsets == 200
 
 
 def test_the_coefficient_is_named_in_the_result():
     truth, draws = ratings(14)
-    one = convergence(draws, human=truth, coefficient="kendall", rng=0)
+    one = convergence(draws, labels=truth, coefficient="kendall", rng=0)
     assert one.coefficient == "kendall"
 
 
@@ -339,7 +343,7 @@ def test_default_sizes(k, sizes):
 def test_one_row_for_each_size():
     result = convergence(ratings(17)[1], sizes=(5, 2, 2), n_subsets=3, rng=0)
     assert result.sizes == (5, 2, 2)
-    for name in ("rmse", "rmse_predicted", "correlation", "human", "human_low", "human_high"):
+    for name in ("rmse", "rmse_predicted", "correlation", "agreement", "agreement_low", "agreement_high"):
         assert len(getattr(result, name)) == 3
 
 
@@ -355,8 +359,8 @@ def test_messages():
     assert message(draws[0]) == "`samples` must have 2 dimensions, but got shape (4,)."
     assert message([["a", "b"]]) == "`samples` must be numeric, but got [['a', 'b']]."
     assert message(draws, exact=[1, 2]) == "`exact` must have the length of `samples` (6), but got 2."
-    assert message(draws, human=[1, 2, 3]) == "`human` must have the length of `samples` (6), but got 3."
-    assert message(draws, human=draws) == "`human` must have 1 dimension, but got shape (6, 4)."
+    assert message(draws, labels=[1, 2, 3]) == "`labels` must have the length of `samples` (6), but got 3."
+    assert message(draws, labels=draws) == "`labels` must have 1 dimension, but got shape (6, 4)."
     assert message(draws, coefficient="tau") == (
         "`coefficient` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', "
         "'gamma', 'pairs', 'exact', "
@@ -400,7 +404,7 @@ def test_the_line_of_text_names_the_sizes():
 )
 def test_all_draws_beside_themselves_are_no_convergence(k, sizes, shown):
     truth, draws = ratings(31, 60, k)
-    result = convergence(draws, human=truth, coefficient="pearson", sizes=sizes, rng=0)
+    result = convergence(draws, labels=truth, coefficient="pearson", sizes=sizes, rng=0)
     text = str(result)
     if shown is None:
         assert text.startswith(f"the mean of all {k} is itself about ")
@@ -411,11 +415,11 @@ def test_all_draws_beside_themselves_are_no_convergence(k, sizes, shown):
         )
     assert " 0 points" not in text
     assert f"is itself about {result.rmse_of_all:.4g} from that of endless draws (extrapolated)" in text
-    assert f"{result.human_reference:.4g} of all {k}, about {result.human_limit:.4g} of endless draws" in text
+    assert f"{result.agreement_reference:.4g} of all {k}, about {result.agreement_limit:.4g} of endless draws" in text
     for row in result._rows():
         itself = row["draws"] == k
         assert all(math.isnan(row[name]) == itself for name in ("rmse", "rmse_low", "rmse_predicted", "correlation"))
-        assert row["rmse_limit"] > 0 and math.isfinite(row["human"])
+        assert row["rmse_limit"] > 0 and math.isfinite(row["agreement"])
 
 
 @pytest.mark.slow
@@ -426,28 +430,28 @@ def test_the_limit_is_the_distance_from_the_truth(within, unread):
     truth, draws = replies(33, 4000, 10, within)
     rng = np.random.default_rng(34)
     draws[rng.random(draws.shape) < unread] = NAN
-    human = truth + rng.normal(size=4000)
-    result = convergence(draws, human=human, coefficient="pearson", sizes=[2, 10], n_subsets=2, rng=0)
+    labels = truth + rng.normal(size=4000)
+    result = convergence(draws, labels=labels, coefficient="pearson", sizes=[2, 10], n_subsets=2, rng=0)
     distance = np.sqrt(np.nanmean((np.nanmean(draws, axis=1) - truth) ** 2))
     assert_allclose(result.rmse_of_all, distance, rtol=0.04)
     assert result.rmse_limit[1] == result.rmse_of_all
-    told = convergence(draws, exact=truth, human=human, coefficient="pearson", sizes=[2, 10], n_subsets=2, rng=0)
+    told = convergence(draws, exact=truth, labels=labels, coefficient="pearson", sizes=[2, 10], n_subsets=2, rng=0)
     assert_allclose(result.rmse_limit, told.rmse, rtol=0.04)
-    assert_allclose(result.human_limit, np.corrcoef(truth, human)[0, 1], atol=0.02)
-    assert result.human_limit > result.human_reference
-    assert told.human_limit == told.human_reference
-    assert math.isnan(convergence(draws, human=human, sizes=[2], n_subsets=1, rng=0).human_limit)
+    assert_allclose(result.agreement_limit, np.corrcoef(truth, labels)[0, 1], atol=0.02)
+    assert result.agreement_limit > result.agreement_reference
+    assert told.agreement_limit == told.agreement_reference
+    assert math.isnan(convergence(draws, labels=labels, sizes=[2], n_subsets=1, rng=0).agreement_limit)
 
 
 def test_items_without_a_reference_are_left_out():
     truth, draws = ratings(30, 50, 5)
-    exact, human = truth.copy(), np.round(truth)
+    exact, labels = truth.copy(), np.round(truth)
     exact[::3] = NAN
     kept = np.isfinite(exact)
     options = {"sizes": [1, 5], "coefficient": "pearson", "n_subsets": 30}
-    gaps = convergence(draws, exact=exact, human=human, groups=np.arange(50) // 2, rng=0, **options)
+    gaps = convergence(draws, exact=exact, labels=labels, groups=np.arange(50) // 2, rng=0, **options)
     plain = convergence(
-        draws[kept], exact=exact[kept], human=human[kept], groups=(np.arange(50) // 2)[kept], rng=0, **options
+        draws[kept], exact=exact[kept], labels=labels[kept], groups=(np.arange(50) // 2)[kept], rng=0, **options
     )
     assert same(gaps, plain)
     assert gaps.n == kept.sum()
@@ -463,5 +467,5 @@ def test_a_size_at_which_some_subsets_are_constant_has_a_mean():
     # of 20 items 17 are always right: in some subsets of one draw all are
     rng = np.random.default_rng(1)
     draws = np.where(np.arange(20)[:, None] < 17, 1.0, rng.integers(0, 2, (20, 6)))
-    human = (np.arange(20) < 15).astype(float)
-    assert np.isfinite(convergence(draws, human=human, sizes=[1, 3], rng=0).human).all()
+    labels = (np.arange(20) < 15).astype(float)
+    assert np.isfinite(convergence(draws, labels=labels, sizes=[1, 3], rng=0).agreement).all()

@@ -151,15 +151,93 @@ def test_temperature_curve_is_that_of_the_probabilities():
 
 def test_convergence_takes_the_draws_as_they_are():
     exact = calib.summarize(told())
-    found = calib.convergence(sampled(), exact, human=people(group=OWNERS), rng=1, n_subsets=20)
-    wanted = stats.convergence(X, exact=exact["score"], human=HUMAN, groups=OWNERS, rng=1, n_subsets=20)
+    found = calib.convergence(sampled(), exact, labels=people(group=OWNERS), rng=1, n_subsets=20)
+    wanted = stats.convergence(X, exact=exact["score"], labels=HUMAN, groups=OWNERS, rng=1, n_subsets=20)
     close(found.one(), wanted)
     alone = calib.convergence(sampled(), rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]).one()
     close(alone, stats.convergence(X, rng=1, n_subsets=20, confidence_level=0.8, sizes=[1, 3]))
-    assert "`groups` must be a column of `exact` or `human`" in said(
+    assert "`groups` must be a column of `items`, `exact` or `labels`" in said(
         TableError, calib.convergence, sampled(), groups="topic"
     )
     assert said(ValueError, calib.convergence, sampled(), sizes=[9]).startswith("fluency, judge, p, sample: ")
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+def own(x=X, labels=HUMAN):
+    """A user's file: a row for each draw, and the label of its item in each of its rows."""
+    item, _ = (place.ravel() for place in np.indices(x.shape))
+    frame = pd.DataFrame({"id": [f"i{i}" for i in item], "doc": [OWNERS[i] for i in item], "score": x.ravel()})
+    return frame if labels is None else frame.assign(human=labels[item])
+
+
+def test_a_path_to_ratings_is_the_same_as_the_frame(tmp_path):
+    table = pd.concat([sampled(), told()])
+    path = calib.table.write(table, tmp_path / "ratings.csv")
+    close(calib.variance_components(path), calib.variance_components(table))
+    close(calib.temperature_curve(path), calib.temperature_curve(told()))
+    exact = calib.table.write(calib.summarize(told()), tmp_path / "exact.csv")
+    labels = calib.table.write(people(group=OWNERS), tmp_path / "labels.csv")
+    options = {"rng": 1, "n_subsets": 20}
+    wanted = calib.convergence(sampled(), calib.summarize(told()), labels=people(group=OWNERS), **options)
+    close(calib.convergence(path, exact, labels=labels, **options), wanted)
+
+
+def test_each_row_of_an_own_file_is_a_draw_and_so_is_each_column_of_scores(tmp_path):
+    path = tmp_path / "own.csv"
+    own().to_csv(path, index=False)
+    wide = pd.DataFrame({"id": ITEMS, **{f"r{k}": column for k, column in enumerate(X.T)}})
+    for mine in (path, own(labels=None), wide):
+        close(calib.variance_components(mine).one(), stats.variance_components(X))
+    assert calib.variance_components(wide, judge=["r0", "r1"]).one().n_draws == 2
+
+
+def test_labels_of_an_own_file_stand_beside_its_draws(tmp_path):
+    path = tmp_path / "own.csv"
+    own().to_csv(path, index=False)
+    options = {"rng": 1, "n_subsets": 20}
+    wanted = stats.convergence(X, labels=HUMAN, groups=OWNERS, **options)
+    close(calib.convergence(path, group="doc", **options).one(), wanted)
+    close(calib.convergence(path, groups="doc", group="doc", **options).one(), wanted)
+    close(
+        calib.convergence(path, group="doc", groups=None, **options).one(),
+        stats.convergence(X, labels=HUMAN, **options),
+    )
+    # in files of their own, of which each word names a column where there is one
+    mine = pd.DataFrame({"id": ITEMS, "mark": HUMAN})
+    exact = pd.DataFrame({"id": ITEMS, "score": P @ LEVELS})
+    found = calib.convergence(own(labels=None), exact, labels=mine, label="mark", group="doc", **options).one()
+    close(found, stats.convergence(X, exact=P @ LEVELS, labels=HUMAN, groups=OWNERS, **options))
+
+
+def test_items_say_what_is_shared():
+    items = pd.DataFrame({"item": ITEMS, "group": OWNERS})
+    found = calib.convergence(sampled(), items=items, rng=1, n_subsets=20).one()
+    close(found, stats.convergence(X, groups=OWNERS, rng=1, n_subsets=20))
+
+
+def test_labels_of_several_people_are_pooled():
+    two = pd.concat([people(method="human"), people(HUMAN[::-1], rater="bob", method="human")])
+    found = calib.convergence(sampled(), labels=two, rng=1, n_subsets=20).one()
+    close(found, stats.convergence(X, labels=(HUMAN + HUMAN[::-1]) / 2, rng=1, n_subsets=20))
+
+
+@pytest.mark.parametrize("verb", [calib.variance_components, calib.temperature_curve, calib.convergence])
+def test_what_is_wrong_in_a_file_is_said_of_its_path(verb, tmp_path):
+    argument = "sampled" if verb is calib.convergence else "ratings"
+    assert f"`{argument}`: there is no file" in said(FileNotFoundError, verb, tmp_path / "none.csv")
+    path = tmp_path / "bad.csv"
+    told().assign(score=9.0).to_csv(path, index=False)
+    assert said(TableError, verb, path).startswith(f"{path}: ratings: column `score`, row 0: must lie on the scale")
+    with pytest.raises(TableError, match="`item` must name the column of ids"):
+        verb({"grade": [1.0, 2.0], "other": [3.0, 3.0]})
+    assert f"`{argument}` must be one table" in said(ValueError, verb, iter([told()]))
+
+
+def test_words_for_columns_are_of_files_of_your_own():
+    assert "`item` describes a file of your own" in said(ValueError, calib.variance_components, sampled(), item="item")
+    assert "must hold token probabilities (method 'logprob')" in said(TableError, calib.temperature_curve, own())
 
 
 # --- chains -----------------------------------------------------------------------------------------------------

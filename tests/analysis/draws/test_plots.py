@@ -97,7 +97,7 @@ def test_all_draws_beside_themselves_are_no_point_at_zero():
 
 
 def test_plan_shows_the_next_step_first():
-    facts = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_gold": 40, "n_items": 400}
+    facts = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3, "n_labels": 40, "n_items": 400}
     found = budget_plan(**facts, prompts=2, draws=1, prices={"label": 2, "judge": 0.01}, budget=200)
     shown = " ".join(texts(plot.plan(found)))
     assert found.next in shown

@@ -176,8 +176,8 @@ def topical():
             rows = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "sample")]
             where = rows["item"].map({item: n for n, item in enumerate(items["item"])}).astype(int)
             drawn[criterion][where, place, rows["draw"]] = rows["score"].where(rows["score"].between(low, high))
-            human = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "human")]
-            people[criterion] = human.set_index("item")["score"].reindex(items["item"]).to_numpy()
+            labels = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "human")]
+            people[criterion] = labels.set_index("item")["score"].reindex(items["item"]).to_numpy()
     return drawn, people
 
 
@@ -235,7 +235,7 @@ def test_topical_chat_spearman_rises_with_draws(topical):
         for x, y in runs(topical)
     ]
     assert np.mean(rho, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
-    ours = [convergence(x, human=y, sizes=[1, 5, 10, 20], n_subsets=40, rng=0).human for x, y in runs(topical)]
+    ours = [convergence(x, labels=y, sizes=[1, 5, 10, 20], n_subsets=40, rng=0).agreement for x, y in runs(topical)]
     assert np.mean(ours, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
 
 

@@ -87,7 +87,7 @@ def test_resamples_on_which_the_statistic_is_not_defined():
 
 def test_refusals_of_the_bootstrap():
     y, f, rest = gold(np.random.default_rng(19))
-    assert message(ppi_bootstrap, np.mean, y[:9], f[:9], rest).startswith("`y` must have 10 gold labels at least")
+    assert message(ppi_bootstrap, np.mean, y[:9], f[:9], rest).startswith("`y` must have 10 labels at least")
     assert message(ppi_bootstrap, np.mean, y, f, rest, X=y).startswith("`X_unlabeled` must be given exactly when")
     assert message(ppi_bootstrap, np.mean, y, f, rest, X=y[:3], X_unlabeled=rest) == (
         "`X` must have the length of `y` (40), but got 3."

@@ -384,27 +384,27 @@ def test_a_level_without_its_column_is_an_error(level):
         (
             scored(X, "judge", criterion="tone"),
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have tone by judge "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             HUMAN,
             HUMAN,
-            "scores and human must share a criterion and differ in the rater (name it: rater=, in a shell --rater), "
+            "scores and labels must share a criterion and differ in the rater (rater=, in a shell --column rater=), "
             "but scores have quality by ann "
-            "and human quality by ann.",
+            "and labels quality by ann.",
         ),
         (
             JUDGE.assign(item=[f"x{i}" for i in range(len(JUDGE))]),
             HUMAN,
-            "scores and human must share items, but no item is in both.",
+            "scores and labels must share items, but no item is in both.",
         ),
         (JUDGE.drop(columns="score"), HUMAN, "`judge` must name the judge's scores"),
         (
             JUDGE,
             None,
-            "`human` must be given beside a table of calib's, which holds a judge's scores "
+            "`labels` must be given beside a table of calib's, which holds a judge's scores "
             "or people's labels and not both.",
         ),
     ],
@@ -471,7 +471,7 @@ def test_no_column_of_a_result_is_lost_to_a_label():
     for found in (
         calib.agreement(JUDGE, HUMAN),
         calib.interval(JUDGE, GOLD),
-        calib.difference(JUDGE, GOLD, "s0", "s1", min_gold=2),
+        calib.difference(JUDGE, GOLD, "s0", "s1", min_labels=2),
     ):
         own = found.one().to_frame().iloc[0]
         shown = found.to_frame().iloc[0]
@@ -503,11 +503,11 @@ def gold_and_rest(gold: pd.DataFrame, system: str | None = None) -> tuple:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "ppi", "ppi++", "classical", "judge_only"])
 def test_interval_by_system_is_that_of_the_slice(method):
-    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", estimator=method, min_gold=2)
+    results = calib.interval(JUDGE.sample(frac=1, random_state=5), GOLD, by="system", estimator=method, min_labels=2)
     assert sorted(label["system"] for label in results.labels) == ["s0", "s1", "s2", "s3"]
     for label, result in zip(results.labels, results, strict=True):
         y, f, _ = gold_and_rest(GOLD, label["system"])
-        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, estimator=method, min_gold=2)), rtol=1e-12)
+        assert_frame_equal(frame_of(result), frame_of(stats.ppi_mean(y, f, estimator=method, min_labels=2)), rtol=1e-12)
 
 
 def test_repeated_groups_are_not_independent():
@@ -538,13 +538,13 @@ def test_gold_without_a_judge_score_and_unread_items_are_counted():
     gaps.loc[GOLD.index[:1].union(gaps.index.difference(GOLD.index)[:2]), "score"] = NAN
     results = calib.interval(gaps.drop(GOLD.index[1]), GOLD)
     assert (results.labels[0]["n_unmatched"], results.labels[0]["n_unread"]) == (1, 3)
-    assert (results.one().n_gold, results.one().n) == (18, len(DESIGN) - 4)
+    assert (results.one().n_labels, results.one().n) == (18, len(DESIGN) - 4)
 
 
 def test_a_missing_human_label_is_no_label():
     gold = GOLD.copy()
     gold["score"] = gold["score"].where(np.arange(len(gold)) > 4)
-    assert calib.interval(JUDGE, gold).one().n_gold == 15
+    assert calib.interval(JUDGE, gold).one().n_labels == 15
 
 
 def test_a_stray_column_is_no_part_of_the_result():
@@ -560,7 +560,7 @@ def test_a_stray_column_is_no_part_of_the_result():
         (
             lambda: calib.interval(JUDGE, pd.concat([GOLD, GOLD.assign(rater="bob")])),
             TableError,
-            "`gold` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
+            "`labels` must have one rater per criterion, but 'quality' has 'ann', 'bob'; pool them first "
             "(people's have the method 'human', and are pooled).",
         ),
         (
@@ -573,7 +573,7 @@ def test_a_stray_column_is_no_part_of_the_result():
             TableError,
             "`by` must be a column without gaps, but 'system' has 28.",
         ),
-        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `gold` must have labels in"),
+        (lambda: calib.interval(JUDGE, GOLD.head(1)), ValueError, "quality, judge, ann: `labels` must have labels in"),
         (
             lambda: calib.interval(JUDGE, HUMAN, estimator="ppi"),
             ValueError,
@@ -594,8 +594,8 @@ def test_what_interval_refuses(call, error, message):
 def test_difference_is_the_paired_one(method):
     sides = [DESIGN.assign(x=X, y=pd.Series(Y).where(DESIGN["item"].isin(GOLD["item"]))) for _ in range(2)]
     a, b = (side[side["system"] == name].set_index("group") for side, name in zip(sides, ("s0", "s2"), strict=True))
-    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], estimator=method, min_gold=2)
-    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", estimator=method, min_gold=2)
+    expected = stats.ppi_difference(a["y"], b["y"], a["x"], b["x"], estimator=method, min_labels=2)
+    results = calib.difference(JUDGE.sample(frac=1, random_state=2), GOLD, "s0", "s2", estimator=method, min_labels=2)
     found, wanted = frame_of(results.one()), frame_of(expected)
     numbers = wanted.select_dtypes("number").columns
     assert found[numbers].iloc[0].tolist() == pytest.approx(wanted[numbers].iloc[0].tolist(), nan_ok=True)
@@ -604,14 +604,14 @@ def test_difference_is_the_paired_one(method):
 
 
 def test_difference_turns_round():
-    there, back = (calib.difference(JUDGE, GOLD, *pair, min_gold=2).one() for pair in (("s0", "s2"), ("s2", "s0")))
+    there, back = (calib.difference(JUDGE, GOLD, *pair, min_labels=2).one() for pair in (("s0", "s2"), ("s2", "s0")))
     assert there.estimate == pytest.approx(-back.estimate)
     assert there.p_value == pytest.approx(back.p_value)
 
 
 def test_groups_that_one_system_did_not_answer_are_counted():
     fewer = JUDGE[~JUDGE["item"].isin(["0/0", "1/0"])]
-    results = calib.difference(fewer, GOLD, "s0", "s2", min_gold=2)
+    results = calib.difference(fewer, GOLD, "s0", "s2", min_labels=2)
     assert results.labels[0]["n_unmatched"] == 2
     assert results.one().n == GROUPS - 2
 
@@ -638,17 +638,17 @@ SINGLE = HUMAN[HUMAN["item"].isin([f"{g}/{s}" for s, groups in ((0, range(10)), 
 
 
 def test_labels_of_one_system_alone_count():
-    result = calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=10).one()
-    assert (result.n_paired, result.n_a_only, result.n_b_only, result.n_gold, result.n) == (9, 1, 2, 12, 12)
+    result = calib.difference(JUDGE, SINGLE, "s0", "s1", min_labels=10).one()
+    assert (result.n_paired, result.n_a_only, result.n_b_only, result.n_labels, result.n) == (9, 1, 2, 12, 12)
     assert "21 human labels of 12 inputs (9 pairs, 1 of the first and 2 of the second system alone)" in str(result)
     assert "judge scores of 12 inputs" in result.conclusion
-    page = calib.report(calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=10)).text
+    page = calib.report(calib.difference(JUDGE, SINGLE, "s0", "s1", min_labels=10)).text
     assert "inputs labelled 12" in page, "the table counts inputs, the sentence labels"
     assert "human labels 12" not in page
     paired = calib.difference(JUDGE, HUMAN, "s0", "s1").one()
     assert paired.is_paired
-    assert f"from {paired.n_gold} pairs of human labels" in str(paired)
-    assert f"from {paired.n_gold} pairs of human labels" in paired.conclusion
+    assert f"from {paired.n_labels} pairs of human labels" in str(paired)
+    assert f"from {paired.n_labels} pairs of human labels" in paired.conclusion
     frame = frame_of(result)
     assert frame[["n_paired", "n_a_only", "n_b_only"]].iloc[0].tolist() == [9, 1, 2]
 
@@ -669,9 +669,9 @@ def test_without_groups_nothing_is_paired():
 
 
 def test_too_few_labels_of_a_system_are_counted():
-    message = "`gold` must have 12 labels at least of each system (`min_gold` lowers that), but has 10 of 's0' and 11"
+    message = "`labels` must have 12 labels at least of each system (`min_labels` lowers that), but has 10 of 's0' and"
     with pytest.raises(ValueError, match=re.escape(message)):
-        calib.difference(JUDGE, SINGLE, "s0", "s1", min_gold=12)
+        calib.difference(JUDGE, SINGLE, "s0", "s1", min_labels=12)
 
 
 # --- convergence ------------------------------------------------------------------------------------------------
@@ -692,9 +692,9 @@ def exact_scores(values: np.ndarray = EXACT, rater: str = "judge") -> pd.DataFra
 
 def test_convergence_is_that_of_the_arrays_whatever_the_order():
     people = RNG.normal(3, 1, N)
-    expected = stats.convergence(DRAWS, exact=EXACT, human=people, rng=4, n_subsets=20)
+    expected = stats.convergence(DRAWS, exact=EXACT, labels=people, rng=4, n_subsets=20)
     result = calib.convergence(
-        sampled(), exact_scores().iloc[::-1], human=exact_scores(people, "ann").sample(frac=1, random_state=1),
+        sampled(), exact_scores().iloc[::-1], labels=exact_scores(people, "ann").sample(frac=1, random_state=1),
         rng=4, n_subsets=20,
     )  # fmt: skip
     assert_frame_equal(frame_of(result.one()), frame_of(expected))
@@ -754,8 +754,8 @@ def test_what_convergence_refuses(arguments, message):
 
 def test_people_of_convergence_are_one_rater():
     two = pd.concat([exact_scores(rater="ann"), exact_scores(rater="bob")])
-    with pytest.raises(TableError, match="`human` must have one score per item of 'coherence'; pool or select"):
-        calib.convergence(sampled(), human=two)
+    with pytest.raises(TableError, match="`labels` must have one score per item of 'coherence'; pool or select"):
+        calib.convergence(sampled(), labels=two)
 
 
 # --- from ratings to results ------------------------------------------------------------------------------------
@@ -797,7 +797,7 @@ def test_a_judge_on_a_scale_of_its_own_is_read_on_that_of_people():
 
 
 def test_gold_of_no_item_of_the_judge_is_refused():
-    with pytest.raises(TableError, match="scores and gold must share items, but no gold item was scored by the judge"):
+    with pytest.raises(TableError, match="scores and labels must share items, but no labelled item was scored"):
         calib.interval(judged(), labelled(["x", "y"]))
 
 
@@ -808,13 +808,13 @@ def test_all_systems_that_lack_labels_are_named_at_once():
         calib.interval(judged(), labelled(["i0", "i1"]), by="system", estimator="ppi")
     with pytest.raises(
         ValueError,
-        match=r"`gold` must have 10 labels at least of each .* \(`min_gold` lowers that\), but has fewer of 'a'",
+        match=r"`labels` must have 10 labels at least of each .* \(`min_labels` lowers that\), but has fewer of 'a'",
     ):
         calib.interval(judged(), labelled(["i0", "i1"]), by="system")
 
 
 def test_what_was_left_out_is_printed():
-    results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]), min_gold=3)
+    results = calib.interval(judged(), labelled(["i0", "i1", "i2", "x", "y"]), min_labels=3)
     assert str(results).endswith("[left out: 2 unmatched]")
 
 
@@ -959,10 +959,10 @@ def test_other_columns_ride_along_and_divide_results():
 
 def test_labels_of_one_system_alone_are_no_sample_of_all():
     only = HUMAN[HUMAN["system"] == "s1"]
-    names = [text.partition(":")[0] for text in calib.interval(JUDGE, only, min_gold=2).one().warnings]
-    assert "gold_of_some_systems" in names
-    within = calib.interval(JUDGE, GOLD, min_gold=2).one()
-    assert not any(text.startswith("gold_of_some_systems") for text in within.warnings)
+    names = [text.partition(":")[0] for text in calib.interval(JUDGE, only, min_labels=2).one().warnings]
+    assert "labels_of_some_systems" in names
+    within = calib.interval(JUDGE, GOLD, min_labels=2).one()
+    assert not any(text.startswith("labels_of_some_systems") for text in within.warnings)
 
 
 def test_a_judge_alone_has_no_interval_of_one_group():

@@ -159,12 +159,12 @@ def test_other_labels_need_no_folds(tables, calibrated):
 
 def test_a_lost_column_is_said(tables, calibrated):
     result = calib.interval(calibrated.drop(columns="fold"), tables[1]).one()
-    assert names(result) == {"tuned_on_gold"}
+    assert names(result) == {"tuned_on_labels"}
     assert "`fold` is missing" in result.warnings[0]
 
 
 def test_one_fold_has_seen_its_labels(tables, calibrated):
-    assert "tuned_on_gold" in names(calib.interval(calibrated.assign(fold=0.0), tables[1]).one())
+    assert "tuned_on_labels" in names(calib.interval(calibrated.assign(fold=0.0), tables[1]).one())
 
 
 @pytest.mark.parametrize("other", ["0123456789ab", None])
@@ -206,7 +206,7 @@ def test_a_difference_and_parts_and_a_pool_have_them(tables, calibrated):
     assert "folds:" in one.signature
     assert [r.calibrated_folds > 1 for r in calib.interval(whole, many, by="system")] == [True] * 6
     lost = calib.difference(whole.drop(columns="fold"), many, "s0", "s1").one()
-    assert "tuned_on_gold" in names(lost)
+    assert "tuned_on_labels" in names(lost)
     second = whole.assign(rater="other (calibrated)", score=whole["score"].clip(2, 4))
     pooled = calib.interval(pd.concat([whole, second]), many, pool="rater").one()
     assert pooled.calibrated_folds > 1
@@ -226,7 +226,7 @@ def test_a_correlation_with_these_labels_is_said_to_be_low(tables, calibrated):
 
 
 def test_labels_can_be_drawn_for_them(calibrated, tables):
-    drawn = calib.choose_items(calibrated, 40, design="strata", rng=1)
+    drawn = calib.choose(calibrated, 40, design="strata", rng=1)
     people = tables[2][tables[2]["item"].isin(drawn.loc[drawn["chosen"], "item"])]
     assert calib.interval(drawn, people).one().design == "strata"
 

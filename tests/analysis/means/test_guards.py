@@ -46,8 +46,8 @@ def test_good_data_bring_no_warning(options):
 def test_few_labels(n, warned):
     y, f, _ = sample(n, 0, 1)
     for options in (
-        {"min_gold": 2},
-        {"min_gold": 2, "bounds": (1, 5)},
+        {"min_labels": 2},
+        {"min_labels": 2, "bounds": (1, 5)},
         {"estimator": "classical"},
         {"estimator": "ppi"},
     ):
@@ -59,9 +59,9 @@ def test_few_labels(n, warned):
 def test_constant_gold(value):
     y, other = np.full(30, float(value)), np.append(np.full(29, float(value)), 2)
     for options in ({}, {"bounds": (1, 5)}, {"estimator": "classical"}):
-        assert "constant_gold" in names(ppi_mean(y, F, U, **options))
-        assert "constant_gold" not in names(ppi_mean(other, F, U, **options))
-    assert "constant_gold" in names(ppi_mean(np.ones(30), F > 0, U > 0))
+        assert "constant_labels" in names(ppi_mean(y, F, U, **options))
+        assert "constant_labels" not in names(ppi_mean(other, F, U, **options))
+    assert "constant_labels" in names(ppi_mean(np.ones(30), F > 0, U > 0))
 
 
 def test_no_disagreement():
@@ -99,7 +99,7 @@ def test_weak_judge_is_below_break_even(n):
 
 @pytest.mark.parametrize("options", [{}, {"bounds": (1, 5)}, {"estimator": "ppi"}, DOCUMENTS])
 def test_tuned_on_gold_is_what_one_says(options):
-    assert names(ppi_mean(Y, F, U, tuned_on_gold=True, **options)) == ["tuned_on_gold"]
+    assert names(ppi_mean(Y, F, U, tuned_on_labels=True, **options)) == ["tuned_on_labels"]
     assert names(ppi_mean(Y, F, U, **options)) == []
 
 
@@ -108,7 +108,7 @@ def test_overlap_by_id():
     assert names(ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)) == []
     rest[7] = "g3"
     result = ppi_mean(Y, F, U, items=gold, items_unlabeled=rest)
-    assert result.warnings[0] == "overlap: 1 gold items are also among the unlabelled, such as 'g3'"
+    assert result.warnings[0] == "overlap: 1 labelled items are also among the unlabelled, such as 'g3'"
     assert names(ppi_mean(Y, F, U, items=np.arange(30), items_unlabeled=np.arange(200))) == ["overlap"]
 
 
@@ -130,7 +130,7 @@ def test_few_groups(count, warned):
     for method in ("auto", "classical", "ppi"):
         assert ("few_groups" in names(ppi_mean(Y, F, U, estimator=method, **options))) == warned
     # nine items that are groups of their own are few labels, not few groups
-    assert "few_groups" not in names(ppi_mean(Y[:9], F[:9], U, min_gold=2))
+    assert "few_groups" not in names(ppi_mean(Y[:9], F[:9], U, min_labels=2))
 
 
 def test_gold_unlike_the_rest():
@@ -138,17 +138,17 @@ def test_gold_unlike_the_rest():
     y, f = np.where(low, NAN, Y), F  # the labels are where the judge is high
     every = np.append(f, U)
     labels = np.append(y, np.full(200, NAN))
-    result = ppi_mean(np.append(y, Y + 0.0), np.append(f, F - 2), min_gold=2)
-    assert "gold_unlike_rest" not in names(ppi_mean(Y, F, U))
-    assert "gold_unlike_rest" in names(ppi_mean(Y, F, U - 2))
-    assert "gold_unlike_rest" in names(ppi_mean(Y, F, Moments.from_chunks([U - 2])))
-    assert "gold_unlike_rest" in names(ppi_mean(labels, every, min_gold=2))
-    assert result.n_gold == 39
+    result = ppi_mean(np.append(y, Y + 0.0), np.append(f, F - 2), min_labels=2)
+    assert "labels_unlike_rest" not in names(ppi_mean(Y, F, U))
+    assert "labels_unlike_rest" in names(ppi_mean(Y, F, U - 2))
+    assert "labels_unlike_rest" in names(ppi_mean(Y, F, Moments.from_chunks([U - 2])))
+    assert "labels_unlike_rest" in names(ppi_mean(labels, every, min_labels=2))
+    assert result.n_labels == 39
     # drawn on purpose: no surprise
     weights = {"weights": np.ones(30), "weights_unlabeled": np.ones(200)}
     strata = {"strata": np.arange(30) % 2, "strata_unlabeled": np.arange(200) % 2}
     for options in (weights, {"inclusion": np.full(30, 0.1)}, strata):
-        assert "gold_unlike_rest" not in names(ppi_mean(Y, F, U - 2, **options))
+        assert "labels_unlike_rest" not in names(ppi_mean(Y, F, U - 2, **options))
 
 
 def test_random_gold_is_seldom_called_unlike():
@@ -157,7 +157,7 @@ def test_random_gold_is_seldom_called_unlike():
     called = 0
     for _ in range(400):
         f = rng.normal(size=140)
-        called += "gold_unlike_rest" in names(ppi_mean(f[:40] + rng.normal(size=40), f[:40], f[40:]))
+        called += "labels_unlike_rest" in names(ppi_mean(f[:40] + rng.normal(size=40), f[:40], f[40:]))
     assert called <= 5
 
 
@@ -181,9 +181,9 @@ def test_yes_or_no_is_always_at_the_ends():
 
 def test_the_line_and_the_frame_name_the_warnings():
     pytest.importorskip("pandas")
-    result = ppi_mean(Y[:9], F[:9], U, min_gold=2, tuned_on_gold=True)
-    assert str(result).endswith("[warnings: tuned_on_gold, few_labels]")
-    assert result.to_frame()["warnings"].tolist() == ["tuned_on_gold; few_labels"]
+    result = ppi_mean(Y[:9], F[:9], U, min_labels=2, tuned_on_labels=True)
+    assert str(result).endswith("[warnings: tuned_on_labels, few_labels]")
+    assert result.to_frame()["warnings"].tolist() == ["tuned_on_labels; few_labels"]
     assert all(re.match(r"[a-z_]+: \S", text) for text in result.warnings)
 
 
@@ -194,17 +194,17 @@ def test_the_line_and_the_frame_name_the_warnings():
 def test_fewer_than_ten_labels_are_refused_with_the_reason(options):
     text = message(ppi_mean, Y[:9], F[:9], U, **options)
     assert text == (
-        "`y` must have 10 gold labels at least, but got 9: with fewer no interval was found that holds as often as "
-        "it says. Label more, or set `min_gold` and read the result with care."
+        "`y` must have 10 labels at least, but got 9: with fewer no interval was found that holds as often as "
+        "it says. Label more, or set `min_labels` and read the result with care."
     )
-    assert ppi_mean(Y[:9], F[:9], U, min_gold=9, **options).n_gold == 9
-    assert "must have 31 gold labels" in message(ppi_mean, Y, F, U, min_gold=31, **options)
-    assert "must have 10 gold labels" in message(ppi_difference, Y[:9], Y[:9], F[:9], F[:9], U)
+    assert ppi_mean(Y[:9], F[:9], U, min_labels=9, **options).n_labels == 9
+    assert "must have 31 labels" in message(ppi_mean, Y, F, U, min_labels=31, **options)
+    assert "must have 10 labels" in message(ppi_difference, Y[:9], Y[:9], F[:9], F[:9], U)
 
 
 @pytest.mark.parametrize("least", [0, 1, 2.5, True, "3"])
 def test_the_override_is_a_whole_number(least):
-    assert message(ppi_mean, Y, F, U, min_gold=least).startswith("`min_gold` must be a whole number of 2 or more")
+    assert message(ppi_mean, Y, F, U, min_labels=least).startswith("`min_labels` must be a whole number of 2 or more")
 
 
 ITEMS = {"strata": np.arange(30) % 2, "strata_unlabeled": np.arange(200) % 2}
@@ -437,7 +437,7 @@ def test_a_bounded_interval_stays_on_the_scale_around_its_point(world, design, s
     assert 1 <= low <= result.estimate + 1e-12
     assert result.estimate - 1e-12 <= high <= 5
     assert high - low > 1e-6  # by luck there is none
-    assert result.std_error > 0 or {"constant_gold", "no_disagreement"} & set(names(result))
+    assert result.std_error > 0 or {"constant_labels", "no_disagreement"} & set(names(result))
     assert math.isnan(result.df)
     assert 0 < result.width_ratio < 100
     for alternative in ("greater", "less"):
@@ -480,7 +480,7 @@ def test_without_a_scale_the_width_is_unknown_rather_than_zero(world, design):
     low, high = result.interval
     assert (math.isnan(low) and math.isnan(high)) or low < result.estimate < high
     if math.isnan(low):
-        assert {"constant_gold", "no_disagreement"} & set(names(result))
+        assert {"constant_labels", "no_disagreement"} & set(names(result))
         assert math.isnan(result.p_value)
         assert "no interval" in str(result)
 

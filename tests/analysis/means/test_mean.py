@@ -32,7 +32,7 @@ def same(one, two, *, but=()):
 
 
 def sample(seed=0, n=12, rest=31):
-    """Labels and judge scores of n gold items, judge scores of the rest."""
+    """Labels and judge scores of n labelled items, judge scores of the rest."""
     rng = np.random.default_rng(seed)
     y = rng.integers(1, 6, n).astype(float)
     return y, y + 0.4 + rng.normal(size=n), rng.integers(1, 6, rest) + 0.4 + rng.normal(size=rest)
@@ -50,7 +50,7 @@ def test_the_mean_of_labels_equals_scipy(y, confidence_level):
     close([result.std_error, result.df], [stats.sem(y), len(y) - 1])
     close(result.interval, wanted.confidence_interval(confidence_level))
     close(result.p_value, wanted.pvalue)
-    assert (result.n_gold, result.n_groups, result.confidence_level) == (len(y), len(y), confidence_level)
+    assert (result.n_labels, result.n_groups, result.confidence_level) == (len(y), len(y), confidence_level)
     assert (result.estimator, result.estimand, result.lam) == ("classical", "human mean", 0)
 
 
@@ -66,7 +66,7 @@ def test_clustered_error_equals_statsmodels():
     result = mean_interval(y, groups=groups)
     close([result.estimate, result.std_error], [3.4, 0.24221203], 1e-8)
     close(result.interval, [2.62917323, 4.17082677], 1e-8)
-    assert (result.df, result.n_groups, result.n_gold) == (3, 4, 10)
+    assert (result.df, result.n_groups, result.n_labels) == (3, 4, 10)
     assert result.std_error != mean_interval(y).std_error
 
 
@@ -76,7 +76,10 @@ def test_labels_that_do_not_vary_give_no_interval(value, n):
     # the mean of equal decimals is not always that number
     f, u = np.random.default_rng(0).normal(3, 1, (2, n))
     results = [mean_interval([value] * n), mean_interval([value] * n, groups=np.arange(n) // 2)]
-    results += [ppi_mean([value] * n, f, u, min_gold=3), ppi_mean([value] * n, [value] * n, [value] * 9, min_gold=3)]
+    results += [
+        ppi_mean([value] * n, f, u, min_labels=3),
+        ppi_mean([value] * n, [value] * n, [value] * 9, min_labels=3),
+    ]
     for result in results:
         close(result.estimate, value)
         assert result.std_error == 0
@@ -116,18 +119,18 @@ def test_lambda_one_is_the_judge_mean_less_its_measured_error(seed, n, rest):
     half = stats.t.ppf(0.975, result.df) * result.std_error
     close(result.interval, [result.estimate - half, result.estimate + half])
     close(result.p_value, 2 * stats.t.sf(abs(result.estimate) / result.std_error, result.df))
-    assert (result.lam, result.n_gold, result.n, result.n_groups) == (1, n, n + rest, n)
+    assert (result.lam, result.n_labels, result.n, result.n_groups) == (1, n, n + rest, n)
 
 
 def tuned(y, f, u):
-    """The docstring's lambda for each gold item from the other gold items, in a loop; within [0, 1]."""
+    """The docstring's lambda for each labelled item from the other labelled items, in a loop; within [0, 1]."""
     scale = (1 + len(y) / len(u)) * np.var(np.concatenate([f, u]), ddof=1)
     others = [np.arange(len(y)) != i for i in range(len(y))]
     return np.array([min(max(np.cov(y[keep], f[keep])[0, 1] / scale, 0), 1) for keep in others])
 
 
 def tuned_by_groups(y, f, u, groups, groups_rest):
-    """The lambda in [0, 1] of smallest sum of (A - lambda B)^2 over the groups but one, for each gold item."""
+    """The lambda in [0, 1] of smallest sum of (A - lambda B)^2 over the groups but one, for each labelled item."""
     lam = {}
     for g in set(groups):
         keep, terms = groups != g, []
@@ -169,7 +172,7 @@ def test_estimate_and_error_written_out(seed, method, design):
     rng = np.random.default_rng(seed)
     options = {}
     groups, groups_rest = np.arange(12), 12 + np.arange(31)
-    if design != "items":  # documents of the gold items alone and of the rest alone, or some of both
+    if design != "items":  # documents of the labelled items alone and of the rest alone, or some of both
         low, high = {"apart": (5, 14), "shared": (3, 14), "one apart": (2, 6)}[design]
         groups, groups_rest = rng.permutation(np.arange(12) % 5), rng.integers(low, high, 31)
         options = {"groups": groups, "groups_unlabeled": groups_rest}
@@ -228,7 +231,7 @@ def test_auto_is_the_labels_alone_where_every_item_has_one():
 def test_a_constant_judge_is_of_no_use(value, n, rest):
     y, *_ = sample(1, n)
     for bounds in (None, (-1, 7)):
-        result = ppi_mean(y, [value] * n, [value] * rest, bounds=bounds, min_gold=2)
+        result = ppi_mean(y, [value] * n, [value] * rest, bounds=bounds, min_labels=2)
         alone = mean_interval(y, bounds=bounds)
         close(
             [result.estimate, result.std_error, *result.interval],
@@ -304,7 +307,7 @@ def test_difference_is_the_mean_of_differences():
     )
     assert plain.interval.low < bounded.interval.low < bounded.interval.high < plain.interval.high
     assert bounded.estimator == "gaffke-ppi"
-    assert ppi_difference(y_a, y_b, f_a, f_b).n_gold == 13
+    assert ppi_difference(y_a, y_b, f_a, f_b).n_labels == 13
 
 
 def test_difference_of_labels_alone_is_the_paired_t_test():
@@ -331,10 +334,10 @@ def test_every_option_changes_the_answer():
     )
     assert one == two  # the labels alone do not look at the judge
     part = np.where(np.arange(12) < 8, y, NAN)
-    results = {ppi_difference(part, y[::-1], f, f[::-1], estimator=m, min_gold=2).interval for m in METHODS}
+    results = {ppi_difference(part, y[::-1], f, f[::-1], estimator=m, min_labels=2).interval for m in METHODS}
     assert len(results) == len(METHODS)
-    narrow = ppi_difference(part, y[::-1], f, f[::-1], confidence_level=0.5, min_gold=2).interval
-    assert narrow.high < ppi_difference(part, y[::-1], f, f[::-1], min_gold=2).interval.high
+    narrow = ppi_difference(part, y[::-1], f, f[::-1], confidence_level=0.5, min_labels=2).interval
+    assert narrow.high < ppi_difference(part, y[::-1], f, f[::-1], min_labels=2).interval.high
 
 
 # --- nasty input ------------------------------------------------------------------------------------------------
@@ -351,7 +354,7 @@ def test_a_huge_common_offset_moves_the_interval(method):
 
 def test_integers_lists_and_masked_arrays_are_read_alike():
     y, f, u = [4, 2, 5, 3], [4, 3, 5, 2], [1, 2, 3, 4, 5]
-    few = {"min_gold": 4}
+    few = {"min_labels": 4}
     wanted = ppi_mean(np.array(y, dtype=float), np.array(f, dtype=float), np.array(u, dtype=float), **few)
     assert ppi_mean(y, tuple(f), np.array(u), **few) == wanted
     assert ppi_mean(y, f, np.array(u, dtype=np.float32), **few) == wanted
@@ -401,7 +404,7 @@ def test_judge_only_counts_no_labelled_groups():
     result = ppi_mean(y, f, u, estimator="judge_only")
     close(result.estimate, np.mean(np.append(f, u)))
     close([result.std_error, result.df], [stats.sem(np.append(f, u)), 42])
-    assert (result.n_gold, result.n, result.lam, result.estimand) == (0, 43, 1, "judge mean")
+    assert (result.n_labels, result.n, result.lam, result.estimand) == (0, 43, 1, "judge mean")
     assert "groups:" not in result.signature
 
 
@@ -490,9 +493,9 @@ def test_groups_of_the_rest_without_the_rest_are_refused():
 
 def test_labels_of_groups_are_those_of_agreement():
     y, f = [4, 3, 5, 2, NAN, NAN, NAN], [4, 3, 4, 2, 3, 5, 1]
-    wanted = ppi_mean(y, f, groups=list("aabcdef"), min_gold=4)
-    assert ppi_mean(y, f, groups=[(g, 1) for g in "aabcdef"], min_gold=4) == wanted
-    assert ppi_mean(y, f, groups=[1, 1, "1", 2, 3, 4, 5], min_gold=4) == wanted
+    wanted = ppi_mean(y, f, groups=list("aabcdef"), min_labels=4)
+    assert ppi_mean(y, f, groups=[(g, 1) for g in "aabcdef"], min_labels=4) == wanted
+    assert ppi_mean(y, f, groups=[1, 1, "1", 2, 3, 4, 5], min_labels=4) == wanted
     # validated before the items are parted, so that the place is that of the input
     missing = "`groups` must have no missing label, but got one at "
     assert message(ppi_mean, y, f, groups=["a", "a", "b", NAN, "d", "e", "f"]) == f"{missing}3."
@@ -551,7 +554,7 @@ def test_coverage_of_the_t_interval_on_normal_labels():
         # measured elsewhere on the population "mild, rho .6", 20 000 data sets, 10 000 items: coverage, mean width
         ("classical", 50, 0.948, 0.623),
         ("ppi", 50, 0.951, 0.518),
-        # lambda from the other gold items (the leave-one-out cross-fit row)
+        # lambda from the other labelled items (the leave-one-out cross-fit row)
         ("ppi++", 10, 0.930, 1.293),
         ("ppi++", 20, 0.937, 0.841),
         ("ppi++", 30, 0.944, 0.669),

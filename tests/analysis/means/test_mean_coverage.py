@@ -133,8 +133,8 @@ def test_groups_equal_one_by_one(study, design, manner, monkeypatch):
 @pytest.mark.parametrize("design", ["normal", "1 to 5"])
 def test_strata_equal_one_by_one(study, design, judge, monkeypatch):
     kept = []
-    made = study.Gold
-    monkeypatch.setattr(study, "Gold", lambda *given, **named: kept.append(made(*given, **named)) or kept[-1])
+    made = study.MeanData
+    monkeypatch.setattr(study, "MeanData", lambda *given, **named: kept.append(made(*given, **named)) or kept[-1])
     ends = study.of_strata(study.Cell("strata", design, judge, 200, 48), np.random.default_rng(6), 10)[1]["calib"]
     options = {"bounds": study._SCALES[design], "target": judge}
     wanted = [

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, optimize, stats
 
 from calib.analysis.means.ridge import Rule, Sample, clustered, ridge
-from calib.stats import Moments, choose_items, mean_interval, ppi_difference, ppi_mean, shift_weights
+from calib.stats import Moments, choose, mean_interval, ppi_difference, ppi_mean, shift_weights
 
 NAN = math.nan
 
@@ -18,7 +18,7 @@ def close(found, wanted, tolerance=1e-10):
 
 
 def ordinal(seed=0, n=24, rest=150):
-    """Labels on 1 to 5 of n gold items, judge scores on the same scale."""
+    """Labels on 1 to 5 of n labelled items, judge scores on the same scale."""
     rng = np.random.default_rng(seed)
     f = np.clip(rng.normal(3.2, 0.9, n + rest), 1, 5)
     y = np.clip(np.round(f + rng.normal(0.2, 0.7, n + rest)), 1, 5)
@@ -291,7 +291,7 @@ def test_gaussian_variance_ratio_of_regression(n, rho):
     parts = ridge(y.ravel(), f.ravel(), np.repeat(np.arange(sets), n), rest, Rule(0, 0), robust=False)
     wanted = (1 - rho**2) * (n - 2) / (n - 3)
     single = ppi_mean(
-        y[7], f[7], Moments(*map(np.asarray, (10**12, 0.0, 1e12, -9.0, 9.0))), estimator="regression", min_gold=4
+        y[7], f[7], Moments(*map(np.asarray, (10**12, 0.0, 1e12, -9.0, 9.0))), estimator="regression", min_labels=4
     )
     close([single.estimate, single.std_error], [parts.point[7], math.sqrt(parts.variance[7])], 1e-8)
     square = n * parts.point**2  # the mean is 0
@@ -700,7 +700,7 @@ def test_items_chosen_where_the_judge_is_unsure(bounds):
 
     def draw():
         f, y, entropy = world(400)
-        choice = choose_items(f, 40, design="active", entropy=entropy, rng=rng)
+        choice = choose(f, 40, design="active", entropy=entropy, rng=rng)
         return ppi_mean(np.where(choice.chosen, y, NAN), f, inclusion=choice.inclusion, bounds=bounds)
 
     repeated(draw, 500, truth)
@@ -762,7 +762,7 @@ def test_tuned_on_the_same_labels_it_is_too_short_and_in_folds_it_holds():
         x, noise = rng.normal(size=(n + N, 12)), rng.normal(size=n)
         y = x[:n, 0] + noise
         judge = fitted(x[:n], y)
-        naive.append(ppi_mean(y, said(judge, x[:n]), said(judge, x[n:]), tuned_on_gold=True))
+        naive.append(ppi_mean(y, said(judge, x[:n]), said(judge, x[n:]), tuned_on_labels=True))
         judges = [fitted(x[:n][fold != k], y[fold != k]) for k in range(5)]
         f = np.array([said(judges[k], x[i : i + 1])[0] for i, k in enumerate(fold)])
         rest = np.column_stack([said(judge, x[n:]) for judge in judges])
@@ -770,8 +770,8 @@ def test_tuned_on_the_same_labels_it_is_too_short_and_in_folds_it_holds():
     hits = [sum(r.interval.low <= 0 <= r.interval.high for r in results) for results in (naive, crossed)]
     assert stats.binomtest(hits[0], reps, 0.93, alternative="less").pvalue < 1e-4  # the warning is right
     verdict(hits[1], reps, 0.935, 0.99)
-    assert all(r.warnings[0].startswith("tuned_on_gold: ") for r in naive)
-    assert not any("tuned_on_gold" in text for r in crossed for text in r.warnings)
+    assert all(r.warnings[0].startswith("tuned_on_labels: ") for r in naive)
+    assert not any("tuned_on_labels" in text for r in crossed for text in r.warnings)
 
 
 def test_columns_of_folds_are_in_sorted_order_and_weigh_as_many_items_as_they_judged():

@@ -44,10 +44,10 @@ def test_what_auto_becomes_needs_what_auto_needs(name):
 def test_few_labels_are_refused_as_the_table_says(name):
     needs = METHODS[name].needs
     few = max(needs.labels, 2)
-    if needs.min_gold:
-        with pytest.raises(ValueError, match=r"^`y` must have 10 gold labels at least"):
+    if needs.min_labels:
+        with pytest.raises(ValueError, match=r"^`y` must have 10 labels at least"):
             ppi_mean(Y[:9], F[:9], U, estimator=name)
-    assert ppi_mean(Y[:few], F[:few], U, estimator=name, min_gold=2).n_gold in (few, 0)
+    assert ppi_mean(Y[:few], F[:few], U, estimator=name, min_labels=2).n_labels in (few, 0)
 
 
 CALLS = {
@@ -78,7 +78,7 @@ DESIGNS = {
     "groups": {"groups": np.arange(30) // 3, "groups_unlabeled": 10 + np.arange(200) // 4},
     "strata": {"strata": np.arange(30) % 2, "strata_unlabeled": np.arange(200) % 2},
     "weights": {"weights": 1 + np.arange(30) % 3, "weights_unlabeled": np.ones(200), "inclusion": np.full(30, 0.2)},
-    "ids": {"items": np.arange(30), "items_unlabeled": 29 + np.arange(200), "tuned_on_gold": True},
+    "ids": {"items": np.arange(30), "items_unlabeled": 29 + np.arange(200), "tuned_on_labels": True},
 }
 
 
@@ -94,9 +94,9 @@ def test_a_design_is_its_fields(drawn):
 def test_a_difference_knows_its_design():
     y, f = np.append(Y, [np.nan] * 20), np.append(F, U[:20])
     groups = np.arange(50) // 2
-    result = ppi_difference(y, y[::-1], f, f[::-1], design=Design(groups=groups), min_gold=2)
+    result = ppi_difference(y, y[::-1], f, f[::-1], design=Design(groups=groups), min_labels=2)
     assert result.design == "groups"
-    assert result.interval == ppi_difference(y, y[::-1], f, f[::-1], groups=groups, min_gold=2).interval
+    assert result.interval == ppi_difference(y, y[::-1], f, f[::-1], groups=groups, min_labels=2).interval
 
 
 def test_a_design_comes_once():

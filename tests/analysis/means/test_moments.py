@@ -303,8 +303,8 @@ def test_moments_of_sets_do_for_scores_one_by_one(design, bounds, estimator):
     for name in ("estimate", "std_error", "lam", "width_ratio"):
         assert getattr(found, name) == pytest.approx(getattr(arrays, name), rel=1e-10)
     assert tuple(found.interval) == pytest.approx(tuple(arrays.interval), rel=1e-10)
-    assert (found.n, found.n_gold, found.n_groups, found.warnings) == (
-        *(arrays.n, arrays.n_gold, arrays.n_groups, arrays.warnings),
+    assert (found.n, found.n_labels, found.n_groups, found.warnings) == (
+        *(arrays.n, arrays.n_labels, arrays.n_groups, arrays.warnings),
     )
 
 

@@ -136,7 +136,7 @@ def test_coverage_of_a_quantile_of_a_scale():
 def test_refusals_of_quantiles():
     y, f, rest = continuous(0)
     assert message(ppi_quantile, y, f, rest, q=3) == "`q` must be between 0 and 1, but got 3."
-    assert message(ppi_quantile, y[:5], f[:5], rest).startswith("`y` must have 10 gold labels at least, but got 5")
+    assert message(ppi_quantile, y[:5], f[:5], rest).startswith("`y` must have 10 labels at least, but got 5")
     assert message(ppi_quantile, y, f, rest, step=1).startswith("`step` must come with `bounds`, but came alone")
     assert message(ppi_quantile, y, f, rest, bounds=(0, 5)).startswith(
         "`y` must lie within `bounds` (0 to 5), but got "

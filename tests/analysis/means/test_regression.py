@@ -302,7 +302,7 @@ def test_what_the_labels_cannot_tell():
     assert_allclose(exact.estimate, [1, 2, 3])
     alone = np.column_stack([np.ones(12), np.eye(12)[3]])
     told = ppi_ols(alone, y[:12], f[:12], x_rest[:, :2], f_rest)
-    assert told.warnings == ("leverage: a coefficient hangs on gold item 3 alone",)
+    assert told.warnings == ("leverage: a coefficient hangs on labelled item 3 alone",)
     text = "`X_unlabeled` must have columns that do not depend on each other, but they do."
     assert message(ppi_ols, x, y, f, np.ones((500, 3)), f_rest, lam=1) == text
     x, y, f, x_rest, f_rest = binary(0)

@@ -9,9 +9,9 @@ from calib.analysis.means.rates import rogan_gladen_from_rates
 from calib.stats import CalibWarning, rogan_gladen
 
 
-def flags(y_gold, f_gold, **options):
+def flags(y_labelled, f_labelled, **options):
     with pytest.warns(CalibWarning) as caught:
-        result = rogan_gladen([1, 0, 1, 0], y_gold, f_gold, **options)
+        result = rogan_gladen([1, 0, 1, 0], y_labelled, f_labelled, **options)
     assert [str(w.message) for w in caught] == list(result.warnings)
     return result
 
@@ -39,8 +39,8 @@ def test_coverage_where_gold_was_sampled_by_outcome(theta):
 
 
 def test_the_same_errors_in_all_systems_are_no_news():
-    y_gold, f_gold = [1] * 40 + [0] * 40, ([1] * 9 + [0]) * 4 + ([0] * 4 + [1]) * 8
-    result = rogan_gladen([1, 0, 1, 0], y_gold, f_gold, systems=(["a"] * 20 + ["b"] * 20) * 2)
+    y_labelled, f_labelled = [1] * 40 + [0] * 40, ([1] * 9 + [0]) * 4 + ([0] * 4 + [1]) * 8
+    result = rogan_gladen([1, 0, 1, 0], y_labelled, f_labelled, systems=(["a"] * 20 + ["b"] * 20) * 2)
     assert (result.sensitivity, result.specificity, result.warnings) == (0.9, 0.8, ())
     assert result.p_transport > 0.5
 
@@ -51,9 +51,9 @@ def test_errors_that_differ_between_systems_are_told():
     """
     wrong, rejected = [59, 143, 178, 89, 133, 165, 210, 184], [19, 63, 98, 40, 50, 76, 93, 65]
     f_wrong = np.concatenate([[0] * k + [1] * (n - k) for n, k in zip(wrong, rejected, strict=True)])
-    y_gold = np.repeat([1, 0], [80, sum(wrong)])
+    y_labelled = np.repeat([1, 0], [80, sum(wrong)])
     systems = np.concatenate([np.repeat(np.arange(8), 10), np.repeat(np.arange(8), wrong)])
-    result = flags(y_gold, np.concatenate([np.ones(80), f_wrong]), systems=systems)
+    result = flags(y_labelled, np.concatenate([np.ones(80), f_wrong]), systems=systems)
     assert result.warnings[0].startswith("transport: the judge's specificity runs from 0.322 to 0.551 over 8 systems")
     chi2 = stats.chi2_contingency([rejected, np.subtract(wrong, rejected)]).pvalue
     assert_allclose(result.p_transport, 2 * chi2, atol=0.005)
@@ -61,8 +61,8 @@ def test_errors_that_differ_between_systems_are_told():
 
 def test_a_permutation_p_value_is_fishers():
     """Equal groups of equal margins: chi-square orders the tables as their probability does."""
-    y_gold, f_gold = [1] * 24 + [0] * 24, [1] * 10 + [0] * 2 + [1] * 5 + [0] * 7 + [0] * 24
-    result = rogan_gladen([1, 0, 1, 0], y_gold, f_gold, systems=(["a"] * 12 + ["b"] * 12) * 2)
+    y_labelled, f_labelled = [1] * 24 + [0] * 24, [1] * 10 + [0] * 2 + [1] * 5 + [0] * 7 + [0] * 24
+    result = rogan_gladen([1, 0, 1, 0], y_labelled, f_labelled, systems=(["a"] * 12 + ["b"] * 12) * 2)
     wanted = 2 * stats.fisher_exact([[10, 2], [5, 7]])[1]
     assert_allclose(result.p_transport, wanted, atol=0.02)
 
@@ -75,15 +75,15 @@ def test_a_judge_no_better_than_chance_leaves_the_whole_scale():
 
 
 def test_an_impossible_rate_has_no_interval_rather_than_a_point():
-    y_gold, f_gold = [1] * 500 + [0] * 500, [1] * 250 + [0] * 750
+    y_labelled, f_labelled = [1] * 500 + [0] * 500, [1] * 250 + [0] * 750
     with pytest.warns(CalibWarning, match="^infeasible: a judge rate of 0.95 cannot come from sensitivity 0.5"):
-        result = rogan_gladen([1] * 950 + [0] * 50, y_gold, f_gold)
+        result = rogan_gladen([1] * 950 + [0] * 50, y_labelled, f_labelled)
     assert np.isnan(result.interval).all()
     assert "no interval" in str(result)
 
 
 def test_few_gold_of_one_outcome_are_told():
-    assert flags([1] * 30 + [0] * 4, [1] * 30 + [0] * 4).warnings[0].startswith("few_gold: only 4 gold items")
+    assert flags([1] * 30 + [0] * 4, [1] * 30 + [0] * 4).warnings[0].startswith("few_labels: only 4 labelled items")
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_few_gold_of_one_outcome_are_told():
     [
         (([0.5], [0, 1], [0, 1]), "`f` must be 0 or 1 everywhere, but got 0.5 at 0."),
         (([], [0, 1], [0, 1]), "`f` must hold one item at least, but is empty."),
-        (([1], [0, None], [0, 1]), "`y_gold` must be 0 or 1 everywhere, but got NaN at 1."),
-        (([1], [1, 1], [0, 1]), "`y_gold` must hold human yes and human no, but got 2 yes in 2."),
-        (([1], [0, 1], [0, 1, 1]), "`f_gold` must have the length of `y_gold` (2), but got 3."),
+        (([1], [0, None], [0, 1]), "`y_labelled` must be 0 or 1 everywhere, but got NaN at 1."),
+        (([1], [1, 1], [0, 1]), "`y_labelled` must hold human yes and human no, but got 2 yes in 2."),
+        (([1], [0, 1], [0, 1, 1]), "`f_labelled` must have the length of `y_labelled` (2), but got 3."),
     ],
 )
 def test_refusals(args, text):

@@ -1,4 +1,4 @@
-"""A prompt chosen on the gold labels: what it costs, and that folds pay for it."""
+"""A prompt chosen on the labels: what it costs, and that folds pay for it."""
 
 import numpy as np
 import pytest
@@ -46,5 +46,5 @@ def test_the_best_of_a_hundred_prompts_flatters_itself_and_folds_do_not():
 
 def test_it_can_be_said():
     y, f = judged(np.random.default_rng(42), 1, 60)
-    result = ppi_mean(y[:20], f[0, :20], f[0, 20:], tuned_on_gold=True, **SCALE)
-    assert result.warnings[0].startswith("tuned_on_gold: ")
+    result = ppi_mean(y[:20], f[0, :20], f[0, 20:], tuned_on_labels=True, **SCALE)
+    assert result.warnings[0].startswith("tuned_on_labels: ")

@@ -53,7 +53,7 @@ def test_without_pairs_the_distances_of_two_t_intervals_add_as_squares(alternati
     assert_allclose(found.std_error, np.hypot(stats.sem(one), stats.sem(two)))
     ends = {"two-sided": (low, high), "greater": (low, np.inf), "less": (-np.inf, high)}[alternative]
     assert_allclose(found.interval, ends)
-    assert (found.n_paired, found.n_a_only, found.n_b_only, found.n_gold, found.n) == (0, 14, 11, 25, 25)
+    assert (found.n_paired, found.n_a_only, found.n_b_only, found.n_labels, found.n) == (0, 14, 11, 25, 25)
 
 
 def test_yes_or_no_is_the_recovery_from_jeffreys_intervals():
@@ -74,7 +74,7 @@ def test_the_standard_error_has_the_pairs_covariance():
     one, two = rng.multivariate_normal([4, 3], [[1, 0.7], [0.7, 1]], 30).T
     y_a, y_b = one.copy(), two.copy()
     y_a[25:], y_b[:5] = NAN, NAN  # twenty pairs, five alone on each side
-    found = ppi_difference(y_a, y_b, *np.zeros((2, 30)), estimator="classical", min_gold=21)
+    found = ppi_difference(y_a, y_b, *np.zeros((2, 30)), estimator="classical", min_labels=21)
     a, b = one[:25], two[5:]
     common = np.sum((one[5:25] - a.mean()) * (two[5:25] - b.mean())) / 25**2 * 20 / 24
     squares = [np.sum((y - y.mean()) ** 2) / 25**2 for y in (a, b)]
@@ -127,7 +127,7 @@ def correlations(rng, sets, target, draw):
     for _ in range(sets):
         y, f = draw()
         a, b = (ppi_mean(y[k], f[k], target=target, **FIVE) for k in (0, 1))
-        d = ppi_difference(*y, *f, target=target, min_gold=10, **FIVE)
+        d = ppi_difference(*y, *f, target=target, min_labels=10, **FIVE)
         if d.is_paired:
             continue
         points.append((a.estimate, b.estimate))
@@ -203,7 +203,7 @@ def test_groups_leave_the_pairs_alone():
     y = hidden(rng, y, 20, 14)
     groups = np.arange(100) // 2
     found = ppi_difference(*y, *f, groups=groups, **FIVE)
-    assert found.n_gold == found.n_paired == 14
+    assert found.n_labels == found.n_paired == 14
     assert found.warnings[-1] == "pairs_alone: 12 labels of one system alone were left out"
 
 
@@ -256,9 +256,9 @@ def test_messages():
     y, f = inputs(rng, 60)
     y = hidden(rng, y, 12, 0)
     with pytest.raises(
-        ValueError, match=r"^`y_a` must have 13 gold labels at least \(`min_gold` lowers that\), but got 12"
+        ValueError, match=r"^`y_a` must have 13 labels at least \(`min_labels` lowers that\), but got 12"
     ):
-        ppi_difference(*y, *f, min_gold=13, **FIVE)
+        ppi_difference(*y, *f, min_labels=13, **FIVE)
     f[1, np.flatnonzero(~np.isnan(y[1]))[0]] = NAN
     with pytest.raises(ValueError, match=r"^`f_b` must have a score wherever `y_b` has a label, but got NaN at \d+\.$"):
         ppi_difference(*y, *f, **FIVE)
@@ -269,9 +269,9 @@ def test_cautions_say_of_which_system_they_are():
     y, f = inputs(rng, 60)
     y[1] = 5.0
     found = ppi_difference(*hidden(rng, y, 12, 0), *f, **FIVE)
-    told = [text for text in found.warnings if text.startswith("constant_gold")]
+    told = [text for text in found.warnings if text.startswith("constant_labels")]
     assert told == [
-        "constant_gold: of the second system, all 12 labels are 5, so the interval rests on the length of the scale"
+        "constant_labels: of the second system, all 12 labels are 5, so the interval rests on the length of the scale"
     ]
 
 
@@ -307,7 +307,7 @@ def test_sixty_labels_over_four_systems_hold(kind):
         y, f, truth, bounds = population(rng, kind)
         drawn = rng.permutation(4 * 250)[:60]  # whatever the system and the input
         labelled = np.isin(np.arange(1000), drawn).reshape(4, 250)[:2]
-        low, high = ppi_difference(*np.where(labelled, y, NAN), *f, bounds=bounds, step=1, min_gold=5).interval
+        low, high = ppi_difference(*np.where(labelled, y, NAN), *f, bounds=bounds, step=1, min_labels=5).interval
         held += low <= truth <= high
     assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > 1e-3
 

@@ -133,10 +133,10 @@ def test_intervals_and_ranks_hold(n_groups, each, tie):
 
 def judged(rng, n_groups, each, gold):
     """A judge who copies people four times in five and else prefers system 1 and dislikes system 4."""
-    a, b, people, group = battles(rng, 5, n_groups, each, spread=0.5)
+    a, b, labels, group = battles(rng, 5, n_groups, each, spread=0.5)
     own = np.array([0.0, 1.0, 0.0, 0.0, -1.0])
-    judge = np.where(rng.random(len(a)) < 0.8, people, rng.random(len(a)) < 1 / (1 + np.exp(own[b] - own[a])))
-    return a, b, judge, np.where(rng.random(n_groups)[group] < gold, people, np.nan), group
+    judge = np.where(rng.random(len(a)) < 0.8, labels, rng.random(len(a)) < 1 / (1 + np.exp(own[b] - own[a])))
+    return a, b, judge, np.where(rng.random(n_groups)[group] < gold, labels, np.nan), group
 
 
 @pytest.mark.slow
@@ -159,18 +159,18 @@ def test_people_with_a_judge_cover_and_are_narrower():
 
 def test_the_weight_of_a_judge_who_knows_nothing_is_near_nothing():
     rng = np.random.default_rng(7)
-    a, b, people, group = battles(rng, 4, 400, 2)
-    board = ppi_bradley_terry(a, b, rng.random(800), np.where(group < 100, people, np.nan), groups=group)
+    a, b, labels, group = battles(rng, 4, 400, 2)
+    board = ppi_bradley_terry(a, b, rng.random(800), np.where(group < 100, labels, np.nan), groups=group)
     assert board.lam < 0.3
     assert board.width_ratio < 1.02
 
 
 def test_without_weight_it_is_people_alone():
     rng = np.random.default_rng(8)
-    a, b, judge, people, group = judged(rng, 200, 4, gold=0.3)
-    known = ~np.isnan(people)
-    alone = bradley_terry(a[known], b[known], people[known], groups=group[known], ties="half")
-    board = ppi_bradley_terry(a, b, judge, people, groups=group, lam=0.0)
+    a, b, judge, labels, group = judged(rng, 200, 4, gold=0.3)
+    known = ~np.isnan(labels)
+    alone = bradley_terry(a[known], b[known], labels[known], groups=group[known], ties="half")
+    board = ppi_bradley_terry(a, b, judge, labels, groups=group, lam=0.0)
     assert board.strength == pytest.approx(alone.strength)
     assert board.std_error == pytest.approx(alone.std_error, rel=1e-6)
 
@@ -224,8 +224,8 @@ def test_what_has_no_answer_is_refused(change, words):
 
 def test_people_must_judge_some_and_not_all():
     a, b, score, group = battles(np.random.default_rng(10), 3, 50, 2)
-    for people in (score, np.full(100, np.nan)):
-        with pytest.raises(ArgumentError, match="`people` must judge some of the battles and not all"):
-            ppi_bradley_terry(a, b, score, people, groups=group)
+    for labels in (score, np.full(100, np.nan)):
+        with pytest.raises(ArgumentError, match="`labels` must be of some of the battles and not of all"):
+            ppi_bradley_terry(a, b, score, labels, groups=group)
     with pytest.warns(CalibWarning, match="few_groups: people's verdicts are in 4 groups"):
         ppi_bradley_terry(a, b, score, np.where(group < 4, score, np.nan), groups=group)

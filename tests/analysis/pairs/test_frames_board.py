@@ -45,7 +45,7 @@ def test_battles_in_a_file_make_a_board(arena):
 
 def test_people_on_some_battles_make_it_theirs(arena):
     found = calib.leaderboard(arena, **COLUMNS).one()
-    assert (found.estimator, found.n, found.n_gold) == ("ppi", 600, 240)
+    assert (found.estimator, found.n, found.n_labels) == ("ppi", 600, 240)
     assert found.width_ratio < 1
     assert found.system == ("m0", "m1", "m2", "m3")
     assert "people's strengths" in found.conclusion
@@ -82,7 +82,7 @@ def test_gold_of_some_outputs_makes_scores_people_s():
     groups = sorted(set(human["group"]))[:12]
     found = calib.leaderboard(judge, human[human["group"].isin(groups)]).one()
     assert found.estimator == "ppi"
-    assert 0 < found.n_gold < found.n
+    assert 0 < found.n_labels < found.n
 
 
 def test_what_is_no_board_is_refused(arena):

@@ -145,7 +145,7 @@ def test_groups_are_prompts_where_several_pairs_answer_one():
 
 
 def test_preferences_are_in_one_form():
-    frame = preferences_in(one_file(), None, {}).judges.frame
+    frame = preferences_in(one_file(), None, {})[0].frame
     assert frame["score"].tolist() == ((FIRST + SECOND) / 2).tolist()
     assert (set(frame["system_a"]), set(frame["system_b"])) == ({"x"}, {"y"})
     assert frame["group"].tolist() == frame["item"].tolist() == IDS

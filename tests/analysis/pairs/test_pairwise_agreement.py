@@ -19,7 +19,7 @@ def by_hand(x, y):
 def test_shares_by_hand():
     found = pairwise_agreement(JUDGE, PEOPLE)
     assert (found.with_ties.estimate, found.without_ties.estimate, found.without_ties.n) == by_hand(JUDGE, PEOPLE)
-    assert (found.n_ties, found.n_ties_people) == (8, 16)
+    assert (found.n_ties, found.n_ties_labels) == (8, 16)
     assert found.estimate == found.with_ties.estimate
     assert found.interval == found.with_ties.interval
 
@@ -77,15 +77,15 @@ def test_all_ties_leave_no_decided_pair():
 
 
 @pytest.mark.parametrize(
-    ("judge", "people", "options", "message"),
+    ("judge", "labels", "options", "message"),
     [
         ([3], [1], {}, "`judge` must be the share"),
-        ([1, 0], [1], {}, "`people` must have the length"),
+        ([1, 0], [1], {}, "`labels` must have the length"),
         ([np.nan], [1], {}, "no pair is in both"),
         ([1, 0], [1, 0], {"orders": [1, 0]}, "`orders` must have 2 dimensions"),
         ([1, 0], [1, 0], {"orders": [[1, 0]]}, r"`orders` must have the shape \(2, 2\)"),
     ],
 )
-def test_refusals(judge, people, options, message):
+def test_refusals(judge, labels, options, message):
     with pytest.raises(ArgumentError, match=message):
-        pairwise_agreement(judge, people, **options)
+        pairwise_agreement(judge, labels, **options)

@@ -22,7 +22,7 @@ from calib.stats import CalibWarning, budget_plan, mean_interval, ppi_mean
 
 INF = math.inf
 PILOT = {"rho": 0.6, "sd": 1.0, "item": 0.5, "item_prompt": 0.2, "draw": 0.3}
-PILOT |= {"n_gold": 40, "n_items": 400, "prompts": 1, "draws": 1, "prices": {"label": 2, "judge": 0.01}}
+PILOT |= {"n_labels": 40, "n_items": 400, "prompts": 1, "draws": 1, "prices": {"label": 2, "judge": 0.01}}
 
 
 def plan(**changes):
@@ -65,11 +65,11 @@ def test_many_designs_at_once():
 
 
 def test_multiplier_at_the_numbers_there_are():
-    found = label_multiplier([0.0, 0.8], n_gold=50, n_items=1000)
+    found = label_multiplier([0.0, 0.8], n_labels=50, n_items=1000)
     assert_allclose(found, [1 / (50 * error_with_judge(50, 1000, r, 1.0) ** 2) for r in (0.0, 0.8)], rtol=1e-12)
     # with endless items only the slope has to be paid for (Mani et al. 2025)
-    assert_allclose(label_multiplier(0.6, n_gold=20, n_items=10**12), 17 / 18 / (1 - 0.36), rtol=1e-8)
-    assert label_multiplier(0.6, n_gold=20, n_items=20) == pytest.approx(1)
+    assert_allclose(label_multiplier(0.6, n_labels=20, n_items=10**12), 17 / 18 / (1 - 0.36), rtol=1e-8)
+    assert label_multiplier(0.6, n_labels=20, n_items=20) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_multiplier_at_the_numbers_there_are():
         (judge_correlation, {"prompts": 0}, "`prompts` must be 1 or more, but got 0."),
         (judge_correlation, {"rho_inf": 1.1}, "`rho_inf` must be between -1 and 1, but got 1.1."),
         (label_multiplier, {"rho": 1}, "`rho` must be between -1 and 1, but got 1."),
-        (label_multiplier, {"n_gold": 9}, "`n_gold` and `n_items` must be given together, but only one came."),
-        (label_multiplier, {"n_gold": 9, "n_items": 8}, "`n_items` must be a whole number of 9 or more, but got 8."),
+        (label_multiplier, {"n_labels": 9}, "`n_labels` and `n_items` must be given together, but only one came."),
+        (label_multiplier, {"n_labels": 9, "n_items": 8}, "`n_items` must be a whole number of 9 or more, but got 8."),
     ],
 )
 def test_what_the_two_refuse(call, options, said):
@@ -105,7 +105,7 @@ def said(design, model, size):
     (n, items, prompts, draws), (rho, both, draw, mean) = design, model
     here, sd = judge_correlation(rho, 1, both, draw, prompts=prompts, draws=draws), size or 1.0
     facts = {"rho": here, "sd": sd, "item": sd**2, "item_prompt": both * sd**2, "draw": draw * sd**2}
-    facts |= {"n_gold": n, "n_items": items, "prompts": prompts, "draws": draws}
+    facts |= {"n_labels": n, "n_items": items, "prompts": prompts, "draws": draws}
     with warnings.catch_warnings(action="ignore", category=CalibWarning):  # that 12 labels are few
         found = plan(**facts, **({"bounds": (1, 5), "mean": mean} if size else {}))
     assert found.rho_inf == pytest.approx(rho)
@@ -186,7 +186,7 @@ def test_half_width_of_yes_or_no():
         half.append((high - low) / 2)
         low, high = mean_interval(y[take[:50]], **options).interval
         alone.append((high - low) / 2)
-    facts = {"rho": 0.85, "sd": 0.4, "item": 0.16, "item_prompt": 0, "draw": 0, "n_gold": 50, "n_items": 1000}
+    facts = {"rho": 0.85, "sd": 0.4, "item": 0.16, "item_prompt": 0, "draw": 0, "n_labels": 50, "n_items": 1000}
     found = plan(**facts, bounds=(0, 1), step=1, mean=0.8)
     assert abs(np.mean(half) / found.present.half_width - 1) < 0.08
     bare = plan(**facts | {"n_items": 50}, bounds=(0, 1), step=1, mean=0.8)  # a label for each item
@@ -202,9 +202,9 @@ def test_labels_alone_have_the_classical_width():
 
 def test_a_judge_that_says_nothing_leaves_the_textbook_number_of_labels():
     with pytest.warns(CalibWarning, match="^no_correlation: "):
-        found = plan(rho=0.0, n_gold=0, n_items=0, prices={"label": 1, "judge": 1}, half_width=0.2)
+        found = plan(rho=0.0, n_labels=0, n_items=0, prices={"label": 1, "judge": 1}, half_width=0.2)
     n = next(n for n in range(10, 200) if stats.t.ppf(0.975, n - 1) / math.sqrt(n) * (1 - 1 / (4 * (n - 1))) <= 0.2)
-    assert (found.plan.n_gold, found.plan.prompts, found.reached) == (n, 0, True)
+    assert (found.plan.n_labels, found.plan.prompts, found.reached) == (n, 0, True)
 
 
 # --- the best design --------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_no_other_design_is_better(monkeypatch, both, draw, goal):
     monkeypatch.setattr(planning, "_MOST_DRAWS", 4)
     now, prices = (10, 24, 2, 1), {"label": 2, "judge": 0.1, "item": 0.05, "prompt": 1}
     facts = {"rho": 0.5, "sd": 1.0, "item": 1.0, "item_prompt": both, "draw": draw, "prices": prices, "max_items": 60}
-    facts |= dict(zip(("n_gold", "n_items", "prompts", "draws"), now, strict=True))
+    facts |= dict(zip(("n_labels", "n_items", "prompts", "draws"), now, strict=True))
     with pytest.warns(CalibWarning, match="^pilot: "):
         found = budget_plan(**facts, **goal)
     rho_inf = 0.5 / judge_correlation(1, 1, both, draw, prompts=2, draws=1)
@@ -312,9 +312,9 @@ def test_a_plan_takes_few_steps(target, count_calls):
 def test_steps_are_differences_of_designs():
     found = plan()
     by = {step.what: step for step in found.steps}
-    then = {"labels": {"n_gold": 44}, "items": {"n_items": 440}, "prompts": {"prompts": 2}, "draws": {"draws": 2}}
+    then = {"labels": {"n_labels": 44}, "items": {"n_items": 440}, "prompts": {"prompts": 2}, "draws": {"draws": 2}}
     for what, change in then.items():
-        design = {"n_gold": 40, "n_items": 400, "prompts": 1, "draws": 1} | change
+        design = {"n_labels": 40, "n_items": 400, "prompts": 1, "draws": 1} | change
         rho = judge_correlation(found.rho_inf, 0.5, 0.2, 0.3, prompts=design["prompts"], draws=design["draws"])
         half = plan(**design, rho=rho).present.half_width
         assert by[what].narrowing == pytest.approx(1 - half / found.present.half_width)
@@ -357,11 +357,11 @@ PAIRS = [(record["options"], record["expected"]) for record in RECORDS if record
 PAIRS += [
     (
         {"rho": 0.9750932104104646, "cost_label": 1, "cost_judge": 0.1, "budget": 1000},
-        {"n_gold": 418, "n_unlabeled": 5398, "cost": 999.6, "effective_n": 3557},
+        {"n_labels": 418, "n_unlabeled": 5398, "cost": 999.6, "effective_n": 3557},
     ),
     (
         {"rho": 0.9750932104104646, "cost_label": 1, "cost_judge": 0.1, "effective_n": 35_000},
-        {"n_gold": 4115, "n_unlabeled": 53_100, "cost": 9836.5, "effective_n": 34_998},
+        {"n_labels": 4115, "n_unlabeled": 53_100, "cost": 9836.5, "effective_n": 34_998},
     ),
 ]
 
@@ -388,20 +388,20 @@ def bought(rho, cost_label, cost_judge, cost_item=0.0, n_max=None, **goal):
 def worth(size):
     """The labels alone of the same standard error."""
     return (
-        size.n_gold * label_multiplier(size.rho, n_gold=size.n_gold, n_items=size.n_items)
+        size.n_labels * label_multiplier(size.rho, n_labels=size.n_labels, n_items=size.n_items)
         if size.prompts
-        else size.n_gold
+        else size.n_labels
     )
 
 
 @pytest.mark.parametrize(("options", "published"), [pair for pair in PAIRS if "budget" in pair[0]])
 def test_from_nothing_the_plan_is_the_closed_form_for_many_labels(options, published):
-    found, n = bought(**options), published["n_gold"]
+    found, n = bought(**options), published["n_labels"]
     few = 3 / n  # of the labels is what it costs to learn the slope from them
     if published["cost"] == 5973:  # the published pair is not the cheapest: 5950 labels alone cost 5950
         assert found[:3] == (5950, 5950, 0)
         return
-    assert found.n_gold == pytest.approx(n, rel=0.005 + 2 * few)
+    assert found.n_labels == pytest.approx(n, rel=0.005 + 2 * few)
     assert found.cost == pytest.approx(published["cost"], rel=0.001 + 2 * few)
     assert worth(found) == pytest.approx(published["effective_n"], rel=0.001 + 2 * few)
 
@@ -422,7 +422,7 @@ def test_no_other_pair_is_worth_more(best_pair, rho, judge):
 
 def test_a_judge_that_does_not_pay_is_not_bought():
     found = bought(0.2, 1, 0.1, 0.25, budget=1000)
-    assert (found.n_gold, found.prompts, found.cost) == (800, 0, 1000)
+    assert (found.n_labels, found.prompts, found.cost) == (800, 0, 1000)
     assert str(found) == "800 labels and no judge"
     # money for a label on everything there is: the closed form bought 300 labels and no judge. The plan goes by the
     # half-width that `ppi_mean` gives, and beside 299 labels and a judge of all 300 that is .3 % shorter (.1130 against
@@ -440,13 +440,13 @@ def test_what_was_not_there_is_not_told():
     found = budget_plan(rho=0.8, prices={"label": 1, "judge": 0.1}, budget=200)
     assert (found.steps, found.next, found.advice) == ((), "nothing", "")
     assert (found.present[:4], found.present.half_width, found.warnings) == ((0, 0, 0, 0), INF, ())
-    assert str(found) == f"{found.plan.n_gold} labels, {found.plan.n_items} items for 200: +/- 0.1191"
+    assert str(found) == f"{found.plan.n_labels} labels, {found.plan.n_items} items for 200: +/- 0.1191"
     # judge scores that are there already are paid for
     more = budget_plan(rho=0.8, prices={"label": 1, "judge": 0.1}, n_items=500, budget=200)
     assert more.plan.half_width < found.plan.half_width
     pytest.importorskip("pandas")
     assert found.to_frame()[["what", "now", "plan"]].to_numpy().tolist()[:2] == [
-        ["labels", 0, found.plan.n_gold],
+        ["labels", 0, found.plan.n_labels],
         ["items", 0, found.plan.n_items],
     ]
 
@@ -462,7 +462,7 @@ def test_what_is_refused_without_a_pilot(options, said):
 
 
 @pytest.mark.parametrize(
-    ("changes", "name"), [({"rho": 0.8}, "capped"), ({"rho": -0.1}, "no_correlation"), ({"n_gold": 29}, "pilot")]
+    ("changes", "name"), [({"rho": 0.8}, "capped"), ({"rho": -0.1}, "no_correlation"), ({"n_labels": 29}, "pilot")]
 )
 def test_warnings(changes, name):
     with pytest.warns(CalibWarning, match=f"^{name}: ") as caught:
@@ -487,7 +487,7 @@ def test_warnings(changes, name):
             {"prices": {"label": 1, "judge": 0}},
             "`max_items` must be given where an item and its replies cost nothing, but came without.",
         ),
-        ({"n_gold": 3}, "`n_gold` must be a whole number of 4 or more, but got 3."),
+        ({"n_labels": 3}, "`n_labels` must be a whole number of 4 or more, but got 3."),
         ({"n_items": 39}, "`n_items` must be a whole number of 40 or more, but got 39."),
         ({"draws": 1.5}, "`draws` must be a whole number of 1 or more, but got 1.5."),
         ({"bounds": (1, 5)}, "`mean` must be given with `bounds` and lie within them, but got None."),
@@ -499,7 +499,7 @@ def test_what_is_refused(changes, said):
 
 def test_what_cannot_be_reached_is_said_with_what_can():
     found = plan(half_width=0.05, max_items=500)
-    assert (found.reached, found.plan.n_gold, found.plan.prompts) == (False, 500, 0)
+    assert (found.reached, found.plan.n_labels, found.plan.prompts) == (False, 500, 0)
     assert found.plan.half_width == pytest.approx(0.08782, abs=1e-5)
     assert found.plan.cost == 2 * 460
     assert found.advice.startswith(

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.planning.choose import _neyman, choose_items
+from calib.analysis.planning.choose import _neyman, choose
 from calib.analysis.planning.judge_correlation import shift_weights, transport_test
 from calib.stats import CalibWarning, mean_interval, ppi_mean
 
@@ -30,7 +30,7 @@ def draws(design, n=12, repeats=4000, seed=1, **options):
     rng = np.random.default_rng(seed)
     options |= {"entropy": entropy} if design == "active" else {}
     options |= {"groups": groups} if design == "groups" else {}
-    return [choose_items(f, n, design=design, rng=rng, **options) for _ in range(repeats)]
+    return [choose(f, n, design=design, rng=rng, **options) for _ in range(repeats)]
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------
@@ -67,43 +67,43 @@ def test_pairs_are_drawn_as_the_design_says(design):
 def test_simple_and_strata_draw_exactly_n():
     f, entropy, _ = bench()
     for n in (8, 13, 60):
-        assert choose_items(f, n, rng=1).chosen.sum() == n
+        assert choose(f, n, rng=1).chosen.sum() == n
         for u in (None, entropy):
-            choice = choose_items(f, n, design="strata", entropy=u, rng=1)
+            choice = choose(f, n, design="strata", entropy=u, rng=1)
             assert (choice.chosen.sum(), choice.n_chosen, choice.n) == (n, n, 60)
             assert np.bincount(choice.stratum[choice.chosen]).min() >= 2
 
 
 def test_groups_are_drawn_whole():
     f, _, groups = bench()
-    choice = choose_items(f, 13, design="groups", groups=groups, rng=2)
+    choice = choose(f, 13, design="groups", groups=groups, rng=2)
     assert {choice.chosen[groups == g].mean() for g in range(20)} == {0.0, 1.0}
     assert choice.n_chosen == 15
     assert_allclose(choice.inclusion, 5 / 20)
     # as many groups as hold n items on average, so that the probability is known: 10 items in 4 groups
-    uneven = choose_items(f[:10], 4, design="groups", groups=list("aabbbbcccd"), rng=0)
+    uneven = choose(f[:10], 4, design="groups", groups=list("aabbbbcccd"), rng=0)
     assert_allclose(uneven.inclusion, 2 / 4)
 
 
 def test_strata_are_quantiles_of_the_score_or_of_the_entropy():
     f, entropy, _ = bench()
-    by_score = choose_items(f, 12, design="strata", n_strata=3, rng=0)
+    by_score = choose(f, 12, design="strata", n_strata=3, rng=0)
     for k in range(3):
         assert np.sum(by_score.stratum == k) == 20
     assert f[by_score.stratum == 0].max() < f[by_score.stratum == 1].min()
     # nothing is known of the judge's errors: the same share of each
     assert_allclose(by_score.inclusion, 0.2)
-    by_entropy = choose_items(f, 12, design="strata", entropy=entropy, n_strata=3, rng=0)
+    by_entropy = choose(f, 12, design="strata", entropy=entropy, n_strata=3, rng=0)
     assert entropy[by_entropy.stratum == 0].max() < entropy[by_entropy.stratum == 1].min()
     assert by_entropy.inclusion[by_entropy.stratum == 0].max() < by_entropy.inclusion[by_entropy.stratum == 2].min()
 
 
 def test_equal_scores_stay_together():
     f = np.array([5.0] * 30 + [4.0] * 9 + [1.0])
-    choice = choose_items(f, 10, design="strata", rng=0)
+    choice = choose(f, 10, design="strata", rng=0)
     assert choice.stratum.max() == 1
     assert len(set(choice.stratum[f == 5])) == 1
-    assert choose_items(np.full(9, 3.0), 4, design="strata", rng=0).stratum.max() == 0
+    assert choose(np.full(9, 3.0), 4, design="strata", rng=0).stratum.max() == 0
 
 
 @pytest.mark.parametrize("spread", [(1, 1, 1), (0.2, 1, 3), (1, 0.01, 1)])
@@ -132,7 +132,7 @@ def test_entropy_pays_where_it_knows_the_error():
     for name, u in (("proportional", None), ("neyman", sd**2)):
         means = []
         for _ in range(400):
-            choice = choose_items(f, 80, design="strata", entropy=u, rng=rng)
+            choice = choose(f, 80, design="strata", entropy=u, rng=rng)
             means.append(np.sum((y / choice.inclusion)[choice.chosen]) / 2000)
         errors[name] = np.std(means)
     assert errors["neyman"] < 0.85 * errors["proportional"]
@@ -142,21 +142,21 @@ def test_active_probabilities_follow_the_uncertainty_between_floor_and_one():
     f, entropy, _ = bench()
     root = np.sqrt(entropy)
     for n in (6, 20, 45):
-        p = choose_items(f, n, design="active", entropy=entropy, rng=0).inclusion
+        p = choose(f, n, design="active", entropy=entropy, rng=0).inclusion
         assert_allclose(p.sum(), n, rtol=1e-12)
         assert p.max() <= 1
         free = (p < 1) & (root > 0.25 * root.mean())
         assert np.ptp((p / root)[free]) < 1e-12
         assert_allclose(p.min(), 0.25 * root.mean() * (p / root)[free][0])
-    assert choose_items(f, 60, design="active", entropy=entropy, rng=0).chosen.all()
-    assert_allclose(choose_items(f, 15, design="active", entropy=np.zeros(60), rng=0).inclusion, 0.25)
+    assert choose(f, 60, design="active", entropy=entropy, rng=0).chosen.all()
+    assert_allclose(choose(f, 15, design="active", entropy=np.zeros(60), rng=0).inclusion, 0.25)
 
 
 def test_a_seed_repeats_the_choice():
     f, _, _ = bench()
-    one, two = (choose_items(f, 9, rng=5) for _ in range(2))
+    one, two = (choose(f, 9, rng=5) for _ in range(2))
     assert (one.chosen == two.chosen).all()
-    assert (choose_items(f, 9, rng=6).chosen != one.chosen).any()
+    assert (choose(f, 9, rng=6).chosen != one.chosen).any()
     assert one.seed == 5
     assert one.signature.startswith("choice:simple|gold:9|n:60|seed:5|v:")
     assert str(one) == "9 of 60 items to label (simple, probability 0.15)"
@@ -165,35 +165,29 @@ def test_a_seed_repeats_the_choice():
 def test_the_frame_has_a_row_per_item():
     pytest.importorskip("pandas")
     f, _, _ = bench()
-    choice = choose_items(f, 12, design="strata", rng=0)
+    choice = choose(f, 12, design="strata", rng=0)
     frame = choice.to_frame()
     assert list(frame) == ["chosen", "inclusion", "stratum"]
     assert (frame.chosen.to_numpy() == choice.chosen).all()
     assert (frame.inclusion.to_numpy() == choice.inclusion).all()
-    assert list(choose_items(f, 12, rng=0).to_frame()) == ["chosen", "inclusion"]
+    assert list(choose(f, 12, rng=0).to_frame()) == ["chosen", "inclusion"]
 
 
 def test_messages_about_choosing():
     f, entropy, groups = bench()
-    assert message(choose_items, f, 61) == "`n` must be at most the number of items (60), but got 61."
-    assert message(choose_items, f, 1) == "`n` must be a whole number of 2 or more, but got 1."
-    assert message(choose_items, [1, NAN, 3], 2) == "`f` must have a value for each item, but got NaN at 1."
+    assert message(choose, f, 61) == "`n` must be at most the number of items (60), but got 61."
+    assert message(choose, f, 1) == "`n` must be a whole number of 2 or more, but got 1."
+    assert message(choose, [1, NAN, 3], 2) == "`f` must have a value for each item, but got NaN at 1."
+    assert message(choose, f, 9, design="active") == "`entropy` must be given for design 'active', but came without."
+    assert message(choose, f, 9, design="groups") == "`groups` must be given for design 'groups', but came without."
+    assert message(choose, f, 9, groups=groups) == "`groups` must come with design 'groups', but came with 'simple'."
     assert (
-        message(choose_items, f, 9, design="active") == "`entropy` must be given for design 'active', but came without."
-    )
-    assert (
-        message(choose_items, f, 9, design="groups") == "`groups` must be given for design 'groups', but came without."
-    )
-    assert (
-        message(choose_items, f, 9, groups=groups) == "`groups` must come with design 'groups', but came with 'simple'."
-    )
-    assert (
-        message(choose_items, f, 9, entropy=entropy)
+        message(choose, f, 9, entropy=entropy)
         == "`entropy` must come with design 'strata' or 'active', but came with 'simple'."
     )
-    assert message(choose_items, f, 9, design="active", entropy=-entropy).startswith("`entropy` must be 0 or more, but")
-    assert message(choose_items, f, 7, design="strata") == "`n` must be 8 or more for 4 strata, but got 7."
-    assert message(choose_items, f, 9, design="best").startswith("`design` must be one of 'simple', 'groups', ")
+    assert message(choose, f, 9, design="active", entropy=-entropy).startswith("`entropy` must be 0 or more, but")
+    assert message(choose, f, 7, design="strata") == "`n` must be 8 or more for 4 strata, but got 7."
+    assert message(choose, f, 9, design="best").startswith("`design` must be one of 'simple', 'groups', ")
 
 
 # --- in rounds --------------------------------------------------------------------------------------------------
@@ -205,9 +199,9 @@ def two_rounds(design, first=8, more=4, seed=1, **options):
     options |= {"entropy": entropy} if design in ("active", "neyman") else {}
     options |= {"groups": groups} if design == "groups" else {}
     how = {"design": "strata" if design == "neyman" else design, **options}
-    before = choose_items(f, first, rng=seed, **how)
-    after = choose_items(f, more, rng=seed, after=before, **{k: v for k, v in how.items() if k != "n_strata"})
-    return before, after, choose_items(f, first + more, rng=seed, **how)
+    before = choose(f, first, rng=seed, **how)
+    after = choose(f, more, rng=seed, after=before, **{k: v for k, v in how.items() if k != "n_strata"})
+    return before, after, choose(f, first + more, rng=seed, **how)
 
 
 DESIGNS = ["simple", "groups", "strata", "neyman", "active"]
@@ -230,12 +224,12 @@ def test_a_further_round_keeps_the_first_and_has_the_probabilities_of_one_drawin
 
 def test_rounds_go_on_until_nothing_is_left():
     f, _, _ = bench()
-    choice = choose_items(f, 20, rng=3)
+    choice = choose(f, 20, rng=3)
     for _ in range(2):
-        choice = choose_items(f, 20, rng=3, after=choice)
+        choice = choose(f, 20, rng=3, after=choice)
     assert choice.chosen.all()
     assert_allclose(choice.inclusion, 1)
-    text = message(choose_items, f, 1, rng=3, after=choice)
+    text = message(choose, f, 1, rng=3, after=choice)
     assert text == (
         "`n` must be at most the number of items that are not chosen yet (0 of 60), but got 1: nothing is left to "
         "choose."
@@ -244,15 +238,15 @@ def test_rounds_go_on_until_nothing_is_left():
 
 def test_messages_about_rounds():
     f, _, groups = bench()
-    before = choose_items(f, 50, rng=1)
-    assert "not chosen yet (10 of 60), but got 11." in message(choose_items, f, 11, after=before)
-    assert message(choose_items, f, 0, after=before) == "`n` must be a whole number of 1 or more, but got 0."
-    assert message(choose_items, f, 5, after=before, design="strata") == (
+    before = choose(f, 50, rng=1)
+    assert "not chosen yet (10 of 60), but got 11." in message(choose, f, 11, after=before)
+    assert message(choose, f, 0, after=before) == "`n` must be a whole number of 1 or more, but got 0."
+    assert message(choose, f, 5, after=before, design="strata") == (
         "`design` must be that of `after`, but got 'strata' after 'simple'."
     )
-    assert message(choose_items, f[:59], 5, after=before) == "`after` must be of as many items as `f`, but is of 60."
-    apart = choose_items(f, 12, design="groups", groups=groups, rng=1)
-    assert message(choose_items, f, 3, after=apart, groups=groups[::-1] // 2) == (
+    assert message(choose, f[:59], 5, after=before) == "`after` must be of as many items as `f`, but is of 60."
+    apart = choose(f, 12, design="groups", groups=groups, rng=1)
+    assert message(choose, f, 3, after=apart, groups=groups[::-1] // 2) == (
         "`after` must be a choice of whole groups, but has some items of a group and not others."
     )
 
@@ -295,7 +289,7 @@ def test_intervals_after_two_rounds_hold_as_often_as_after_one(design):
         options |= {"design": "strata" if design == "neyman" else design}
         choice = None
         for n in rounds:
-            choice = choose_items(f, n, rng=seed, after=choice, **options)
+            choice = choose(f, n, rng=seed, after=choice, **options)
         told = {"inclusion": choice.inclusion} if design == "active" else {}
         told |= {"strata": choice.stratum} if choice.stratum is not None else {}
         told |= {"groups": groups} if design == "groups" else {}
@@ -447,8 +441,8 @@ def test_messages_about_shares():
 def test_coins_thrown_again_give_about_as_many_labels_as_one_throw_of_all():
     rng = np.random.default_rng(4)
     f, unsure = rng.normal(size=4000), rng.uniform(0.1, 2, 4000)
-    first = choose_items(f, 400, design="active", entropy=unsure, rng=1)
-    both = choose_items(f, 400, after=first, entropy=unsure, rng=2)
+    first = choose(f, 400, design="active", entropy=unsure, rng=1)
+    both = choose(f, 400, after=first, entropy=unsure, rng=2)
     assert (both.chosen >= first.chosen).all()
     spread = np.sqrt(np.sum(both.inclusion * (1 - both.inclusion)))
     assert abs(both.n_chosen - both.inclusion.sum()) < 4 * spread

@@ -1,4 +1,4 @@
-"""Before labels are paid for, on tables: what `choose_items` writes is what `interval` reads, through files too."""
+"""Before labels are paid for, on tables: what `choose` writes is what `interval` reads, through files too."""
 
 import math
 import warnings
@@ -81,11 +81,11 @@ def by_hand(drawn, human, **options):
 
 @pytest.mark.parametrize(("design", "told"), [("simple", "items"), ("strata", "strata"), ("active", "weighted")])
 def test_the_estimator_is_that_of_the_drawing(design, told):
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     column = {"strata": {"strata": drawn["stratum"]}, "active": {"inclusion": drawn["inclusion"]}}.get(design, {})
     found = calib.interval(drawn.sample(frac=1, random_state=1), labelled(drawn)).one()
     wanted = by_hand(drawn, HUMAN, **column)
-    assert (found.design, found.n_gold, found.warnings) == (told, drawn["chosen"].sum(), wanted.warnings)
+    assert (found.design, found.n_labels, found.warnings) == (told, drawn["chosen"].sum(), wanted.warnings)
     assert [found.estimate, *found.interval] == pytest.approx([wanted.estimate, *wanted.interval], rel=1e-10)
     plain = by_hand(drawn, HUMAN)
     assert (found.interval == pytest.approx(plain.interval)) == (design == "simple")
@@ -93,7 +93,7 @@ def test_the_estimator_is_that_of_the_drawing(design, told):
 
 def test_whole_documents():
     judge, human = world(1, 240, documents=40)
-    drawn = calib.choose_items(judge, 60, design="groups", rng=3)
+    drawn = calib.choose(judge, 60, design="groups", rng=3)
     assert drawn.groupby("group", observed=True)["chosen"].nunique().eq(1).all()
     found = calib.interval(drawn, labelled(drawn, human)).one()
     wanted = by_hand(drawn, human, groups=drawn["group"])
@@ -103,7 +103,7 @@ def test_whole_documents():
 
 
 def test_what_is_written():
-    drawn = calib.choose_items(JUDGE, 40, design="strata", on="entropy", n_strata=2, rng=1)
+    drawn = calib.choose(JUDGE, 40, design="strata", on="entropy", n_strata=2, rng=1)
     assert list(drawn.columns[-4:]) == list(DESIGN)
     assert drawn.drop(columns=list(DESIGN)).equals(calib.table.check_scores(JUDGE))
     assert drawn["chosen"].sum() == 40
@@ -111,7 +111,7 @@ def test_what_is_written():
     share = drawn.groupby("stratum")["chosen"].mean()
     assert share.iloc[1] > 2 * share.iloc[0]
     assert drawn.groupby("stratum")["inclusion"].first().tolist() == pytest.approx(share.tolist())
-    again = calib.choose_items(drawn, 30, rng=1)
+    again = calib.choose(drawn, 30, rng=1)
     assert list(again.columns) == list(drawn.columns)
     assert (again["design"] == "simple").all()
 
@@ -127,7 +127,7 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(design):
         judge["system"] = np.where(np.arange(200) < 160, "big", "small")
         y = judge["score"] + np.where(judge["system"] == "big", 0.4, -1.2) + rng.normal(0, 0.4, 200)
         human = people(judge, y.clip(1, 5).to_numpy())
-        drawn = calib.choose_items(judge, 20, design=design, by="system", rng=seed)
+        drawn = calib.choose(judge, 20, design=design, by="system", rng=seed)
         result = calib.interval(drawn, labelled(drawn, human), target="benchmark").one()
         hits += result.interval.low <= human["score"].mean() <= result.interval.high
         off.append(result.estimate - human["score"].mean())
@@ -138,18 +138,18 @@ def test_a_drawing_for_each_system_serves_the_mean_of_all(design):
 
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_a_drawing_for_each_system_serves_each(design):
-    drawn = calib.choose_items(JUDGE, 25, design=design, by="system", rng=4)
-    results = calib.interval(drawn, labelled(drawn), by="system", min_gold=5)
+    drawn = calib.choose(JUDGE, 25, design=design, by="system", rng=4)
+    results = calib.interval(drawn, labelled(drawn), by="system", min_labels=5)
     for label, result in zip(results.labels, results, strict=True):
         part = drawn[drawn["system"] == label["system"]]
         column = {"strata": {"strata": part["stratum"]}, "active": {"inclusion": part["inclusion"]}}.get(design, {})
-        assert result.interval == pytest.approx(by_hand(part, HUMAN, **column, min_gold=5).interval)
+        assert result.interval == pytest.approx(by_hand(part, HUMAN, **column, min_labels=5).interval)
 
 
 def test_whole_documents_for_each_system_stay_documents():
     judge, human = world(3, 240, documents=40)
     judge["system"] = np.where(judge["group"].str[1:].astype(int) < 20, "one", "two")
-    drawn = calib.choose_items(judge, 36, design="groups", by="system", rng=3)
+    drawn = calib.choose(judge, 36, design="groups", by="system", rng=3)
     result = calib.interval(drawn, labelled(drawn, human)).one()
     assert "repeated_groups" not in names(result)
     assert result.n_groups == 12
@@ -158,27 +158,27 @@ def test_whole_documents_for_each_system_stay_documents():
 @pytest.mark.slow
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_labels_that_do_not_fit_the_drawing_are_named(design):
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     gold = labelled(drawn)
     count = len(gold)
-    assert not {"gold_not_drawn", "gold_incomplete"} & set(names(calib.interval(drawn, gold).one()))
+    assert not {"labels_not_drawn", "labels_incomplete"} & set(names(calib.interval(drawn, gold).one()))
     more = pd.concat([gold, HUMAN[~drawn["chosen"].to_numpy()].head(7)])
     result = calib.interval(drawn, more).one()
-    assert result.warnings[0] == "gold_not_drawn: 7 labels are of items that `choose_items` did not draw"
+    assert result.warnings[0] == "labels_not_drawn: 7 labels are of items that `choose` did not draw"
     result = calib.interval(drawn, gold.head(count - 4)).one()
-    assert result.warnings[0] == f"gold_incomplete: 4 of {count} drawn items have no label"
+    assert result.warnings[0] == f"labels_incomplete: 4 of {count} drawn items have no label"
 
 
 @pytest.mark.parametrize("design", ["simple", "strata", "active"])
 def test_labels_of_all_items_were_not_drawn(design):
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     found, wanted = calib.interval(drawn, HUMAN).one(), calib.interval(JUDGE, HUMAN).one()
     assert (found.estimate, found.interval, found.warnings) == (wanted.estimate, wanted.interval, wanted.warnings)
 
 
 @pytest.mark.parametrize("design", ["strata", "active"])
 def test_people_alone_and_judge_alone_of_a_drawing(design):
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     gold = labelled(drawn)
     alone = calib.interval(drawn, gold, estimator="judge_only").one()
     assert alone.estimate == pytest.approx(JUDGE["score"].mean())
@@ -193,7 +193,7 @@ def test_coverage_from_choosing_to_the_interval(design):
     hits, reps = 0, 30
     for seed in range(reps):
         judge, human = world(seed, 200)
-        drawn = calib.choose_items(judge, 50, design=design, on="entropy" if design == "strata" else "score", rng=seed)
+        drawn = calib.choose(judge, 50, design=design, on="entropy" if design == "strata" else "score", rng=seed)
         result = calib.interval(drawn, labelled(drawn, human)).one()
         hits += result.interval.low <= human["score"].mean() <= result.interval.high  # of these items: a little more
     assert scipy_stats.binomtest(hits, reps, 0.95).pvalue > 1e-3 or hits / reps > 0.95
@@ -204,7 +204,7 @@ def test_coverage_from_choosing_to_the_interval(design):
     [
         (JUDGE.assign(design="of mine"), ""),
         (JUDGE.assign(design="strata", stratum=1), ""),
-        (pd.concat([calib.choose_items(JUDGE, 60, rng=1).iloc[:100], JUDGE.iloc[100:]]), "must have no gaps"),
+        (pd.concat([calib.choose(JUDGE, 60, rng=1).iloc[:100], JUDGE.iloc[100:]]), "must have no gaps"),
     ],
 )
 def test_columns_of_the_same_name_that_nobody_drew(frame, text):
@@ -227,16 +227,16 @@ def test_columns_of_the_same_name_that_nobody_drew(frame, text):
     ],
 )
 def test_what_choosing_refuses(options, error, text):
-    assert text in said(error, calib.choose_items, JUDGE, **options)
+    assert text in said(error, calib.choose, JUDGE, **options)
 
 
 def test_one_judge_and_one_criterion_are_drawn_for():
     two = pd.concat([JUDGE, JUDGE.assign(rater="other")])
-    assert "`scores` must be of one judge and one criterion" in said(TableError, calib.choose_items, two, 10)
+    assert "`scores` must be of one judge and one criterion" in said(TableError, calib.choose, two, 10)
     gaps = JUDGE.assign(score=JUDGE["score"].where(JUDGE.index != 3))
-    assert "must have a" in said(ValueError, calib.choose_items, gaps, 10, design="strata")
+    assert "must have a" in said(ValueError, calib.choose, gaps, 10, design="strata")
     bare = JUDGE.drop(columns="entropy")
-    assert "entropy" in said(TableError, calib.choose_items, bare, 10, design="active")
+    assert "entropy" in said(TableError, calib.choose, bare, 10, design="active")
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -246,13 +246,13 @@ def test_one_judge_and_one_criterion_are_drawn_for():
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("design", ["simple", "strata", "active", "groups"])
 def test_a_drawing_survives_a_file(tmp_path, ending, design):
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     gold = pd.concat([labelled(drawn), HUMAN[~drawn["chosen"].to_numpy()].head(3)]).iloc[1:]
     calib.table.write(drawn, tmp_path / f"drawn.{ending}")
     calib.table.write(gold, tmp_path / f"gold.{ending}")
     back = [calib.table.read(tmp_path / f"{name}.{ending}", "scores") for name in ("drawn", "gold")]
     found, wanted = calib.interval(*back).one(), calib.interval(drawn, gold).one()
-    assert names(wanted)[:2] == ["gold_not_drawn", "gold_incomplete"]
+    assert names(wanted)[:2] == ["labels_not_drawn", "labels_incomplete"]
     assert (found.warnings, found.design) == (wanted.warnings, wanted.design)
     assert found.interval == pytest.approx(wanted.interval, rel=1e-12)
 
@@ -265,13 +265,13 @@ def test_the_command_line_chooses_and_then_reads(tmp_path, capsys, ending, desig
     calib.table.write(JUDGE, judge)
     out = tmp_path / f"drawn.{ending}"
     assert run("choose", judge, 60, "--out", out, "--design", design, "--seed", 3) == 0
-    drawn = calib.choose_items(JUDGE, 60, design=design, rng=3)
+    drawn = calib.choose(JUDGE, 60, design=design, rng=3)
     calib.table.write(labelled(drawn), gold)
     assert "wrote 240 rows" in capsys.readouterr().out
     table = tmp_path / f"result.{ending}"
     assert run("interval", out, gold, "--out", table) == 0
     text = capsys.readouterr()
-    assert "gold_incomplete" not in text.out + text.err
+    assert "labels_incomplete" not in text.out + text.err
     assert "Assumed:" in text.out
     wanted = calib.interval(drawn, labelled(drawn)).one()
     row = calib.table.read_frame(table).iloc[0]
@@ -284,7 +284,7 @@ def test_the_command_line_reads_a_file_of_ones_own(tmp_path, capsys):
     theirs = HUMAN[["item", "score"]].rename(columns={"item": "id", "score": "stars"}).head(50)
     mine.to_csv(tmp_path / "mine.csv", index=False)
     theirs.to_csv(tmp_path / "theirs.csv", index=False)
-    own = ["--item", "id", "--judge", "points", "--scale", FIVE, "--criterion", "coherence"]
+    own = ["--column", "item=id", "--judge", "points", "--scale", FIVE, "--column", "criterion=coherence"]
     drawn = tmp_path / "drawn.csv"
     assert run("choose", tmp_path / "mine.csv", 40, "--out", drawn, *own, "--design", "strata") == 0
     back = calib.table.read(drawn, "scores")
@@ -366,7 +366,7 @@ def test_a_difference_is_that_of_the_arrays(alternative):
     (y_a, f_a), (y_b, f_b) = sides
     wanted = stats.ppi_difference(y_a, y_b, f_a, f_b, bounds=(1, 5), alternative=alternative)
     assert [*found.interval, found.p_value] == pytest.approx([*wanted.interval, wanted.p_value], rel=1e-9)
-    assert found.n_gold == 20
+    assert found.n_labels == 20
 
 
 def test_families_are_adjusted_apart():
@@ -390,17 +390,17 @@ def test_a_system_that_never_differs_has_no_p_and_takes_none_from_the_others():
     p = [label["p_adjusted"] for label in results.labels]
     assert math.isnan(p[0])
     assert not any(math.isnan(value) for value in p[1:])
-    assert "constant_gold" in names(results[0])
+    assert "constant_labels" in names(results[0])
 
 
 def test_a_drawing_by_strata_is_not_for_differences():
     judge, human = four_systems(4)
-    drawn = calib.choose_items(judge, 80, design="strata", rng=1)
+    drawn = calib.choose(judge, 80, design="strata", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
-    assert "gold that was drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
-    drawn = calib.choose_items(judge, 100, design="groups", rng=1)
+    assert "labels that were drawn by groups or simply" in said(TableError, calib.difference, drawn, gold, "s0", "s1")
+    drawn = calib.choose(judge, 100, design="groups", rng=1)
     gold = human[drawn["chosen"].to_numpy()]
-    assert calib.difference(drawn, gold, "s0", "s1").one().n_gold == 25
+    assert calib.difference(drawn, gold, "s0", "s1").one().n_labels == 25
 
 
 @pytest.mark.parametrize(
@@ -446,11 +446,15 @@ def test_planning_on_tables_is_that_of_the_arrays():
     f = JUDGE["score"]
     known = stats.labels_needed(Y_PILOT, f, bounds=(1, 5), step=1, **COUNTED)
     found = calib.labels_needed(JUDGE, PILOT, **COUNTED).one()
-    assert (found.n_gold, found.n_gold_alone, found.n_items) == (known.n_gold, known.n_gold_alone, known.n_items)
+    assert (found.n_labels, found.n_labels_alone, found.n_items) == (
+        known.n_labels,
+        known.n_labels_alone,
+        known.n_items,
+    )
     np.testing.assert_allclose(found.curve, known.curve, rtol=1e-6)
     aim = {"difference": 0.4, "power": 0.9, "n_items": 900}
     found, known = calib.labels_needed(JUDGE, PILOT, **aim).one(), stats.labels_needed(Y_PILOT, f, **aim)
-    assert (found.n_gold, found.n_gold_alone) == (known.n_gold, known.n_gold_alone)
+    assert (found.n_labels, found.n_labels_alone) == (known.n_labels, known.n_labels_alone)
     assert calib.will_it_help(JUDGE, PILOT).one() == stats.will_it_help(Y_PILOT, f, bounds=(1, 5), step=1)
     known = facts(Y_PILOT, f.to_numpy(), item=f.var(), draws=math.inf)  # a score between the steps
     for aim in ({"budget": 100}, {"budget": 100, "max_items": 300}, {"half_width": 0.2}):
@@ -620,11 +624,11 @@ def test_weights_of_a_table_are_those_of_the_arrays(tmp_path, ending):
         found = calib.interval(frame, HUMAN.head(60), weights="weight_of_mine").one()
         assert found.design == "weighted"
         assert [found.estimate, *found.interval] == pytest.approx([wanted.estimate, *wanted.interval], rel=1e-9)
-    drawn = calib.choose_items(judge, 60, design="active", rng=1)
+    drawn = calib.choose(judge, 60, design="active", rng=1)
     both = calib.interval(drawn, labelled(drawn), weights="weight_of_mine").one()
     column = {"weights": judge["weight_of_mine"], "inclusion": drawn["inclusion"]}
     assert both.interval == pytest.approx(by_hand(drawn, HUMAN, **column).interval)
-    drawn = calib.choose_items(judge, 60, design="strata", rng=1)
+    drawn = calib.choose(judge, 60, design="strata", rng=1)
     assert "cannot be combined with `weights`" in said(
         ValueError, calib.interval, drawn, labelled(drawn), weights="weight_of_mine"
     )
@@ -661,7 +665,7 @@ def test_any_text_may_be_an_id_a_group_or_a_system(tmp_path, ending):
     human = judge[["item", "criterion"]].assign(
         rater=HOSTILE[3], scale=FIVE, score=rng.integers(1, 6, len(judge)) * 1.0
     )
-    drawn = calib.choose_items(judge, 12, by="system", rng=1)
+    drawn = calib.choose(judge, 12, by="system", rng=1)
     calib.table.write(drawn, tmp_path / f"d.{ending}")
     back = calib.table.read(tmp_path / f"d.{ending}", "scores")
     found = calib.interval(back, human[drawn["chosen"].to_numpy()], by="system")
@@ -697,7 +701,7 @@ def labels_of(y, **columns):
 def facts(y, score, **known):
     both = np.isfinite(y) & np.isfinite(score)
     rho = scipy_stats.pearsonr(y[both], score[both]).statistic
-    told = {"rho": rho, "sd": y[both].std(ddof=1), "mean": y[both].mean(), "n_gold": int(both.sum())}
+    told = {"rho": rho, "sd": y[both].std(ddof=1), "mean": y[both].mean(), "n_labels": int(both.sum())}
     return told | {"bounds": (1.0, 5.0), "step": 1.0, "prices": MONEY, "n_items": int(np.isfinite(score).sum())} | known
 
 
@@ -862,11 +866,11 @@ def test_what_gold_a_plan_for_ratings_needs():
     pooled, alone = (calib.plan(frame, gold, **money).one() for gold in (two, labels_of(y)))
     assert pooled == alone
     other = labels_of(y, criterion="fluency")
-    assert "`gold` must have scores of 'coherence', but has fluency by ann" in said(
+    assert "`labels` must have scores of 'coherence', but has fluency by ann" in said(
         TableError, calib.plan, frame, other, **money
     )
     for gold in (labels_of(y[:3]), labels_of(np.full(40, 3.0))):
-        assert "`gold` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
+        assert "`labels` must label four items" in said(ValueError, calib.plan, frame, gold, **money)
     with pytest.warns(stats.CalibWarning, match="no_correlation"):
         assert calib.plan(frame.assign(score=3.0), labels_of(y), **money).one().plan.prompts == 0
     text = said(ValueError, calib.plan, frame.assign(score=NAN), labels_of(y), **money)

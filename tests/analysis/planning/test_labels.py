@@ -42,10 +42,10 @@ def test_the_number_is_the_smallest_that_reaches_the_half_width(rho, half):
         v = 1.21 * ((1 - rho**2) / n * (1 + (1 - n / 2000) / (n - 3)) + rho**2 / 2000)
         return stats.t.ppf(0.975, n - 2) * math.sqrt(v)
 
-    assert_allclose(found.half_width, width(found.n_gold))
+    assert_allclose(found.half_width, width(found.n_labels))
     assert found.half_width <= half
-    assert found.n_gold == 10 or width(found.n_gold - 1) > half
-    alone = found.n_gold_alone
+    assert found.n_labels == 10 or width(found.n_labels - 1) > half
+    alone = found.n_labels_alone
     assert stats.t.ppf(0.975, alone - 1) * 1.1 / math.sqrt(alone) <= half
     assert stats.t.ppf(0.975, alone - 2) * 1.1 / math.sqrt(alone - 1) > half
 
@@ -56,8 +56,8 @@ def test_labels_alone_are_those_of_statsmodels():
     for difference in (0.2, 0.5, 0.9):
         wanted = power.solve_power(effect_size=difference / 1.3, alpha=0.05, power=0.8, alternative="two-sided")
         found = labels_needed(rho=0.6, sd=1.3, n_items=1000, difference=difference)
-        assert found.n_gold_alone == math.ceil(wanted)
-        assert found.n_gold < found.n_gold_alone
+        assert found.n_labels_alone == math.ceil(wanted)
+        assert found.n_labels < found.n_labels_alone
 
 
 def test_the_law_is_that_of_the_regression_estimator():
@@ -87,9 +87,9 @@ def test_a_pilot_gives_rho_and_sd():
     rho, sd = stats.pearsonr(y[given], f[given]).statistic, np.std(y[given], ddof=1)
     assert_allclose([found.rho, found.sd, found.n_items], [rho, sd, 460])
     direct = labels_needed(rho=rho, sd=sd, n_items=460, half_width=0.2)
-    assert found.n_gold == direct.n_gold
+    assert found.n_labels == direct.n_labels
     assert_allclose(found.curve, direct.curve)
-    assert labels_needed(y, f, n_items=5000, half_width=0.2).n_gold < found.n_gold
+    assert labels_needed(y, f, n_items=5000, half_width=0.2).n_labels < found.n_labels
 
 
 def test_the_curve_falls_and_ends_at_all_items():
@@ -101,7 +101,7 @@ def test_the_curve_falls_and_ends_at_all_items():
 
 
 def test_a_million_items_take_no_time():
-    assert labels_needed(rho=0.9, sd=1, n_items=10**6, half_width=0.01).n_gold == pytest.approx(
+    assert labels_needed(rho=0.9, sd=1, n_items=10**6, half_width=0.01).n_labels == pytest.approx(
         stats.norm.ppf(0.975) ** 2 * 0.19 / (0.01**2 - stats.norm.ppf(0.975) ** 2 * 0.81 / 10**6), rel=0.001
     )
 
@@ -109,9 +109,9 @@ def test_a_million_items_take_no_time():
 def test_warnings_have_names():
     with pytest.warns(CalibWarning, match=r"^weak_judge: a correlation of 0\.1 does not pay with 19 labels"):
         found = labels_needed(rho=0.1, sd=1, n_items=1000, half_width=0.5)
-    assert found.n_gold_alone < found.n_gold
+    assert found.n_labels_alone < found.n_labels
     with pytest.warns(CalibWarning, match=r"^few: "):
-        assert labels_needed(rho=0.9, sd=1, n_items=1000, half_width=5).n_gold == 10
+        assert labels_needed(rho=0.9, sd=1, n_items=1000, half_width=5).n_labels == 10
     with pytest.warns(CalibWarning, match=r"^pilot: a correlation of 0\.\d+ from 12 labels is uncertain: 95 % CI"):
         found = labels_needed(*pilot(n=12), half_width=0.3)
     assert [text.split(":")[0] for text in found.warnings] == ["pilot"]
@@ -161,10 +161,10 @@ def test_on_a_scale_the_half_width_is_that_of_the_interval(n, rho):
         y, f = drawn(rho, n + 800, rng, (1, 5))
         half.append(np.diff(ppi_mean(y[:n], f[:n], f[n:], bounds=(1, 5)).interval)[0] / 2)
     found = labels_needed(**known, half_width=float(np.mean(half)))
-    assert abs(found.n_gold - n) <= 1 + 0.05 * n
-    assert found.n_gold_alone > found.n_gold
+    assert abs(found.n_labels - n) <= 1 + 0.05 * n
+    assert found.n_labels_alone > found.n_labels
     bare = labels_needed(**{name: value for name, value in known.items() if name != "bounds"}, half_width=np.mean(half))
-    assert bare.n_gold <= found.n_gold
+    assert bare.n_labels <= found.n_labels
 
 
 # --- does it help -----------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_the_correlation_and_its_interval_are_scipys():
     assert_allclose(found.interval, wanted.confidence_interval(0.9))
     assert found.verdict == "the judge helps"
     assert found.label_factor == pytest.approx(1 / found.width_ratio**2)
-    assert (found.n_gold, found.n_items) == (60, 460)
+    assert (found.n_labels, found.n_items) == (60, 460)
     assert will_it_help(y[:60], f[:60]).width_ratio < found.width_ratio  # with endless items
     assert will_it_help(y, -f).helps
 

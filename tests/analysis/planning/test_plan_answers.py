@@ -26,7 +26,7 @@ def test_a_yes_or_no_that_labels_reach_is_reached():
     plan = calib.plan(poor, prices=PRICES, half_width=0.1).one()
     assert plan.reached
     assert plan.plan.half_width <= 0.1 * (1 + 1e-9)
-    assert plan.plan.prompts == 0 or plan.plan.n_items > plan.plan.n_gold
+    assert plan.plan.prompts == 0 or plan.plan.n_items > plan.plan.n_labels
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,12 +72,12 @@ def test_more_items_than_can_be_counted_are_refused(most):
 
 
 def test_nothing_is_planned_for_less_than_nothing():
-    plan = budget_plan(rho=0.5, n_gold=10**9, n_items=10**9, prices=PRICES, half_width=0.1)
+    plan = budget_plan(rho=0.5, n_labels=10**9, n_items=10**9, prices=PRICES, half_width=0.1)
     assert plan.plan.cost >= 0
 
 
 def test_a_plan_does_not_depend_on_the_currency():
-    facts = {"rho": 0.6, "sd": 1.0, "mean": 3.0, "bounds": (1, 5), "n_gold": 40, "n_items": 60, "half_width": 0.1}
+    facts = {"rho": 0.6, "sd": 1.0, "mean": 3.0, "bounds": (1, 5), "n_labels": 40, "n_items": 60, "half_width": 0.1}
     plans = [budget_plan(prices={"label": 2 * unit, "judge": 0.01 * unit}, **facts) for unit in (1, 1e-12, 1e12)]
     assert len({plan.plan[:4] for plan in plans}) == 1
 

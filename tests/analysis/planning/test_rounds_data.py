@@ -1,4 +1,4 @@
-"""Labels bought in rounds: `choose_items(drawn, n, more=True)`, in tables, in files and in the shell."""
+"""Labels bought in rounds: `choose(drawn, n, more=True)`, in tables, in files and in the shell."""
 
 import numpy as np
 import pandas as pd
@@ -53,8 +53,8 @@ def run(*arguments):
     [("simple", {}), ("groups", {}), ("strata", {}), ("strata", {"on": "entropy"}), ("active", {})],
 )
 def test_a_further_round_is_that_of_the_arrays_and_interval_reads_both(design, options):
-    drawn = calib.choose_items(JUDGE, 40, design=design, rng=3, **options)
-    both = calib.choose_items(drawn, 20, more=True, rng=4, **options)
+    drawn = calib.choose(JUDGE, 40, design=design, rng=3, **options)
+    both = calib.choose(drawn, 20, more=True, rng=4, **options)
     assert list(both.columns) == list(drawn.columns)
     assert both.drop(columns=list(DESIGN)).equals(drawn.drop(columns=list(DESIGN)))
     assert (both["chosen"] >= drawn["chosen"]).all()
@@ -70,44 +70,42 @@ def test_a_further_round_is_that_of_the_arrays_and_interval_reads_both(design, o
     )
     told = {"entropy": JUDGE["entropy"]} if design == "active" or options else {}
     told |= {"groups": JUDGE["group"].to_numpy()} if design == "groups" else {}
-    wanted = stats.choose_items(JUDGE["score"], 20, after=first, rng=np.random.default_rng(4), **told)
+    wanted = stats.choose(JUDGE["score"], 20, after=first, rng=np.random.default_rng(4), **told)
     assert both["chosen"].tolist() == wanted.chosen.tolist()
     assert both["inclusion"].tolist() == pytest.approx(wanted.inclusion.tolist(), rel=1e-12)
     found = calib.interval(both, HUMAN[both["chosen"].to_numpy()]).one()
-    assert found.n_gold == both["chosen"].sum()
+    assert found.n_labels == both["chosen"].sum()
     assert not [text for text in found.warnings if "gold_" in text]
 
 
 def test_a_drawing_for_each_system_goes_on_for_each():
-    drawn = calib.choose_items(JUDGE, 20, by="system", rng=1)
-    both = calib.choose_items(drawn, 10, by="system", more=True, rng=1)
+    drawn = calib.choose(JUDGE, 20, by="system", rng=1)
+    both = calib.choose(drawn, 10, by="system", more=True, rng=1)
     assert both[both["chosen"]]["system"].value_counts().to_dict() == {"big": 30, "small": 30}
     assert both.groupby("system", observed=True)["inclusion"].first().to_dict() == {"big": 30 / 180, "small": 0.5}
     assert (both["stratum"] == drawn["stratum"]).all()
     # without `by` ten in all, by size, so that the small system, which has more than its share, gets none
-    all_in_all = calib.choose_items(drawn, 10, more=True, rng=1)
+    all_in_all = calib.choose(drawn, 10, more=True, rng=1)
     assert all_in_all[all_in_all["chosen"]]["system"].value_counts().to_dict() == {"big": 30, "small": 20}
-    whole = calib.choose_items(JUDGE, 20, design="groups", by="system", rng=1)
-    assert said(calib.choose_items, whole, 10, more=True).startswith("`by` must name the column within whose values")
-    again = calib.choose_items(whole, 10, by="system", more=True, rng=1)
+    whole = calib.choose(JUDGE, 20, design="groups", by="system", rng=1)
+    assert said(calib.choose, whole, 10, more=True).startswith("`by` must name the column within whose values")
+    again = calib.choose(whole, 10, by="system", more=True, rng=1)
     assert set(again.groupby(["system", "group"], observed=True)["chosen"].nunique()) == {1}
 
 
 def test_what_cannot_go_on_is_refused():
-    drawn = calib.choose_items(JUDGE, 200, rng=1)
-    assert "`scores` must have been drawn by `choose_items` before" in said(calib.choose_items, JUDGE, 5, more=True)
-    assert "not chosen yet (40 of 240), but got 41" in said(calib.choose_items, drawn, 41, more=True)
-    text = said(calib.choose_items, calib.choose_items(drawn, 40, more=True), 1, more=True)
+    drawn = calib.choose(JUDGE, 200, rng=1)
+    assert "`scores` must have been drawn by `choose` before" in said(calib.choose, JUDGE, 5, more=True)
+    assert "not chosen yet (40 of 240), but got 41" in said(calib.choose, drawn, 41, more=True)
+    text = said(calib.choose, calib.choose(drawn, 40, more=True), 1, more=True)
     assert text.endswith("nothing is left to choose.")
     assert "must be that of `scores`, but got 'strata' after 'simple'" in said(
-        calib.choose_items, drawn, 5, more=True, design="strata"
+        calib.choose, drawn, 5, more=True, design="strata"
     )
     odd = drawn.assign(chosen=drawn["chosen"].astype(object).where(drawn.index != 3, "perhaps"))
-    assert "column `chosen`, row 3: must be true or false, but got 'perhaps'" in said(
-        calib.choose_items, odd, 5, more=True
-    )
+    assert "column `chosen`, row 3: must be true or false, but got 'perhaps'" in said(calib.choose, odd, 5, more=True)
     gaps = drawn.assign(inclusion=drawn["inclusion"].where(drawn.index != 3))
-    assert "must come whole from one drawing" in said(calib.choose_items, gaps, 5, more=True)
+    assert "must come whole from one drawing" in said(calib.choose, gaps, 5, more=True)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
@@ -121,9 +119,7 @@ def test_the_shell_chooses_more(tmp_path, capsys, ending):
     assert "60 of 240 items to label (strata)" in capsys.readouterr().out
     calib.table.write(HUMAN, tmp_path / "human.csv")
     drawn = calib.table.read(second, "scores")
-    in_memory = calib.choose_items(
-        calib.choose_items(JUDGE, 40, design="strata", rng=1), 20, design="strata", more=True, rng=1
-    )
+    in_memory = calib.choose(calib.choose(JUDGE, 40, design="strata", rng=1), 20, design="strata", more=True, rng=1)
     assert drawn["chosen"].astype(str).tolist() == in_memory["chosen"].astype(str).tolist()
     assert run("choose", second, 200, "--more", "--out", tmp_path / "x.csv") == 2
     assert "N must be at most the number of items that are not chosen yet (180 of 240)" in capsys.readouterr().err
@@ -142,8 +138,8 @@ def test_an_interval_after_two_rounds_holds_as_often_as_it_says(design, missing)
         entropy, y = rng.uniform(0.05, 1, m), rng.normal(3, 0.6, m)
         f = y + 0.8 + rng.normal(0, 1, m) * entropy
         told = {} if design == "simple" else {"entropy": entropy}
-        first = stats.choose_items(f, 40, design=design, rng=rng, **told)
-        both = stats.choose_items(f, 40, after=first, rng=rng, **told)
+        first = stats.choose(f, 40, design=design, rng=rng, **told)
+        both = stats.choose(f, 40, after=first, rng=rng, **told)
         labels = np.where(both.chosen & (rng.random(m) >= missing), y, np.nan)
         how = {"active": {"inclusion": both.inclusion}, "strata": {"strata": both.stratum}}.get(design, {})
         found = stats.ppi_mean(labels, f, **how)

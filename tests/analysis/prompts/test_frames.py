@@ -338,10 +338,57 @@ def test_people_have_no_prompt():
     assert "must hold scores of a judge" in said(TableError, calib.prompt_mean, gold_of(LABELS))
 
 
-# --- two systems ------------------------------------------------------------------------------------------------
+# --- files ------------------------------------------------------------------------------------------------------
 
 
-# --- with gold --------------------------------------------------------------------------------------------------
+def own(x=X):
+    """A user's file: a row for each draw of each item under each wording."""
+    item, prompt, _ = (place.ravel() for place in np.indices(x.shape))
+    frame = pd.DataFrame({"id": [f"i{i}" for i in item], "wording": [f"p{p}" for p in prompt], "score": x.ravel()})
+    return frame.assign(doc=[GROUPS[i] for i in item], model=[ITEMS["system"][i] for i in item])
+
+
+def test_a_path_is_the_same_as_its_table(tmp_path):
+    paths = [
+        calib.table.write(frame, tmp_path / f"{name}.csv")
+        for name, frame in (("ratings", RATINGS), ("items", ITEMS), ("scores", SCORES))
+    ]
+    same(calib.sensitivity(*paths[:2]).one(), stats.g_study(X, groups=GROUPS))
+    same(calib.prompt_mean(paths[2]).one(), named("prompt_mean", wide(X), groups=GROUPS))
+    same(calib.prompt_mean(paths[0]).one(), named("prompt_mean", wide(X)))
+
+
+def test_a_column_of_an_own_file_says_the_prompt(tmp_path):
+    path = tmp_path / "own.csv"
+    own().to_csv(path, index=False)
+    roles = {"prompt": "wording", "group": "doc", "system": "model"}
+    for mine in (path, own()):
+        same(calib.sensitivity(mine, **roles).one(), stats.g_study(X, groups=GROUPS))
+        same(calib.prompt_mean(mine, **roles).one(), named("prompt_mean", wide(X), groups=GROUPS))
+    same(calib.sensitivity(path, groups="model", **roles).one(), stats.g_study(X, groups=ITEMS["system"].tolist()))
+    same(calib.sensitivity(path, ITEMS, prompt="wording").one(), stats.g_study(X, groups=GROUPS))
+    systems = calib.prompt_mean(path, by="model", **roles)
+    assert [label["system"] for label in systems.labels] == ["A", "B"]
+    same(systems[1], named("prompt_mean", wide(X)[1::2]))
+
+
+def test_columns_of_scores_are_prompts():
+    mine = pd.DataFrame({"id": [f"i{i}" for i in range(12)], **{f"p{k}": X[:, k, 0] for k in range(3)}})
+    same(calib.sensitivity(mine).one(), stats.g_study(X[:, :, :1]))
+    same(calib.prompt_mean(mine).one(), named("prompt_mean", X[:, :, 0]))
+
+
+@pytest.mark.parametrize(("verb", "argument"), [(calib.sensitivity, "ratings"), (calib.prompt_mean, "scores")])
+def test_what_is_wrong_in_a_file_is_refused(verb, argument, tmp_path):
+    assert f"`{argument}`: there is no file" in said(FileNotFoundError, verb, tmp_path / "none.csv")
+    text = said(ValueError, verb, own(), prompt="topic")
+    assert text.startswith("`prompt` must be a column of the frame, but got 'topic'; there are 'id', 'wording'")
+    assert "`prompt` describes a file of your own" in said(ValueError, verb, RATINGS, prompt="prompt")
+    assert "`item` describes a file of your own" in said(ValueError, verb, RATINGS, item="item")
+    path = tmp_path / "bad.csv"
+    RATINGS.assign(score=9.0).to_csv(path, index=False)
+    assert "must lie on the scale" in said(TableError, verb, path)
+    assert "prompt=, in a shell --prompt" in said(TableError, calib.sensitivity, own())
 
 
 # --- pooled scores ----------------------------------------------------------------------------------------------

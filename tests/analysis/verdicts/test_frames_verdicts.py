@@ -60,23 +60,23 @@ def test_scores_are_cut_and_labels_pass_from_a_mark_on():
         "judge", np.clip(label + rng.normal(size=200), 1, 5), "1..5", group=[f"g{k % 40}" for k in range(200)]
     )
     people = table("p1", label, "1|2|3|4|5")
-    found = calib.pass_fail(scores, people, pass_mark=4).one()
+    found = calib.pass_fail(scores, people, label_threshold=4).one()
     assert found.chosen
-    assert 3 < found.cut < 4.5
+    assert 3 < found.judge_threshold < 4.5
     assert found.n_groups == 40
-    fixed = calib.pass_fail(scores, people, pass_mark=4, cut=4).one()
-    assert (fixed.cut, fixed.chosen) == (4, False)
-    with pytest.raises(TableError, match="`pass_mark` must be above 1 and up to 5, as labels are, but got 6"):
-        calib.pass_fail(scores, people, pass_mark=6)
-    with pytest.raises(TableError, match="`pass_mark` must say what passes"):
+    fixed = calib.pass_fail(scores, people, label_threshold=4, judge_threshold=4).one()
+    assert (fixed.judge_threshold, fixed.chosen) == (4, False)
+    with pytest.raises(TableError, match="`label_threshold` must be above 1 and up to 5, as labels are, but got 6"):
+        calib.pass_fail(scores, people, label_threshold=6)
+    with pytest.raises(TableError, match="`label_threshold` must say what passes"):
         calib.pass_fail(scores, people)
 
 
-def test_labels_of_several_values_need_a_pass_mark():
+def test_labels_of_several_values_need_a_label_threshold():
     rng = np.random.default_rng(2)
     label = rng.integers(1, 4, 200).astype(float)
     judge = np.where(rng.random(200) < 0.7, label, rng.integers(1, 4, 200))
-    with pytest.raises(TableError, match="`people` must be pass and fail, or `pass_mark` must say what passes"):
+    with pytest.raises(TableError, match="`labels` must be pass and fail, or `label_threshold` must say what passes"):
         calib.pass_fail(table("judge", judge, "1|2|3"), table("p1", label, "1|2|3"))
 
 
@@ -115,7 +115,7 @@ def test_words_in_a_file_are_verdicts(tmp_path, verdicts):
 
 def test_all_pass_has_no_rates(verdicts):
     scores, people, _, _ = verdicts
-    with pytest.raises(ArgumentError, match="`people` must pass some items and fail some, but 100 of 100 pass"):
+    with pytest.raises(ArgumentError, match="`labels` must pass some items and fail some, but 100 of 100 pass"):
         calib.pass_fail(scores, people.assign(score=1.0))
 
 
@@ -130,13 +130,13 @@ def test_unread_replies_are_counted(verdicts):
 def test_few_labels_of_one_kind_are_said(verdicts):
     scores, people, _, _ = verdicts
     few = people[(people["score"] == 1) | (people["item"].isin(people[people["score"] == 0]["item"].iloc[:4]))]
-    with pytest.warns(CalibWarning, match="few_gold: only 4"):
+    with pytest.warns(CalibWarning, match="few_labels: only 4"):
         calib.pass_fail(scores, few)
 
 
 def test_a_system_without_labels_of_both_kinds_is_left_out_and_said(verdicts):
     scores, people, _, _ = verdicts
     some = people[people["item"].isin(scores.loc[scores["system"] == "A", "item"])]
-    with pytest.warns(CalibWarning, match="left_out: .*B: `people` must pass some items and fail some"):
+    with pytest.warns(CalibWarning, match="left_out: .*B: `labels` must pass some items and fail some"):
         found = calib.pass_fail(scores, some, by="system")
     assert [label["system"] for label in found.labels] == ["A"]

@@ -15,9 +15,9 @@ def drawn(rng, n, tpr, tnr, share, unlabelled=0):
     """Verdicts of a judge and of people, some of these hidden."""
     yes = rng.random(n + unlabelled) < share
     judge = np.where(yes, rng.random(len(yes)) < tpr, rng.random(len(yes)) > tnr).astype(float)
-    people = yes.astype(float)
-    people[n:] = np.nan
-    return judge, people, yes.mean()
+    labels = yes.astype(float)
+    labels[n:] = np.nan
+    return judge, labels, yes.mean()
 
 
 @pytest.fixture
@@ -27,17 +27,17 @@ def verdicts():
 
 def test_figures_are_those_of_scikit_learn(verdicts):
     metrics = pytest.importorskip("sklearn.metrics")
-    judge, people = verdicts
-    found = pass_fail(judge, people)
+    judge, labels = verdicts
+    found = pass_fail(judge, labels)
     expected = {
-        "tpr": metrics.recall_score(people, judge), "tnr": metrics.recall_score(people, judge, pos_label=0),
-        "precision": metrics.precision_score(people, judge), "npv": metrics.precision_score(people, judge, pos_label=0),
-        "accuracy": metrics.accuracy_score(people, judge), "f1": metrics.f1_score(people, judge),
-        "balanced_accuracy": metrics.balanced_accuracy_score(people, judge),
-        "mcc": metrics.matthews_corrcoef(people, judge), "kappa": metrics.cohen_kappa_score(people, judge),
+        "tpr": metrics.recall_score(labels, judge), "tnr": metrics.recall_score(labels, judge, pos_label=0),
+        "precision": metrics.precision_score(labels, judge), "npv": metrics.precision_score(labels, judge, pos_label=0),
+        "accuracy": metrics.accuracy_score(labels, judge), "f1": metrics.f1_score(labels, judge),
+        "balanced_accuracy": metrics.balanced_accuracy_score(labels, judge),
+        "mcc": metrics.matthews_corrcoef(labels, judge), "kappa": metrics.cohen_kappa_score(labels, judge),
     }  # fmt: skip
     assert {name: getattr(found, name).estimate for name in expected} == pytest.approx(expected, rel=1e-12)
-    tn, fp, fn, tp = metrics.confusion_matrix(people, judge).ravel()
+    tn, fp, fn, tp = metrics.confusion_matrix(labels, judge).ravel()
     assert (found.tp, found.fp, found.fn, found.tn) == (tp, fp, fn, tn)
 
 
@@ -48,17 +48,17 @@ def test_ac1_is_gwets(verdicts):
 
 
 def test_rates_have_wilsons_interval(verdicts):
-    judge, people = verdicts
-    found = pass_fail(judge, people)
+    judge, labels = verdicts
+    found = pass_fail(judge, labels)
     theirs = scipy_stats.binomtest(found.tp, found.tp + found.fn).proportion_ci(method="wilson")
     assert tuple(found.tpr.interval) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
 
 
 def test_the_corrected_rate_is_rogan_gladens():
-    judge, people, _ = drawn(np.random.default_rng(1), 100, 0.9, 0.8, 0.6, unlabelled=900)
-    known = ~np.isnan(people)
-    theirs = rogan_gladen(judge, people[known], judge[known])
-    found = pass_fail(judge, people)
+    judge, labels, _ = drawn(np.random.default_rng(1), 100, 0.9, 0.8, 0.6, unlabelled=900)
+    known = ~np.isnan(labels)
+    theirs = rogan_gladen(judge, labels[known], judge[known])
+    found = pass_fail(judge, labels)
     assert found.corrected.estimate == pytest.approx(theirs.estimate)
     assert tuple(found.corrected.interval) == pytest.approx(tuple(theirs.interval))
     assert found.pass_rate is found.ppi
@@ -68,9 +68,9 @@ def test_the_corrected_rate_is_rogan_gladens():
 def test_a_balanced_test_set_and_skewed_production():
     """Half of the test set passes, a tenth of production: only the error rates carry over."""
     rng = np.random.default_rng(2)
-    judge, people, _ = drawn(rng, 400, 0.9, 0.85, 0.5)
+    judge, labels, _ = drawn(rng, 400, 0.9, 0.85, 0.5)
     there, _, share = drawn(rng, 5000, 0.9, 0.85, 0.1)
-    found = pass_fail(judge, people, production=there)
+    found = pass_fail(judge, labels, production=there)
     assert math.isnan(found.ppi.estimate)
     assert found.judge_rate.estimate == there.mean() > 0.2
     assert found.corrected.interval.low < share < found.corrected.interval.high
@@ -80,9 +80,9 @@ def test_a_balanced_test_set_and_skewed_production():
 
 @pytest.mark.parametrize("words", [("pass", "fail"), ("Yes", "no"), (True, False), ("correct", " incorrect ")])
 def test_names_are_verdicts(verdicts, words):
-    judge, people = verdicts
-    named = [[words[0] if v else words[1] for v in side] for side in (judge, people)]
-    assert pass_fail(*named) == pass_fail(judge, people)
+    judge, labels = verdicts
+    named = [[words[0] if v else words[1] for v in side] for side in (judge, labels)]
+    assert pass_fail(*named) == pass_fail(judge, labels)
 
 
 def test_an_empty_text_is_no_label():
@@ -102,27 +102,27 @@ def test_a_cut_that_is_chosen_is_judged_by_others():
     """Of a judge that knows nothing, a cut chosen and judged by the same labels looks better than chance."""
     rng, own, held = np.random.default_rng(3), [], []
     for _ in range(100):
-        scores, people = rng.normal(size=60), np.repeat([0.0, 1.0], 30)
+        scores, labels = rng.normal(size=60), np.repeat([0.0, 1.0], 30)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibWarning)
-            found = pass_fail(scores, people)
-            own.append(pass_fail(scores, people, cut=found.cut).balanced_accuracy.estimate)
+            found = pass_fail(scores, labels)
+            own.append(pass_fail(scores, labels, judge_threshold=found.judge_threshold).balanced_accuracy.estimate)
         held.append(found.balanced_accuracy.estimate)
     assert np.mean(own) > 0.55
     assert abs(np.mean(held) - 0.5) < 0.03
 
 
 def test_costs_move_the_cut():
-    scores, people = scores_of(np.random.default_rng(4))
-    strict, even, lenient = (pass_fail(scores, people, cost=c).cut for c in ((5, 1), (1, 1), (1, 5)))
+    scores, labels = scores_of(np.random.default_rng(4))
+    strict, even, lenient = (pass_fail(scores, labels, cost=c).judge_threshold for c in ((5, 1), (1, 1), (1, 5)))
     assert strict > even > lenient
 
 
 def test_a_cut_that_is_given_is_used():
-    scores, people = scores_of(np.random.default_rng(5))
-    found = pass_fail(scores, people, cut=2.5)
-    assert found.cut == 2.5
-    same = pass_fail((scores >= 2.5).astype(float), people)
+    scores, labels = scores_of(np.random.default_rng(5))
+    found = pass_fail(scores, labels, judge_threshold=2.5)
+    assert found.judge_threshold == 2.5
+    same = pass_fail((scores >= 2.5).astype(float), labels)
     assert (found.tp, found.fp, found.tpr) == (same.tp, same.fp, same.tpr)
     assert not found.chosen
     assert same.roc is None
@@ -130,19 +130,19 @@ def test_a_cut_that_is_given_is_used():
 
 def test_the_area_is_that_of_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
-    scores, people = scores_of(np.random.default_rng(6))
-    found = roc(scores, people)
-    assert found.auc.estimate == pytest.approx(metrics.roc_auc_score(people, scores), rel=1e-12)
-    fpr, tpr, _ = metrics.roc_curve(people, scores, drop_intermediate=False)
+    scores, labels = scores_of(np.random.default_rng(6))
+    found = roc(scores, labels)
+    assert found.auc.estimate == pytest.approx(metrics.roc_auc_score(labels, scores), rel=1e-12)
+    fpr, tpr, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
     assert sorted(found.tpr) == pytest.approx(sorted(tpr)[1:-1])
     assert sorted(found.fpr) == pytest.approx(sorted(fpr)[1:-1])
 
 
 def test_delongs_variance_is_that_of_the_jackknife():
     """They agree to the order 1/n."""
-    scores, people = scores_of(np.random.default_rng(7), n=200)
-    whole = roc(scores, people, groups=range(200)).auc
-    left = np.array([roc(np.delete(scores, i), np.delete(people, i)).auc.estimate for i in range(200)])
+    scores, labels = scores_of(np.random.default_rng(7), n=200)
+    whole = roc(scores, labels, groups=range(200)).auc
+    left = np.array([roc(np.delete(scores, i), np.delete(labels, i)).auc.estimate for i in range(200)])
     error = math.sqrt(199 / 200 * ((left - left.mean()) ** 2).sum())
     a = whole.estimate
     half = scipy_stats.t.ppf(0.975, 199) * error / (a * (1 - a))
@@ -163,13 +163,13 @@ def test_intervals_hold(n, tpr, tnr, share):
     cells = np.array([share * tpr, (1 - share) * (1 - tnr), share * (1 - tpr), (1 - share) * tnr])
     many = np.repeat([[1, 1], [1, 0], [0, 1], [0, 0]], np.round(cells * 10_000).astype(int), axis=0)
     true = pass_fail(many[:, 0], many[:, 1])
-    names = ("tpr", "tnr", "precision", "balanced_accuracy", "f1", "mcc", "kappa", "ac1", "people_rate")
+    names = ("tpr", "tnr", "precision", "balanced_accuracy", "f1", "mcc", "kappa", "ac1", "label_rate")
     held = dict.fromkeys((*names, "corrected", "ppi"), 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         for _ in range(runs):
-            judge, people, _ = drawn(rng, n, tpr, tnr, share, unlabelled=1000)
-            found = pass_fail(judge, people)
+            judge, labels, _ = drawn(rng, n, tpr, tnr, share, unlabelled=1000)
+            found = pass_fail(judge, labels)
             for name in held:
                 low, high = getattr(found, name).interval
                 value = getattr(true, name).estimate if name in names else share
@@ -186,13 +186,13 @@ def test_intervals_hold_where_items_of_a_document_go_together():
     naive = 0
     for _ in range(runs):
         share, tpr, tnr = (rng.beta(*beta[name], 20)[group] for name in beta)
-        people = rng.random(300) < share
-        judge = np.where(people, rng.random(300) < tpr, rng.random(300) > tnr).astype(float)
-        found = pass_fail(judge, people, groups=group)
+        labels = rng.random(300) < share
+        judge = np.where(labels, rng.random(300) < tpr, rng.random(300) > tnr).astype(float)
+        found = pass_fail(judge, labels, groups=group)
         for name, value in (("tpr", 0.9), ("tnr", 0.8), ("kappa", 0.7), ("ac1", 0.7005)):
             low, high = getattr(found, name).interval
             held[name] += low <= value <= high
-        low, high = pass_fail(judge, people).tnr.interval
+        low, high = pass_fail(judge, labels).tnr.interval
         naive += low <= 0.8 <= high
     assert all(0.90 <= count / runs <= 0.985 for count in held.values()), held
     assert naive / runs < 0.93
@@ -204,13 +204,13 @@ def test_intervals_hold_for_the_cut_that_was_chosen(n):
     """Normal scores: at the cut that the labels chose, the rates of as many items as one likes are known."""
     rng, runs, held = np.random.default_rng(11), 300, dict.fromkeys(("tpr", "tnr", "accuracy", "corrected", "ppi"), 0)
     for _ in range(runs):
-        people = (rng.random(n + 500) < 0.6).astype(float)
-        scores = 1.5 * people + rng.normal(size=n + 500)
-        people[n:] = np.nan
+        labels = (rng.random(n + 500) < 0.6).astype(float)
+        scores = 1.5 * labels + rng.normal(size=n + 500)
+        labels[n:] = np.nan
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibWarning)
-            found = pass_fail(scores, people)
-        tpr, tnr = 1 - scipy_stats.norm.cdf(found.cut - 1.5), scipy_stats.norm.cdf(found.cut)
+            found = pass_fail(scores, labels)
+        tpr, tnr = 1 - scipy_stats.norm.cdf(found.judge_threshold - 1.5), scipy_stats.norm.cdf(found.judge_threshold)
         true = {"tpr": tpr, "tnr": tnr, "accuracy": 0.6 * tpr + 0.4 * tnr, "corrected": 0.6, "ppi": 0.6}
         for name, value in true.items():
             low, high = getattr(found, name).interval
@@ -228,10 +228,10 @@ def test_intervals_hold_for_the_cut_that_was_chosen(n):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"people": [1] * 200}, "`people` must pass some items and fail some, but 200 of 200 pass"),
-        ({"people": [2] * 200}, "`people` must be 1 \\(pass\\) and 0"),
-        ({"people": ["perhaps"] * 200}, "must be verdicts such as 'pass' and 'fail'"),
-        ({"people": [1, 0]}, "`people` must have the length of `judge`"),
+        ({"labels": [1] * 200}, "`labels` must pass some items and fail some, but 200 of 200 pass"),
+        ({"labels": [2] * 200}, "`labels` must be 1 \\(pass\\) and 0"),
+        ({"labels": ["perhaps"] * 200}, "must be verdicts such as 'pass' and 'fail'"),
+        ({"labels": [1, 0]}, "`labels` must have the length of `judge`"),
         ({"judge": np.ones(200) * 3}, "`scores` must differ"),
         ({"cost": (1, 0)}, "`cost` must be two positive numbers"),
         ({"folds": 1}, "`folds` must be a whole number of 2"),
@@ -239,22 +239,22 @@ def test_intervals_hold_for_the_cut_that_was_chosen(n):
     ],
 )
 def test_what_has_no_answer_is_refused(verdicts, change, words):
-    judge, people = verdicts
+    judge, labels = verdicts
     with pytest.raises(ArgumentError, match=words):
-        pass_fail(**{"judge": judge, "people": people} | change)
+        pass_fail(**{"judge": judge, "labels": labels} | change)
 
 
 def test_a_judge_no_better_than_chance_says_nothing_of_the_rate():
-    judge, people = np.tile([1, 0, 0, 1], 50), np.tile([0, 1, 0, 1], 50)
+    judge, labels = np.tile([1, 0, 0, 1], 50), np.tile([0, 1, 0, 1], 50)
     with pytest.warns(CalibWarning, match="chance"):
-        found = pass_fail(judge, people)
+        found = pass_fail(judge, labels)
     assert math.isnan(found.corrected.estimate)
     assert found.corrected.interval == (0, 1)
 
 
 def test_few_of_one_outcome_are_said():
-    judge, people = np.r_[np.ones(40), np.zeros(5)], np.r_[np.ones(41), np.zeros(4)]
-    with pytest.warns(CalibWarning, match="few_gold: only 4"):
-        found = pass_fail(judge, people)
+    judge, labels = np.r_[np.ones(40), np.zeros(5)], np.r_[np.ones(41), np.zeros(4)]
+    with pytest.warns(CalibWarning, match="few_labels: only 4"):
+        found = pass_fail(judge, labels)
     assert found.tnr.interval.high == 1
     assert found.tnr.interval.low > 0.3

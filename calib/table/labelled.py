@@ -35,7 +35,7 @@ def mean_of_raters(scores: ValidatedTable) -> ValidatedTable:
     return ValidatedTable(check_scores(pd.concat(parts, ignore_index=True)), "scores", scores.argument)
 
 
-def mean_of_people(people: ValidatedTable) -> ValidatedTable:
+def mean_of_annotators(people: ValidatedTable) -> ValidatedTable:
     """One label per item and criterion: the mean of those who gave one; others than people stay apart.
 
     Who labels what is for those to say who ask people: an item that some have not labelled lacks nothing. An interval
@@ -118,25 +118,25 @@ def _refuse(criterion: str, argument: str, given: str) -> None:
 
 Kept = TypeVar("Kept", bound=Result)
 # what the arrays call the columns of these tables
-NAMES = dict.fromkeys(("y", "y_a", "y_b"), "gold") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
+NAMES = dict.fromkeys(("y", "y_a", "y_b"), "labels") | dict.fromkeys(("f", "f_unlabeled", "f_a", "f_b"), "scores")
 
 # columns that a judge's scores and people's have side by side
 _RESERVED = frozenset(("x", "y", "_merge", "item", "score", "scale_y", "group_y", "system_y"))
 
 
-def gold_pairs(scores: ValidatedTable, gold: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
-    """Each judge beside the people of `gold`, pooled, on the same criterion; `columns` of the scores ride along."""
-    gold = mean_of_people(gold)
-    for criterion, rows in by_criterion(gold.frame):
+def label_pairs(scores: ValidatedTable, labels: ValidatedTable, columns: Sequence[str | None] = ()) -> Iterator[Pair]:
+    """Each judge beside the people of `labels`, pooled, on the same criterion; `columns` of the scores ride along."""
+    labels = mean_of_annotators(labels)
+    for criterion, rows in by_criterion(labels.frame):
         raters = [label["rater"] for label, _ in slices(rows)]
         if len(raters) > 1:
             have = f"{criterion!r} has {', '.join(map(repr, raters))}; pool them first"
             people = "(people's have the method 'human', and are pooled)"
-            raise TableArgumentError(gold.argument, "must have one rater per criterion", f"{have} {people}")
+            raise TableArgumentError(labels.argument, "must have one rater per criterion", f"{have} {people}")
     names = [name for name in columns if name is not None]
     for name in _RESERVED.intersection(names):
         raise TableError(f"a column called {name!r} cannot be used here, as calib has one of that name: rename it.")
-    yield from pairs_of(scores, gold, names)
+    yield from pairs_of(scores, labels, names)
 
 
 def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def ends_of(judged: pd.DataFrame, label: dict[str, Any], *, apart: bool = False)
         return ends_of(theirs, label) | {"same_scale": False}
     named = sorted({f"{scale.low:g} to {scale.high:g}" for scale in scales})
     if len(named) > 1:
-        raise TableError(f"{words(label)}: scores and gold must be on one scale, but are on {' and '.join(named)}.")
+        raise TableError(f"{words(label)}: scores and labels must be on one scale, but are on {' and '.join(named)}.")
     if not scales:
         return {}
     values = max((scale.values for scale in scales), key=len)  # noqa: PD011 - of a scale, not of a Series
@@ -209,7 +209,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
         doubts.append(f"several_calibrations: the scores are calibrated by {names}{rest}: apply one to all of them")
     if fold not in part:
         text = "the scores were calibrated, and the column `fold` is missing; if these labels were used, the interval"
-        return 0, [*doubts, f"tuned_on_gold: {text} is too short: apply the calibration again and keep the column"]
+        return 0, [*doubts, f"tuned_on_labels: {text} is too short: apply the calibration again and keep the column"]
     try:
         folds = part[fold].astype(object).where(part[fold].notna(), np.nan).astype(float)
     except (TypeError, ValueError):
@@ -224,7 +224,7 @@ def folds_of(part: pd.DataFrame, groups: Any = None) -> tuple[int, list[str]]:
     number = int(folds[part["y"].notna()].nunique())
     if number == 1:
         doubts.append(
-            "tuned_on_gold: all labels are in one fold, so that the map has seen them if these are all it had"
+            "tuned_on_labels: all labels are in one fold, so that the map has seen them if these are all it had"
         )
     return number, doubts
 
@@ -248,14 +248,14 @@ class Labelled:
 
     `frame` has one row per scored item: `item`, `x` (the score; NaN where it could not be read), `y` (one label of
     people, a value of `levels`: their median, the one nearer to their mean where it lies between two; NaN without a
-    label), `group` and `system` where these are known, and columns that ride along. `given` has one row per label:
+    label), `group` and `system` where these are known, and columns that ride along. `labels` has one row per label:
     `row` (the place in `frame`), `annotator`, `y` (a value of `levels`), `weight` (those of an item sum to 1; a mean
     between two values counts for both, so that it stays the mean).
     """
 
     label: dict[str, Any]
     frame: pd.DataFrame
-    given: pd.DataFrame
+    labels: pd.DataFrame
     levels: Floats
     scale: str  # of the judge; empty where it is not known
     n_unmatched: int
@@ -268,7 +268,7 @@ def labelled_pairs(
     """Each judge beside what people said on the same criterion; `columns` of the scores ride along."""
     if bare := sorted(set(scores.frame["criterion"].astype(str)) - set(people.frame["criterion"].astype(str))):
         check.warn(f"unlabelled: no label is of {', '.join(map(repr, bare))}; the scores on it are left out")
-    for pair in gold_pairs(scores, people, columns):
+    for pair in label_pairs(scores, people, columns):
         rows = people.frame[people.frame["criterion"] == pair.label["criterion"]]
         rows = rows[rows["score"].notna()].astype({"item": object, "rater": object})
         labels = rows["score"].to_numpy(dtype=float)
@@ -280,13 +280,13 @@ def labelled_pairs(
             have = f"has {len(levels)} of {words(pair.label)}, {short(levels[0])} to {short(levels[-1])}"
             raise TableArgumentError(people.argument, rule, have)
         judged = pair.frame[pair.frame["_merge"] != "right_only"].reset_index(drop=True)
-        given = _label_weights(rows, judged, levels)
-        judged = judged.assign(y=_one_label(given, judged["y"], levels))
+        each = _label_weights(rows, judged, levels)
+        judged = judged.assign(y=_one_label(each, judged["y"], levels))
         n_unmatched = int((pair.frame["_merge"] == "right_only").sum())
         scale = next((str(text) for text in judged.get("scale", ()) if isinstance(text, str) and text), "")
         n_raters = rows["rater"].nunique()
         label = pair.label | ({"against": f"{n_raters} annotators"} if n_raters > 1 else {})
-        yield Labelled(label, judged, given, levels, scale, n_unmatched, pair.warnings)
+        yield Labelled(label, judged, each, levels, scale, n_unmatched, pair.warnings)
 
 
 def values_of(labels: Floats, own: Any, judges: Any) -> Floats:
@@ -323,10 +323,10 @@ def _label_weights(rows: pd.DataFrame, judged: pd.DataFrame, levels: Floats) -> 
     return frame[frame["weight"] > 0].sort_values("row", kind="stable", ignore_index=True)
 
 
-def _one_label(given: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
+def _one_label(labels: pd.DataFrame, mean: pd.Series, levels: Floats) -> Floats:
     """The median of each item's labels as a value of the scale: of two middle values the one nearer to the mean."""
     label = np.full(len(mean), np.nan)
-    ordered = given.sort_values(["row", "y"], kind="stable")
+    ordered = labels.sort_values(["row", "y"], kind="stable")
     reached = ordered.groupby("row")["weight"].cumsum()
     low = ordered[reached >= 0.5 - 1e-9].groupby("row")["y"].first()
     high = ordered[reached > 0.5 + 1e-9].groupby("row")["y"].first().reindex(low.index).fillna(low)

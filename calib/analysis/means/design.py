@@ -1,8 +1,8 @@
-"""The door of the gold-corrected means: what is labelled, what is not, and how both were drawn."""
+"""Data of a corrected mean: labelled items, the others, and the design by which the labels were drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
@@ -21,7 +21,7 @@ _TWINS = ("groups", "strata", "weights")  # columns that items without a label h
 class Design:
     """How the labelled items were drawn, and what items have to do with each other.
 
-    Columns of the n gold items and, with `_unlabeled`, of the N others; where labels and blanks stand
+    Columns of the n labelled items and, with `_unlabeled`, of the N others; where labels and blanks stand
     in one table, one column is of all items.
 
     Attributes
@@ -29,19 +29,19 @@ class Design:
     groups, groups_unlabeled : sequence, shape (n,) and (N,), optional
         Items of one group (the source document) are not independent.
     strata, strata_unlabeled : sequence, shape (n,) and (N,), optional
-        Gold items were drawn within these.
+        Labelled items were drawn within these.
     weights, weights_unlabeled : array_like, shape (n,) and (N,), optional
         How often each item counts in the population that is meant, as against here (`shift_weights`).
     inclusion : array_like, shape (n,), optional
-        Probabilities with which the gold items were chosen for labelling (`choose_items`).
+        Probabilities with which the labelled items were chosen for labelling (`choose`).
     folds : sequence, shape (n,), optional
-        The judge was tuned on the gold labels in folds: `f` is from the judge that did not see the
+        The judge was tuned on the labels in folds: `f` is from the judge that did not see the
         item's fold, `f_unlabeled` has shape (N, folds), columns in the folds' sorted order.
     calibrated_folds : int, default 0
         The judge was calibrated to people with these labels in so many folds (`calib.calibrate`): the score of a
         labelled item is by a map that was fitted without its fold, that of another by the mean of the maps. The judge
         then has slope 1, as in cross-prediction (Zrnic and Candes 2024), and is not weighed by these labels once more.
-    tuned_on_gold : bool, default False
+    tuned_on_labels : bool, default False
         Say so if the judge or its prompt was chosen with these labels: it becomes a warning.
     items, items_unlabeled : sequence, shape (n,) and (N,), optional
         Ids, to find items that are on both sides.
@@ -51,7 +51,7 @@ class Design:
     >>> from calib.stats import ppi_mean
     >>> y, f, nan = [4, 2, 5, 3], [4.2, 2.5, 4.6, 3.1, 3.8, 2.2], float("nan")
     >>> documents = Design(groups=["a", "a", "b", "c", "c", "d"])
-    >>> ppi_mean([*y, nan, nan], f, design=documents, min_gold=2).n_groups
+    >>> ppi_mean([*y, nan, nan], f, design=documents, min_labels=2).n_groups
     3
     """
 
@@ -64,12 +64,12 @@ class Design:
     inclusion: ArrayLike | None = None
     folds: Labels | None = None
     calibrated_folds: int = 0
-    tuned_on_gold: bool = False
+    tuned_on_labels: bool = False
     items: Labels | None = None
     items_unlabeled: Labels | None = None
 
 
-class Drawn(TypedDict, total=False):
+class DesignFields(TypedDict, total=False):
     """The fields of a `Design` one by one."""
 
     groups: Labels | None
@@ -81,25 +81,24 @@ class Drawn(TypedDict, total=False):
     inclusion: ArrayLike | None
     folds: Labels | None
     calibrated_folds: int
-    tuned_on_gold: bool
+    tuned_on_labels: bool
     items: Labels | None
     items_unlabeled: Labels | None
 
 
-class MeanOptions(Drawn, total=False):
-    """Options of `ppi_mean` that the means made of it hand on."""
+class MeanOptions(DesignFields, total=False):
+    """Options of `ppi_mean` that other means pass on to it."""
 
     design: Design | None
     target: str
     estimator: str
     alternative: str
-    min_gold: int
+    min_labels: int
     confidence_level: float
 
 
-def design_of(design: Design | None, drawn: Drawn) -> Design:
-    """The design, whichever way it came."""
-    fields: dict[str, Any] = dict(drawn)
+def design_of(design: Design | None, fields: Mapping[str, Any]) -> Design:
+    """The design: an object or its fields one by one, and not both."""
     if unknown := fields.keys() - Design.__dataclass_fields__.keys():
         raise TypeError(f"{min(unknown)!r} is no argument of this function and no field of `Design`.")
     if not isinstance(design, Design | None):
@@ -110,11 +109,11 @@ def design_of(design: Design | None, drawn: Drawn) -> Design:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
-    """Labels `y` and judge scores `f` of the gold items; of the other items the moments, and the scores if they came.
+class MeanData:
+    """Labels `y` and judge scores `f` of the labelled items; of the others the moments, and the scores if they came.
 
-    A column that was not given is None; `_rest` is of the items without a label, or where these came as moments of
-    several `sets` (one for each group, stratum and weight), of the sets.
+    `_rest` is of the items without a label, or where these came as moments of several `sets` (one for each group,
+    stratum and weight), of the sets.
     """
 
     y: Floats
@@ -144,8 +143,8 @@ class Gold:
         return len(self.y) if self.group is None else len(np.unique(self.group))
 
     @property
-    def drawn(self) -> str:
-        """How the gold items are taken to be drawn; groups of one item each are dropped at the door."""
+    def design(self) -> str:
+        """How the labelled items are taken to be drawn; groups of one item each count as items."""
         if self.stratum is not None:
             return "strata"
         if self.weight is not None or self.inclusion is not None:
@@ -168,25 +167,13 @@ class Gold:
         """The rest as sets, of one item each where its scores came one by one."""
         if self.sets is not None:
             return self.sets
-        if self.scores_rest is None:
-            return Moments(*(np.atleast_1d(getattr(self.rest, name)) for name in Moments.__slots__))
-        return Moments.one_by_one(self.loose())
-
-    def rest_above(self, low: float, high: float, cut: float) -> int:
-        """Items without a label that the judge puts at the cut or above; of moments all are at one end or the other."""
-        if self.scores_rest is not None:
-            return int(np.count_nonzero(self.scores_rest >= cut))
-        if self.n_rest and not self.rest.only(low, high):
-            rule = f"must be moments of {low:g} and {high:g} for a proportion: cut the scores at {cut:g}"
-            raise ArgumentError("f_unlabeled", rule)
-        return round((float(self.rest.mean) - low) / (high - low) * self.n_rest)
+        return self.rest.as_sets() if self.scores_rest is None else Moments.one_by_one(self.scores_rest)
 
 
-def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> Gold:
-    """Check everything once; both input forms become the same."""
+def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None, design: Design) -> MeanData:
+    """Labels and scores with their design, checked, in whichever of the two forms they came."""
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
-    beside = {name: getattr(design, name) for name in (*_TWINS, "folds", "items")}
-    check.same_length(y=labels, f=scores, **beside)
+    check.same_length(y=labels, f=scores, **{name: getattr(design, name) for name in (*_TWINS, "folds", "items")})
     refuse_missing(scores, "f")
     _refuse_halves(design, together=f_unlabeled is None)
     folds = check.whole(design.calibrated_folds, "calibrated_folds", least=0)
@@ -194,22 +181,25 @@ def gold_of(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | None,
     if chance is not None:
         check.same_length(y=labels, inclusion=chance)
         refuse_where(~((chance > 0) & (chance <= 1)), chance, "inclusion", "must be above 0 and at most 1")
+    labelled, sets = ~np.isnan(labels), None
     if f_unlabeled is None:
-        blank = np.isnan(labels)
-        labelled = ~blank
-        (rest, loose), sets = _moments_and_scores(scores[blank], "f"), None
+        loose: NDArray[Any] | None = scores[~labelled]
+        rest = moments_of(scores[~labelled], "f")
         labels, scores = labels[labelled], scores[labelled]
         chance = None if chance is None else chance[labelled]
-        columns = _columns(design, lambda values: (values[labelled], values[blank]))
     else:
         rule = "must have a label everywhere when {0} is given"
-        refuse_where(np.isnan(labels), labels, "y", rule, ("f_unlabeled",))
+        refuse_where(~labelled, labels, "y", rule, ("f_unlabeled",))
         rest, loose, sets = _unlabeled(f_unlabeled, design)
-        columns = _columns(design, lambda values: (values[: len(labels)], values[len(labels) :]))
+    columns: dict[str, Any] = {}
+    for name, values in _columns(design).items():
+        own = np.zeros(len(values), dtype=bool)
+        own[: len(labelled)] = labelled
+        columns |= {name: values[own], f"{name}_rest": values[~own]}
     if design.items_unlabeled is not None and (n := len(design.items_unlabeled)) != rest.n:
         rule = "must have the length of {0}"
         raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
-    return Gold(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
+    return MeanData(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
 
 
 def _refuse_halves(design: Design, *, together: bool) -> None:
@@ -231,59 +221,49 @@ def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] 
     if design.folds is not None:
         values = check.array(f_unlabeled, "f_unlabeled", ndim=2)
         check.codes(design.folds, "folds")
-        # column k belongs to fold k in sorted order, and weighs as the gold items that its judge did not learn from
+        # column k belongs to fold k in sorted order, and weighs as the labelled items that its judge did not learn from
         sizes = np.bincount(np.unique(np.asarray(design.folds), return_inverse=True)[1])
         if values.shape[1] != len(sizes):
             rule = f"must have a column for each fold ({len(sizes)})"
             raise ArgumentError("f_unlabeled", rule, f"has {values.shape[1]}")
         f_unlabeled = np.asarray(matrix_product(values, sizes / sizes.sum()))
-    twins = [twin for twin in (f"{name}_unlabeled" for name in _TWINS) if getattr(design, twin) is not None]
-    rest, loose = _moments_and_scores(f_unlabeled, "f_unlabeled")
-    sets = rest if np.ndim(rest.n) else None
-    if sets is not None and not twins:
-        raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(rest.n)} systems")
-    for twin in twins:
-        if loose is None and sets is None:
+    twins = {name: getattr(design, name) for name in (f"{name}_unlabeled" for name in _TWINS)}
+    twins = {name: column for name, column in twins.items() if column is not None}
+    if not isinstance(f_unlabeled, Moments):
+        loose = flat(f_unlabeled, "f_unlabeled")
+        for name, column in twins.items():
+            check.same_length(f_unlabeled=loose, **{name: column})
+        return moments_of(f_unlabeled, "f_unlabeled"), loose, None
+    if not np.ndim(f_unlabeled.n):
+        for name in twins:
             rule, came = "must come with an array {0}, or with moments of a set for each", "that came as moments of one"
-            raise ArgumentError(twin, rule, came, mentions=("f_unlabeled",))
-        check.same_length(f_unlabeled=rest.n if sets is not None else loose, **{twin: getattr(design, twin)})
-    if sets is None:
-        return rest, loose, None
-    return sets.whole(), None, sets
+            raise ArgumentError(name, rule, came, mentions=("f_unlabeled",))
+        return f_unlabeled, None, None
+    if not twins:
+        raise ArgumentError("f_unlabeled", "must be the moments of one set", f"holds {len(f_unlabeled.n)} systems")
+    for name, column in twins.items():
+        check.same_length(f_unlabeled=f_unlabeled.n, **{name: column})
+    return f_unlabeled.whole(), None, f_unlabeled
 
 
-def _moments_and_scores(scores: Any, name: str) -> tuple[Moments, NDArray[Any] | None]:
-    return (scores, None) if isinstance(scores, Moments) else (moments_of(scores, name), flat(scores, name))
-
-
-def _columns(design: Design, split: Callable[[NDArray[Any]], tuple[Any, Any]]) -> dict[str, Any]:
-    """Groups, strata and weights, each of the gold items and of the rest."""
-    group, stratum = _numbered(design, "groups"), _numbered(design, "strata")
-    if group is not None and len(group) == int(group.max(initial=-1)) + 1:
-        group = None  # each has one item only: then the items are the groups
-    weights = []
-    for name in ("weights", "weights_unlabeled"):
-        if getattr(design, name) is not None:
-            part = check.array(getattr(design, name), name, ndim=1)
-            refuse_where(~(part >= 0), part, name, "must be 0 or more")
-            if len(part) and not part.any():
-                raise ArgumentError(name, "must have one above 0", "all are 0")
-            weights.append(part)
-    weight = np.concatenate(weights) if weights else None
-    sides: dict[str, Any] = {}
-    for name, column in (("group", group), ("stratum", stratum), ("weight", weight)):
-        if column is not None:
-            sides[name], sides[f"{name}_rest"] = split(column)
-    return sides
-
-
-def _numbered(design: Design, name: str) -> Codes | None:
-    """One numbering for both sides, so that a group may have labelled and unlabelled items."""
-    gold, rest = getattr(design, name), getattr(design, f"{name}_unlabeled")
-    if gold is None:
-        return None
-    codes = check.codes(gold, name)
-    if rest is None:
-        return codes
-    check.codes(rest, f"{name}_unlabeled")
-    return check.codes([*gold, *rest], name)
+def _columns(design: Design) -> dict[str, NDArray[Any]]:
+    """Groups and strata as numbers, and weights: of the labelled items and then of the others."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, column in (("groups", "group"), ("strata", "stratum"), ("weights", "weight")):
+        sides = {side: getattr(design, side) for side in (name, f"{name}_unlabeled")}
+        sides = {side: values for side, values in sides.items() if values is not None}
+        if name == "weights":
+            sides = {side: check.array(values, side, ndim=1) for side, values in sides.items()}
+            for side, values in sides.items():
+                refuse_where(~(values >= 0), values, side, "must be 0 or more")
+                if len(values) and not values.any():
+                    raise ArgumentError(side, "must have one above 0", "all are 0")
+            if sides:
+                columns[column] = np.concatenate([*sides.values()])
+        elif sides:  # one numbering, so that a group may have labelled and unlabelled items
+            codes = [check.codes(values, side) for side, values in sides.items()]
+            both = [one for values in sides.values() for one in values]
+            columns[column] = codes[0] if len(codes) == 1 else check.codes(both, name)
+    if "group" in columns and len(columns["group"]) == int(columns["group"].max(initial=-1)) + 1:
+        del columns["group"]  # each has one item only: then the items are the groups
+    return columns

@@ -1,0 +1,46 @@
+"""Parameters that recur in public functions, documented once: for docstrings and for the help of the command line."""
+
+import re
+from inspect import cleandoc
+
+# parameters that recur: in a docstring the line `{name}` stands for its entry
+PARAMETERS = {
+    "scores": """
+        scores : table, path or frame
+            A judge's scores or ratings; or a file of your own, which may hold the labels, too.
+        """,
+    "labels": """
+        labels : table, path or frame, optional
+            People's labels of some of the items, where `scores` does not hold them; several people are pooled.
+        """,
+    "groups": """
+        groups : str or None, default "group"
+            The column of what items share (the source document, the prompt); None: items are independent.
+        """,
+    "by": """
+        by : str, optional
+            A column of the scores, such as "system": one result for each of its values.
+        """,
+    "confidence_level": """
+        confidence_level : float, default 0.95
+        """,
+    "columns": """
+        **columns
+            The roles of the columns of your own files, as for `calib.look`; those left out are inferred.
+        """,
+}
+
+
+def completed(docstring: str) -> str:
+    """A docstring with the entry of each line ``{name}``.
+
+    Examples
+    --------
+    >>> completed("{confidence_level}")
+    'confidence_level : float, default 0.95'
+    """
+
+    def entry(line: re.Match[str]) -> str:
+        return "\n".join(f"{line[1]}{text}" for text in cleandoc(PARAMETERS[line[2]]).split("\n"))
+
+    return re.sub(r"^( *)\{(\w+)\}$", entry, docstring, flags=re.MULTILINE)

@@ -1,0 +1,210 @@
+"""Readings of a judge one by one: a table of ratings, or a user's file in which each row of an item is a reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+
+from calib.core.check import ArgumentError
+from calib.inputs.names import Columns, Source
+from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
+from calib.inputs.roles import Seen, seen, sided
+from calib.inputs.source import source_of
+from calib.inputs.tables import checked_options
+from calib.scale.partitions import refuse_partitions
+from calib.table import SCORE_KEY, TableArgumentError, TableError, check_scores, has_replies
+from calib.table.labels import Labels
+from calib.table.validate import ValidatedTable, scores_in, validated
+
+_MARK = "\x1freading "  # between an id and the number of its reading
+_PLACE = rf"{_MARK}(\d+) (\d+)"  # the number of the reading, and that of its prompt
+AnySource = ValidatedTable | Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """The readings of a judge as ratings, and what a user's file holds beside them.
+
+    `labels` are people's in the same file, one for each item and person; `inputs` say how the file was read, which is
+    None for a table of calib's.
+    """
+
+    ratings: ValidatedTable
+    labels: pd.DataFrame | None = None
+    inputs: Inputs | None = None
+
+    @property
+    def items(self) -> pd.DataFrame | None:
+        """The groups and systems that a user's file has of its items."""
+        names = [name for name in ("group", "system") if name in self.ratings.frame]
+        if self.inputs is None or not names:
+            return None
+        return self.ratings.frame[["item", *names]].drop_duplicates("item", ignore_index=True)
+
+    def named(self, column: str | None) -> str | None:
+        """A column of the user's file as the ratings call it."""
+        return column if self.inputs is None else self.inputs.named(column)
+
+
+def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource, Columns]]:
+    """What each argument holds, and the words for its columns: without those that name a column of another file.
+
+    Tables of calib's need no words: to give some beside these alone is an error.
+    """
+    columns = checked_options(columns)
+    sources: dict[str, AnySource] = {}
+    for name, thing in things.items():
+        refuse_partitions(thing, name)
+        content = thing
+        if not isinstance(thing, ValidatedTable):
+            content = opened(thing.ratings if isinstance(thing, Labels) else thing, name)
+        if isinstance(content, pd.DataFrame) and is_calibs(content):
+            content = Source(content, name)
+        sources[name] = content if isinstance(content, AnySource) else source_of(content, name)
+    if all(map(is_calibs, sources.values())):
+        for word in columns:
+            name = next(iter(sources))
+            raise ArgumentError(word, "describes a file of your own", f"`{name}` is a table of calib's")
+    words_of = {}
+    for name, source in sources.items():
+        others = [other.frame for other in sources.values() if other is not source]
+        words = {
+            word: value
+            for word, value in columns.items()
+            if not isinstance(value, str) or value in source.frame or not any(value in other for other in others)
+        }
+        words_of[name] = (source, {} if is_calibs(source) else cast(Columns, words))
+    return words_of
+
+
+def resolve_readings(
+    thing: Any,
+    argument: str,
+    columns: Columns | None = None,
+    *,
+    prompt: str | None = None,
+    columns_are: Literal["readings", "prompts"] = "readings",
+) -> Readings:
+    """The readings in a table of calib's or in a user's file.
+
+    In a user's file each row of an item is a reading, and so is each column of scores; `prompt` names the column of
+    the wording that a reading is of, and where there is none several columns may be one prompt each.
+
+    Examples
+    --------
+    >>> mine = pd.DataFrame({"id": ["a", "a", "b", "b"], "score": [4, 5, 2, 2]})
+    >>> resolve_readings(mine, "ratings").ratings.frame[["item", "draw", "score"]].to_numpy().tolist()
+    [['a', 0, 4.0], ['a', 1, 5.0], ['b', 0, 2.0], ['b', 1, 2.0]]
+    """
+    source, words = opened_sources(columns or {}, **{argument: thing})[argument]
+    if is_calibs(source):
+        if prompt is not None:
+            raise ArgumentError("prompt", "describes a file of your own", f"`{argument}` is a table of calib's")
+        return Readings(_ratings_of(source, argument))
+    assert isinstance(source, Source)
+    wordings: Any = None
+    if prompt is not None:
+        if prompt not in source.frame:
+            there = ", ".join(map(repr, source.frame))
+            raise ArgumentError("prompt", f"must be a column of {source.name}", f"got {prompt!r}; there are {there}")
+        wordings = source.frame[prompt].astype(object).where(source.frame[prompt].notna(), "").astype(str).to_numpy()
+        source = replace(source, frame=source.frame.drop(columns=prompt))
+    side, item = _with_ids(source, words)
+    scores, ids = [value.column for value in side.of("judge")], source.frame[item]
+    # whole numbers without a point, however a file was read
+    whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
+    long, roles = source.frame.assign(**{item: (ids.astype(int) if whole else ids).astype(str)}), words
+    if scores and "wide" not in words:
+        rest = [name for name in long if name not in scores]
+        score = "score" if "score" not in rest else f"score{_MARK}"
+        if wordings is not None:
+            wordings = np.tile(wordings, len(scores))
+        elif columns_are == "prompts" and len(scores) > 1:
+            wordings = np.repeat(np.array(scores, dtype=object), len(long))
+        long = pd.concat([long[rest].assign(**{score: long[name]}) for name in scores], ignore_index=True)
+        roles = cast(Columns, {**words, "judge": score})
+    apart = [side.roles[role] for role in ("system", "criterion", "rater") if role in side.roles]
+    number = long.groupby([item, *apart], sort=False, dropna=False).cumcount().astype(str)
+    code, names = pd.factorize(np.full(len(long), "", dtype=object) if wordings is None else wordings)
+    long = long.assign(**{item: long[item] + _MARK + number + " " + code.astype(str)})
+    inputs = resolve_inputs(replace(source, frame=long), None, {**roles, "item": item}, needs=("judge",))
+    # what was taken in, with the ids as they were, the number of the reading as its draw, and its prompt
+    table = inputs.scores.astype({"item": object})
+    marks = table["item"].str.extract(_PLACE).astype(int)
+    ratings = table[[name for name in (*SCORE_KEY, "score", "group", "system") if name in table]].assign(
+        item=table["item"].str.replace(_PLACE, "", regex=True),
+        draw=marks[0],
+        prompt=names[marks[1]],
+        method="sample",
+        scale="" if inputs.guessed else table["scale"],
+    )
+    labels = None if inputs.people is None else _labels_of(inputs.people)
+    return Readings(validated(ratings, "ratings", argument), labels, inputs)
+
+
+def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["judge", "label"]) -> ValidatedTable:
+    """Scores of a judge, or labels of people one by one, from a table of calib's or from a user's file."""
+    if isinstance(thing, Source) and not is_calibs(thing):
+        inputs = resolve_inputs(thing, None, words, names=(argument,), needs=(side,))
+        thing = inputs.scores if side == "judge" else inputs.people
+    elif isinstance(thing, Source):
+        with _named_by_path(thing):
+            return scores_in(thing.frame, argument)
+    return scores_in(thing, argument)
+
+
+def items_in(items: Any) -> pd.DataFrame:
+    """A table of items, from a frame or a file."""
+    frame = items if isinstance(items, pd.DataFrame | ValidatedTable) else source_of(items, "items").frame
+    return validated(frame, "items", "items").frame
+
+
+def _with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
+    """The columns of a file, and which of them holds the ids, which no row may lack."""
+    side = sided([seen(source, "", words)], words)[0]
+    item = side.roles.get("item") or next(iter(side.ids), None)
+    if item is None:
+        rule = "must name the column of ids, by which readings of one item are found"
+        raise TableArgumentError("item", rule, f"{source.name} has none that looks like it")
+    if (missing := source.frame[item].isna()).any():
+        line = source.line(int(missing.to_numpy().argmax()))
+        raise TableArgumentError("item", f"must name each row, and {line} of {source.name} has no {item!r}")
+    return side, item
+
+
+def _labels_of(people: pd.DataFrame) -> pd.DataFrame:
+    """One label of each person for each item, which may stand in every row of its readings."""
+    key = ["item", "criterion", "rater"]
+    people = people.astype(dict.fromkeys(key, object))
+    people = people.assign(item=people["item"].str.replace(_PLACE, "", regex=True))
+    mean = people.groupby(key, sort=False)["score"].transform("mean")
+    return check_scores(people.assign(score=mean).drop_duplicates(key))
+
+
+def _ratings_of(source: AnySource, argument: str) -> ValidatedTable:
+    """A table of calib's as ratings; scores, in which readings are averaged, are none."""
+    frame = source.frame
+    if not has_replies(frame):
+        if {"mass", "n_unread"} <= set(frame):
+            rule = "must be ratings, one row for each reading"
+            raise TableArgumentError(argument, rule, "these are scores (of `summarize`), which are means of readings")
+        key = [name for name in SCORE_KEY if name in frame]  # rows of one item are its readings
+        frame = frame.assign(draw=frame.groupby(key, sort=False, dropna=False, observed=True).cumcount().to_numpy())
+    with _named_by_path(source):
+        return validated(frame, "ratings", argument)
+
+
+@contextmanager
+def _named_by_path(source: AnySource) -> Iterator[None]:
+    """What is wrong in a file is said of its path."""
+    try:
+        yield
+    except TableError as error:
+        if isinstance(error, TableArgumentError) or not isinstance(source, Source) or source.path is None:
+            raise
+        raise TableError(f"{source.path}: {str(error).partition(': ')[2]}") from None
