@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -183,7 +183,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     if words and empty.any():  # such as "none", where the scale has that word
         empty = np.array([hole and folded(str(cell)) not in words for hole, cell in zip(empty, plain, strict=True)])
     places = np.flatnonzero(~empty)
-    filled = _Cells(column, line, places.tolist(), [plain[place] for place in places], scale)
+    filled = _Cells(column, line, places.tolist(), list(compress(plain, ~empty)), scale)
     if numeric and not words and np.isfinite(filled.plain).all():
         read = Values(pd.Series(filled.plain, dtype=float), scale)
     else:

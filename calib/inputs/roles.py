@@ -108,7 +108,9 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
         if kind := _nature(frame[name]):
             kinds[name], named[name] = kind, ROLE_OF.get(key(name))
     listed_scores = [*listed(options, "judge"), *listed(options, "label")]
-    scores, winners = {*listed_scores, *_worded(frame, kinds, options)}, set[str]()
+    scores, winners, scale = set(listed_scores), set[str](), options.get("scale", "")
+    if "|" in scale:
+        scores |= _worded(frame, kinds, scale)
     if "first" in named.values() and "second" in named.values():
         winners = _winners(frame, kinds, named)
     one = _with_group(_with_roles(Seen(source, side), kinds, named, scores, winners, options), named)
@@ -142,10 +144,9 @@ def _nature(cells: pd.Series) -> str:
     return kind if kind == "texts" or len(cells) <= _GLIMPSE else nature(cells)
 
 
-def _worded(frame: pd.DataFrame, kinds: Mapping[str, str], options: Columns) -> set[str]:
+def _worded(frame: pd.DataFrame, kinds: Mapping[str, str], scale: str) -> set[str]:
     """Columns that hold words of the scale of the options, and nothing else."""
-    scale = options.get("scale", "")
-    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")} if "|" in scale else set()
+    words = {folded(part.rpartition("=")[0] or part) for part in scale.split("|")}
     if all(word.replace(".", "").isdigit() for word in words):
         return set()
     return {column for column, kind in kinds.items() if kind != "blank" and _words_in(frame[column]) <= words}
@@ -327,7 +328,11 @@ def _of_one(one: Seen, options: Columns) -> Seen:
         one = _with_sides(one, max(value.filled for value in whole.graded), options)
     if one.side == "label" and not one.of("label"):  # in a file of people alone all scores are theirs
         one = replace(one, graded=tuple(replace(v, side="label") if v.side else v for v in one.graded))
-    return _only(whole, [value for value in one.graded if value.side])
+    return (
+        one
+        if len(one.graded) == len(whole.graded) and not one.of("")
+        else _only(whole, [value for value in one.graded if value.side])
+    )
 
 
 def _with_sides(one: Seen, most: int, options: Columns) -> Seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -20,7 +21,7 @@ PREFERENCE = "preference"
 ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
 _RESERVED = frozenset((*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]))  # names of calib's columns
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
-_WON = ("winner", "prefer", "wins")
+_WON = re.compile("winner|prefer|wins")
 _SIDES: tuple[Role, Role] = ("first", "second")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
 _ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
@@ -62,6 +63,8 @@ class WideColumns:
         """The system, judge or criterion that a column of scores is of; nothing where it says none."""
         if value.side == "judge":
             return value.name.entity
+        if not self.spelled:
+            return ""
         last = value.name.person.rpartition("_")[2]
         return self.spelled.get(loose(value.name.entity)) or (self.spelled.get(loose(last), "") if last else "")
 
@@ -77,7 +80,7 @@ def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
     for value in (value for one in files for value in one.graded):
         if value.side == "judge" and value.name.entity:
             ours[value.name.entity] = None
-        if value.side == "label":
+        if value.side == "label" and (value.name.entity or value.name.person):
             theirs |= {loose(name) for name in (value.name.entity, value.name.person.rpartition("_")[2]) if name}
     if not ours and not theirs and "wide" not in options:
         return WideColumns("rater", {})
@@ -108,9 +111,9 @@ def values_of(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple
             first, second = pair or ("" if side is None else side.astype(str) for side in sides)
             return preferred(cells, first, second, column=value.column, line=line)
         # what a scale calls words in is of words; a judge beside it may give numbers of another scale
-        words = scale_words(scale) if scale and ".." not in scale else ()
-        other = value.side == "judge" and value.nature == "numbers" and any(word != f"{n:g}" for word, n in words)
-        return valued(cells, "" if other else scale, column=value.column, line=line)
+        if "|" in scale and value.side == "judge" and value.nature == "numbers":
+            scale = "" if any(word != f"{number:g}" for word, number in scale_words(scale)) else scale
+        return valued(cells, scale, column=value.column, line=line)
     except TableArgumentError:
         raise
     except TableError as error:
@@ -155,9 +158,10 @@ def rows_of(
 def _rater(one: Seen, value: Value, wide: WideColumns, options: Columns) -> str:
     """Who gave the scores of a column, by its name, by the options, or by what the file is called."""
     entity, named = wide.entity(value), str(options.get("rater", ""))
-    columns = one.of(value.side)
-    like = [v for v in columns if (wide.entity(v), v.name.criterion) == (entity, value.name.criterion)]
-    several = len(like) > 1
+    several, columns = False, one.of(value.side)
+    if len(columns) > 1:
+        like = [v for v in columns if (wide.entity(v), v.name.criterion) == (entity, value.name.criterion)]
+        several = len(like) > 1
     if value.side == "label":
         person = value.name.person or value.name.entity
         if person and not entity:
@@ -246,7 +250,7 @@ def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tup
     named, numbered, texts = [], [], dict[str, str]()
     for one, value in graded:
         two = {"first", "second"} <= set(one.roles)
-        says = any(part in key(value.column) for part in _WON)
+        says = _WON.search(key(value.column)) is not None
         if value.nature == "numbers" and not two and not says:
             return None
         cells = one.source.frame[value.column]

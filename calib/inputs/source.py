@@ -421,9 +421,10 @@ def _names(cells: list[Any], at: str, notes: list[str]) -> list[str]:
     """The names of columns, each once, without blanks around them."""
     texts = ["" if _empty(cell) else str(cell) for cell in cells]
     names = list(map(str.strip, texts))
-    if again := [name for name, count in Counter(filter(None, names)).items() if count > 1]:
-        places = " and ".join(str(number + 1) for number, name in enumerate(names) if name == again[0])
-        raise TableError(f"{at}: column `{again[0]}` must be there once, but is column {places}.")
+    (most, n), *_ = Counter(filter(None, names)).most_common(1)
+    if n > 1:
+        places = " and ".join(str(number + 1) for number, name in enumerate(names) if name == most)
+        raise TableError(f"{at}: column `{most}` must be there once, but is column {places}.")
     if names != texts:
         padded = ", ".join(name for name, text in zip(names, texts, strict=True) if name != text)
         notes.append(f"blanks around the names of columns were passed over ({padded}).")
