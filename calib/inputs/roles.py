@@ -107,7 +107,7 @@ def seen(source: Source, side: Side, options: Columns) -> Seen:
     for name in frame:
         if kind := _nature(frame[name]):
             kinds[name], named[name] = kind, ROLE_OF.get(key(name))
-    listed_scores = [*listed(options, "judge"), *listed(options, "label")]
+    listed_scores = [*listed(options, "judge"), *listed(options, "label")] if options else []
     scores, winners, scale = set(listed_scores), set[str](), options.get("scale", "")
     if "|" in scale:
         scores |= _worded(frame, kinds, scale)

@@ -45,8 +45,8 @@ def id_texts(cells: pd.Series) -> pd.Series:
 
 def item_texts(one: Seen) -> pd.Series:
     """The ids of rows; their numbers, where no column has ids."""
-    ids = one.cells("item")
-    return pd.Series(range(len(one.source.frame))).map("{}".format) if ids is None else id_texts(ids)
+    frame = one.source.frame
+    return id_texts(frame[one.roles["item"]]) if "item" in one.roles else pd.Series(map(str, range(len(frame))))
 
 
 # --- what columns of scores are of ------------------------------------------------------------------------------------

@@ -313,15 +313,9 @@ def test_columns_are_recognised_by_name_and_by_what_is_blank(called, expected):
 
 def test_what_else_a_file_has_is_recognised_or_left():
     n = 40
-    found = infer_tables(
-        frame(
-            doc_id=[k // 2 for k in range(n)],
-            model=["a", "b"] * (n // 2),
-            question=[f"What is {k}?" for k in range(n)],
-            answer=[f"It is {k}." for k in range(n)],
-            latency_ms=range(n),
-        )
-    )
+    texts = {"question": [f"What is {k}?" for k in range(n)], "answer": [f"It is {k}." for k in range(n)]}
+    design = {"doc_id": [k // 2 for k in range(n)], "model": ["a", "b"] * (n // 2)}
+    found = infer_tables(frame(**design, **texts, latency_ms=range(n)))
     expected = {"doc_id": "group", "model": "system", "question": "source", "answer": "output", "latency_ms": "other"}
     assert {name: role for name, role in roles(found).items() if name in expected} == expected
     assert list(found.items) == ["item", "source", "output", "group", "system"]
@@ -379,6 +373,12 @@ def split(mine):
     return mine[["id", "judge"]], mine[["id", "label"]].dropna()
 
 
+def tables_of(mine):
+    """The judge's scores and the labels as tables of calib's."""
+    sides = zip(split(mine), ("judge", "label"), strict=True)
+    return [calib.scores_from(one, item="id", score=name, rater=f"by {name}") for one, name in sides]
+
+
 def refused(match, *given, **said):
     with pytest.raises(ValueError, match=match):
         calib.interval(*given, **said)
@@ -398,10 +398,7 @@ def test_swapped_files_are_turned_by_name_or_refused_by_size():
 
 
 def test_swapped_tables_of_calibs_are_warned_of_or_refused():
-    scores, labels = (
-        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
-        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
-    )
+    scores, labels = tables_of(frame())
     with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
@@ -449,10 +446,8 @@ def test_ids_that_do_not_match_are_shown_from_both_sides():
     number = [one.assign(id=one["id"].str[1:].astype(int)) for one in (scores, labels)]
     assert numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float)))) == expected
     with pytest.warns(CalibWarning, match="ids such as '0.0' are taken as '0'"):
-        assert (
-            numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float).astype(str))))
-            == expected
-        )
+        pointed = number[1].assign(id=number[1]["id"].astype(float).astype(str))
+        assert numbers(calib.interval(number[0], pointed)) == expected
 
 
 @pytest.mark.slow
@@ -495,11 +490,8 @@ def test_messages_name_the_users_column_and_line(write):
     refused("`label` must name people's labels", frame().drop(columns="label"))
     refused("`judge` must name the judge's scores", split(frame())[1])
     refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
-    table_of = [
-        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
-        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
-    ]
-    refused("`label` describes a file of your own, but the files are tables of calib's", *table_of, label="label")
+    theirs = "`label` describes a file of your own, but the files are tables of calib's"
+    refused(theirs, *tables_of(frame()), label="label")
     with pytest.raises(TypeError, match="unexpected keyword argument 'judges'"):
         calib.interval(frame(), judges="label")
 
@@ -507,15 +499,10 @@ def test_messages_name_the_users_column_and_line(write):
 def test_a_judge_on_another_scale_is_said_and_a_slip_refused():
     scores, labels = split(frame())
     with pytest.warns(CalibWarning, match=r"the judge's scores of quality \(20 to 100\) are on another scale"):
-        assert (
-            calib.interval(scores.assign(judge=scores["judge"] * 20), labels).labels[0]["scale"] == "1|2|3|4|5, guessed"
-        )
-    refused(
-        "column `judge`, row 7: must lie on the scale",
-        scores.assign(judge=scores["judge"].mask(scores.index == 7, 55)),
-        labels,
-        scale=SCALE,
-    )
+        results = calib.interval(scores.assign(judge=scores["judge"] * 20), labels)
+    assert results.labels[0]["scale"] == "1|2|3|4|5, guessed"
+    slip = scores.assign(judge=scores["judge"].mask(scores.index == 7, 55))
+    refused("column `judge`, row 7: must lie on the scale", slip, labels, scale=SCALE)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -59,33 +60,38 @@ def parquet(frame: pd.DataFrame, path) -> object:
     return path
 
 
+def csv_file(f, folder, name="m.csv", top="", encoding="utf-8", **options):
+    return file(folder, name, (top + f.to_csv(index=False, **options)).encode(encoding))
+
+
+def json_file(f, folder, name="m.json", under=None, **options):
+    text = f.to_json(double_precision=15, **options)
+    return file(folder, name, json.dumps({"v": 1, under: json.loads(text)}) if under else text)
+
+
 FORMS = {
-    "csv": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False)),
-    "csv of windows": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, lineterminator="\r\n")),
-    "csv, capital ending": lambda f, folder: file(folder, "M.CSV", f.to_csv(index=False)),
-    "csv, semicolons": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep=";")),
-    "csv, bars": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep="|")),
-    "csv, German": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep=";", decimal=",")),
-    "csv, sep=": lambda f, folder: file(folder, "m.csv", "sep=;\r\n" + f.to_csv(index=False, sep=";")),
-    "csv, utf-8 with mark": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False).encode("utf-8-sig")),
-    "csv, utf-16": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False).encode("utf-16")),
-    "csv, utf-16 big": lambda f, folder: file(
-        folder, "m.csv", "\ufeff".encode("utf-16-be") + f.to_csv(index=False).encode("utf-16-be")
-    ),
+    "csv": csv_file,
+    "csv of windows": partial(csv_file, lineterminator="\r\n"),
+    "csv, capital ending": partial(csv_file, name="M.CSV"),
+    "csv, semicolons": partial(csv_file, sep=";"),
+    "csv, bars": partial(csv_file, sep="|"),
+    "csv, German": partial(csv_file, sep=";", decimal=","),
+    "csv, sep=": partial(csv_file, top="sep=;\r\n", sep=";"),
+    "csv, utf-8 with mark": partial(csv_file, encoding="utf-8-sig"),
+    "csv, utf-16": partial(csv_file, encoding="utf-16"),
+    "csv, utf-16 big": partial(csv_file, top="\ufeff", encoding="utf-16-be"),
     "csv with index": lambda f, folder: file(folder, "m.csv", f.to_csv()),
-    "txt": lambda f, folder: file(folder, "m.txt", f.to_csv(index=False, sep="\t")),
-    "tsv": lambda f, folder: file(folder, "m.tsv", f.to_csv(index=False, sep="\t")),
-    "jsonl": lambda f, folder: file(folder, "m.jsonl", f.to_json(orient="records", lines=True, double_precision=15)),
-    "json, rows": lambda f, folder: file(folder, "m.json", f.to_json(orient="records", double_precision=15)),
-    "json, rows under a key": lambda f, folder: file(
-        folder, "m.json", json.dumps({"v": 1, "results": json.loads(f.to_json(orient="records", double_precision=15))})
-    ),
-    "json, columns": lambda f, folder: file(folder, "m.json", f.to_json(double_precision=15)),
-    "json, split": lambda f, folder: file(folder, "m.json", f.to_json(orient="split", double_precision=15)),
+    "txt": partial(csv_file, name="m.txt", sep="\t"),
+    "tsv": partial(csv_file, name="m.tsv", sep="\t"),
+    "jsonl": partial(json_file, name="m.jsonl", orient="records", lines=True),
+    "json, rows": partial(json_file, orient="records"),
+    "json, rows under a key": partial(json_file, under="results", orient="records"),
+    "json, columns": json_file,
+    "json, split": partial(json_file, orient="split"),
     "parquet": lambda f, folder: parquet(f, folder / "m.parquet"),
     "parquet with index": lambda f, folder: parquet(f.set_index("id"), folder / "m.parquet"),
     "xlsx": lambda f, folder: excel(f, folder / "m.xlsx"),
-    "text path": lambda f, folder: str(file(folder, "m.csv", f.to_csv(index=False))),
+    "text path": lambda f, folder: str(csv_file(f, folder)),
     "pandas": lambda f, folder: f,
     "pandas, a part": lambda f, folder: pd.concat([f.head(1), f]).iloc[1:],
     "pandas, ids as index": lambda f, folder: f.set_index("id"),
