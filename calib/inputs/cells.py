@@ -1,4 +1,4 @@
-"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs."""
+"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import compress, pairwise
 from operator import itemgetter
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -146,6 +147,19 @@ def blank(cells: pd.Series) -> pd.Series:
     if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
         return cells.isna()
     return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
+
+
+def id_texts(cells: pd.Series) -> pd.Series:
+    """Names as texts: no blanks around, accents in one form, whole numbers without a point; None for a gap.
+
+    What is empty or missing is a gap; "none" and "NA" may well be names.
+    """
+    texts = []
+    for cell, missing in zip(cells.astype(object), cells.isna(), strict=True):
+        whole = isinstance(cell, float) and cell.is_integer()
+        text = "" if missing else str(int(cell)) if whole else normalize("NFC", str(cell).strip())
+        texts.append(text or None)
+    return pd.Series(texts, index=cells.index, dtype=object)
 
 
 def nature(cells: pd.Series) -> Nature:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import TIE, blank, folded, loosely, nature
+from calib.inputs.cells import TIE, blank, folded, id_texts, loosely, nature
 from calib.inputs.names import (
     ROLE_OF,
     Columns,
@@ -40,6 +40,10 @@ _GLIMPSE = 100  # different texts, of which one at least shows that they are no 
 _SHORT = 80  # characters of an id
 _ID_NAMES = [name for name, role in ROLE_OF.items() if role == "item"]
 _WEAK = ("idx", "index", "row", "row_id", "no", "number", "nr", "unnamed_0", "")  # an id only for want of a better
+_SUMMARIES = frozenset((
+    "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
+    "mittelwert", "summe", "moyenne", "promedio",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +428,46 @@ def _only(one: Seen, values: Sequence[Value]) -> Seen:
         else:
             why[value.column] = "other columns are said or known to be the scores"
     return replace(one, graded=tuple(graded), why=why | one.why)
+
+
+def id_columns(files: Sequence[Seen]) -> list[str]:
+    """The column of ids of each source: of two those that have most in common."""
+    likeliest = [one.ids[0] if one.ids else "" for one in files]
+    if len(files) == 1 or "" in likeliest:
+        return likeliest
+    ids = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
+    best = -1.0
+    for mine, ours in ids[0].items():
+        for other, theirs in ids[1].items():
+            shared = len(ours & theirs) / max(len(theirs), 1)
+            if shared > best + 1e-9:
+                best, likeliest = shared, [mine, other]
+    return likeliest
+
+
+def with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
+    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
+    if not ids:
+        return one
+    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
+    frame, roles = one.source.frame, one.roles
+    if ids in roles.values():
+        roles = {role: column for role, column in roles.items() if column != ids}
+    others = set(one.ids) - {ids, *one.roles.values()}
+    one = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: why})
+    for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
+        cells = frame[column].dropna()
+        if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
+            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
+            break
+    names, last = frame[ids].tolist(), 0
+    while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
+        last += 1
+    if not 0 < 2 * last < len(names) or is_table(frame):
+        return one
+    listed = ", ".join(repr(str(name)) for name in names[-last:])
+    notes.append(f"{one.source.name}: the last rows ({listed}) are taken for summaries of the others and left out.")
+    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 
 
 def refuse_unknown(sources: Sequence[Source], options: Columns) -> None:

@@ -6,12 +6,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
-from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 
-from calib.inputs.cells import FIRST, SECOND, TIE, Values, blank, folded, known_order, loosely, preferred, valued
+from calib.inputs.cells import (
+    FIRST,
+    SECOND,
+    TIE,
+    Values,
+    blank,
+    folded,
+    id_texts,
+    known_order,
+    loosely,
+    preferred,
+    valued,
+)
 from calib.inputs.names import Columns, Role, Rows, Side, Wide, is_model, key, loose
 from calib.inputs.roles import Seen, Value
 from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores
@@ -28,19 +39,6 @@ _ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", 
 _SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
 _A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
 _B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
-
-
-def id_texts(cells: pd.Series) -> pd.Series:
-    """Names as texts: no blanks around, accents in one form, whole numbers without a point; None for a gap.
-
-    What is empty or missing is a gap; "none" and "NA" may well be names.
-    """
-    texts = []
-    for cell, missing in zip(cells.astype(object), cells.isna(), strict=True):
-        whole = isinstance(cell, float) and cell.is_integer()
-        text = "" if missing else str(int(cell)) if whole else normalize("NFC", str(cell).strip())
-        texts.append(text or None)
-    return pd.Series(texts, index=cells.index, dtype=object)
 
 
 def item_texts(one: Seen) -> pd.Series:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, Unpack, cast, get_args
 import pandas as pd
 
 from calib.core.check import ArgumentError, as_typed
-from calib.inputs.cells import folded
+from calib.inputs.cells import id_texts
 from calib.inputs.names import (
     Columns,
     InferredColumn,
@@ -22,7 +22,7 @@ from calib.inputs.names import (
     is_person,
     loose,
 )
-from calib.inputs.roles import BOTH_SIDES, Seen, is_table, refuse_unknown, seen, sided
+from calib.inputs.roles import BOTH_SIDES, Seen, id_columns, is_table, refuse_unknown, seen, sided, with_ids
 from calib.inputs.rows import (
     ROW,
     Cells,
@@ -31,7 +31,6 @@ from calib.inputs.rows import (
     as_win_rates,
     averaged_orders,
     common_words,
-    id_texts,
     in_one_order,
     item_table,
     rows_of,
@@ -53,10 +52,6 @@ _KEY = ["item", "system", "criterion", "rater"]
 _ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
 _SPARSE = 0.9  # people rated less than this share of what the busiest did
-_SUMMARIES = frozenset((
-    "mean", "average", "avg", "total", "totals", "grand total", "sum", "median", "std", "sd", "count", "min", "max",
-    "mittelwert", "summe", "moyenne", "promedio",
-))  # fmt: skip
 
 
 def infer_tables(
@@ -168,7 +163,7 @@ def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_
     graded = [(one, value) for one in files for value in one.graded]
     winners = winners_named(graded) if graded and "scale" not in options else None
     pairwise, wide = winners is not None, wide_columns(files, options)
-    files = [_with_ids(one, ids, notes) for one, ids in zip(files, _id_columns(files), strict=True)]
+    files = [with_ids(one, ids, notes) for one, ids in zip(files, id_columns(files), strict=True)]
     scale = options.get("scale", "")
     if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
         scale = common_words(graded)
@@ -237,46 +232,6 @@ def _read_sides(
         rows = rows_of(one, side, wide, options, values, pairwise=winners is not None)
         sides[side] = Rows(rows, one.source, item, one.roles.get("system", ""))
     return sides, values
-
-
-def _id_columns(files: Sequence[Seen]) -> list[str]:
-    """The column of ids of each source: of two those that have most in common."""
-    likeliest = [one.ids[0] if one.ids else "" for one in files]
-    if len(files) == 1 or "" in likeliest:
-        return likeliest
-    ids = [{column: set(id_texts(one.source.frame[column]).dropna()) for column in one.ids} for one in files]
-    best = -1.0
-    for mine, ours in ids[0].items():
-        for other, theirs in ids[1].items():
-            shared = len(ours & theirs) / max(len(theirs), 1)
-            if shared > best + 1e-9:
-                best, likeliest = shared, [mine, other]
-    return likeliest
-
-
-def _with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
-    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
-    if not ids:
-        return one
-    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
-    frame, roles = one.source.frame, one.roles
-    if ids in roles.values():
-        roles = {role: column for role, column in roles.items() if column != ids}
-    others = set(one.ids) - {ids, *one.roles.values()}
-    one = replace(one, roles=roles | {"item": ids}, why=one.why | {ids: why})
-    for column in one.ids if others and "group" not in roles and frame[ids].is_unique else ():
-        cells = frame[column].dropna()
-        if column in others and cells.duplicated().any() and 1 < cells.nunique() < len(cells):
-            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
-            break
-    names, last = frame[ids].tolist(), 0
-    while last < len(names) and folded(str(names[-1 - last])).rstrip(":") in _SUMMARIES:
-        last += 1
-    if not 0 < 2 * last < len(names) or is_table(frame):
-        return one
-    listed = ", ".join(repr(str(name)) for name in names[-last:])
-    notes.append(f"{one.source.name}: the last rows ({listed}) are taken for summaries of the others and left out.")
-    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
 
 
 def _parted(side: Rows) -> Sides:

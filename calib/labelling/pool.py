@@ -16,10 +16,11 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
+from calib.inputs.cells import id_texts
 from calib.inputs.names import ROLE_OF, Columns, Source, is_model, key
 from calib.inputs.resolve import opened
 from calib.inputs.roles import Seen, is_table, refuse_unknown, seen
-from calib.inputs.rows import compared_ids, id_texts
+from calib.inputs.rows import compared_ids
 from calib.inputs.source import source_of
 from calib.labelling.record import Criterion, Record, Sheet
 from calib.table import TableArgumentError, TableError
