@@ -73,7 +73,7 @@ def app(arguments: Sequence[str]) -> int:
     about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
     # where a command comes first there is none of these, and to look whether there is takes as long as all the rest
     asked = not arguments or arguments[0][:1] == "-"
-    program.callback(help=about, add_help_option=asked)(_options if asked else lambda: None)
+    program.callback(help=about, add_help_option=asked)(_global_options if asked else lambda: None)
     for name, function in commands().items():
         program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
@@ -88,7 +88,7 @@ def _say_version(asked: bool) -> None:
 _Version = Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say the version.")]
 
 
-def _options(version: _Version = False) -> None:
+def _global_options(version: _Version = False) -> None:
     """What stands before a command."""
 
 

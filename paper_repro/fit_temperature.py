@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from calib.analysis.distributions.distribution import ascending, entropy, expectation, places_of, temper
+from calib.analysis.distributions.distribution import entropy, expectation, places_of, temper
 from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import two_sided
@@ -336,7 +336,7 @@ def _labelled_shares(
     """Shares, labels and groups of the rows that have a label and mass, and how many have not."""
     weights, labels = check.array(p, "p", ndim=2), check.array(y, "y", ndim=1)
     check.same_length(p=weights, y=labels, groups=groups)
-    weights = ascending(weights, levels)
+    weights = weights[:, np.argsort(levels)]
     if not 0 <= floor < 1:
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     shares = temper(temper(weights, 1.0) + floor, 1.0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, array_of, head_of, json_of, lines_of, scored, text_of
+from calib.adapters.row import Row, array_of, head_of, json_lines, json_of, score_and_status, text_of
 from calib.table import TableError
 
 _OF_TWO = ("acc", "acc_norm", "exact_match", "acc_mutual_info", "em")
@@ -22,8 +22,8 @@ _NAME = re.compile(r"samples_(?P<task>.+?)_(?P<date>\d{4}-\d\d-\d\dT.*)\.jsonl")
 
 def read_lm_eval(path: Path) -> Iterator[Row]:
     """One row per metric, document and filter, from the harness itself as rater."""
-    task, model, run = _about(path)
-    for line in lines_of(path):
+    task, model, run = _run_info(path)
+    for line in json_lines(path):
         used = "" if line.get("filter") in (None, "none") else f",{line['filter']}"
         row = _lm_eval_row(line, task, model, run)._replace(rater="lm_eval")
         for metric in line.get("metrics") or []:
@@ -33,22 +33,22 @@ def read_lm_eval(path: Path) -> Iterator[Row]:
                 parts = enumerate(value) if isinstance(value, list) else value.items()
                 values = {f"{metric}.{part}": one for part, one in parts}
             for name, one in values.items():
-                score, status = scored(one)
+                score, status = score_and_status(one)
                 scale = "0|1" if metric in _OF_TWO else ""
                 yield row._replace(criterion=f"{task}/{name}{used}", score=score, status=status, scale=scale)
 
 
 def read_lm_eval_replies(path: Path) -> Iterator[Row]:
     """Where the model under test is the judge: its replies are the draws, each document once whatever its filters."""
-    task, _, run = _about(path)
+    task, _, run = _run_info(path)
     seen = set()
-    for line in lines_of(path):
+    for line in json_lines(path):
         if line.get("doc_id") in seen:
             continue
         seen.add(line.get("doc_id"))
         doc = line.get("doc") or {}
         for draw, reply in enumerate((line.get("resps") or [[]])[0]):
-            score, status = scored(reply)
+            score, status = score_and_status(reply)
             yield _lm_eval_row(line, task, None, run)._replace(
                 score=score,
                 status=status,
@@ -77,7 +77,7 @@ def _lm_eval_row(line: dict[str, Any], task: str, model: str | None, run: str) -
     )
 
 
-def _about(path: Path) -> tuple[str, str | None, str]:
+def _run_info(path: Path) -> tuple[str, str | None, str]:
     """Task, model and run, from the file's name and the results beside it."""
     named = _NAME.fullmatch(path.name)
     task, date = (named["task"], named["date"]) if named else (path.stem.removeprefix("samples_"), "")
@@ -110,7 +110,7 @@ def read_helm(path: Path) -> Iterator[Row]:
             yield Row(
                 instance,
                 str(name.get("name") if isinstance(name, dict) else name),
-                *scored(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None),
+                *score_and_status(stat.get("mean", stat.get("sum")) if stat.get("count", 1) else None),
                 item=item,
                 system=system,
                 rater="helm",
@@ -128,10 +128,10 @@ def read_batch(path: Path) -> Iterator[Row]:
     for beside in sorted(path.parent.glob("*.jsonl")):
         head = head_of(beside)
         if beside != path and '"custom_id"' in head and '"url"' in head and '"response"' not in head:
-            for line in lines_of(beside):
+            for line in json_lines(beside):
                 if len(requests) < _MOST_REQUESTS:
                     requests[str(line.get("custom_id"))] = line.get("body") or {}
-    for line in lines_of(path):
+    for line in json_lines(path):
         name = str(line.get("custom_id"))
         criterion, slash, item = name.partition("/")
         criterion, item = (criterion, item) if slash else ("score", name)
@@ -139,12 +139,12 @@ def read_batch(path: Path) -> Iterator[Row]:
         if request := requests.get(name):
             temperature = math.nan if request.get("temperature") is None else float(request["temperature"])
             text = "\n".join(str(message.get("content")) for message in request.get("messages") or [])
-            row = row._replace(asked=text, rater=text_of(request.get("model")), temperature=temperature)
+            row = row._replace(question=text, rater=text_of(request.get("model")), temperature=temperature)
         response = line.get("response") or {}
         body = response.get("body") or {}
         if body.get("object") not in (None, "chat.completion"):
-            given = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
-            raise TableError(f"{row.criterion}/{row.item}: {given}.")
+            problem = f"the replies are {body['object']!r}, where only those of /v1/chat/completions can be read"
+            raise TableError(f"{row.criterion}/{row.item}: {problem}.")
         row, choices = row._replace(rater=text_of(body.get("model")) or row.rater), body.get("choices") or []
         if line.get("error") or response.get("status_code", 200) != 200 or not choices:
             yield row._replace(status="failed")
@@ -160,18 +160,18 @@ def read_evals(path: Path) -> Iterator[Row]:
     """One row per score of a sample: its metrics, its match, or its failure."""
     spec: dict[str, Any] = {}
     sampling: dict[str, Any] = {}  # by sample the first event; what follows is the judge's
-    scored: set[str] = set()
+    graded: set[str] = set()
     finished = False
-    for line in lines_of(path):
+    for line in json_lines(path):
         spec, finished = line.get("spec") or spec, finished or "final_report" in line
         data, sample = line.get("data") or {}, str(text_of(line.get("sample_id")))
         if line.get("type") == "sampling":
-            if sample in scored:
-                scored.discard(sample)
+            if sample in graded:
+                graded.discard(sample)
                 sampling.pop(sample, None)
             sampling.setdefault(sample, data)
         if line.get("type") in ("metrics", "match", "error"):
-            scored.add(sample)
+            graded.add(sample)
             yield from _rows_of_event(line, data, spec, sampling.get(sample) or {})
     if not finished:
         warnings.warn(f"partial: {path.name} has no final report: the run broke off.", stacklevel=2)
@@ -205,5 +205,5 @@ def _rows_of_event(
     else:
         scores = {str(name): one for name, one in data.items() if one is None or isinstance(one, bool | int | float)}
     for criterion, value in scores.items():
-        score, status = scored(value)
+        score, status = score_and_status(value)
         yield row._replace(criterion=criterion, score=score, status=status)

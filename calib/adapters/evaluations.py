@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, field, json_of, lines_of, objects_in, scored, text_of, why_missing
+from calib.adapters.row import Row, field, json_lines, json_of, objects_in, score_and_status, text_of, why_missing
 from calib.table import TableError
 
 _UNNAMED = re.compile(r"(?:conversational_)?test_case_\d+")
@@ -41,7 +41,7 @@ def read_deepeval(path: Path) -> Iterator[Row]:
                 yield Row(
                     {**case, "hyperparameters": beside},
                     re.sub(r" \[(?:Conversational ?|Arena )?GEval\]$", "", str(metric.get("name"))),
-                    *scored(None if error else metric.get("score"), why_missing(error)),
+                    *score_and_status(None if error else metric.get("score"), why_missing(error)),
                     item=None if not name or _UNNAMED.fullmatch(name) else name,
                     system=text_of(meta.get("system") or beside.get("system")),
                     rater=text_of(metric.get("evaluationModel")),
@@ -58,12 +58,6 @@ def read_deepeval(path: Path) -> Iterator[Row]:
 
 
 # --- Opik: `evaluate_on_dict_items` dumped as JSON, or `opik export experiment` ---------------------------------------
-
-
-def is_opik(name: str, head: str) -> bool:
-    """Whether a file is a result of an evaluation, or an exported experiment."""
-    is_result = '"test_results"' in head and '"test_case"' in head
-    return name.endswith(".json") and (is_result or ('"experiment"' in head and '"feedback_scores"' in head))
 
 
 def read_opik(path: Path) -> Iterator[Row]:
@@ -101,7 +95,7 @@ def _opik_row(record: dict[str, Any], data: dict[str, Any], output: Any, score: 
     return Row(
         record,
         str(score.get("name")),
-        *scored(value, why_missing(reasons)),
+        *score_and_status(value, why_missing(reasons)),
         item=next((one for one in ids if not _TEMPORARY_ID.fullmatch(one)), None),
         system=text_of(data.get("system")),
         method="human" if score.get("source") == "ui" else "logprob",
@@ -118,13 +112,6 @@ def _opik_row(record: dict[str, Any], data: dict[str, Any], output: Any, score: 
 # --- promptfoo: `-o out.json` or `out.jsonl`, one result per provider, test and repeat --------------------------------
 
 
-def is_promptfoo(name: str, head: str) -> bool:
-    """Whether a file is an evaluation's output, in whichever form."""
-    if name.endswith(".csv"):
-        return "Status,Score,Named Scores" in head.partition("\n")[0]
-    return '"gradingResult"' in head or ('"evalId"' in head and '"promptfooVersion"' in head)
-
-
 def read_promptfoo(path: Path) -> Iterator[Row]:
     """One row per assertion of each result; a grader that broke wrote a 0, which is none.
 
@@ -133,7 +120,7 @@ def read_promptfoo(path: Path) -> Iterator[Row]:
     if path.suffix not in (".json", ".jsonl"):
         why = "rounds scores and loses which are errors: read the out.json or out.jsonl of it"
         raise TableError(f"{path.name}: {why}.")
-    run, results = "promptfoo", lines_of(path) if path.suffix == ".jsonl" else None
+    run, results = "promptfoo", json_lines(path) if path.suffix == ".jsonl" else None
     if results is None:
         whole = json_of(path)
         outer = whole.get("results") if isinstance(whole, dict) else None
@@ -182,10 +169,10 @@ def _promptfoo_row(result: dict[str, Any], part: dict[str, Any], run: str, kind:
     return Row(
         result,
         str(criterion),
-        *scored(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
+        *score_and_status(None if meta.get("graderError") else part.get("score"), why_missing(part.get("reason"))),
         system=text_of(provider.get("label") or provider.get("id")) if isinstance(provider, dict) else str(provider),
         rater=rater if kind.removeprefix("not-") in _GRADED else kind,
-        asked=prompt,
+        question=prompt,
         scale="0..1",
         run=run,
         source=text_of((result.get("prompt") or {}).get("raw")) or text_of(result.get("vars")),

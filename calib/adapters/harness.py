@@ -25,7 +25,7 @@ _COUNTS = ("n", "n_unread")
 _USE = "scorers for Inspect AI"
 
 
-class Reading(NamedTuple):
+class JudgeReading(NamedTuple):
     """What a judge says of one item."""
 
     score: float  # the expectation over the scale; NaN if nothing could be read
@@ -37,12 +37,12 @@ class Reading(NamedTuple):
 
 def reader(
     prompt: Prompt, judge: Judge, store: str | Path | None, complete: AnyComplete | None
-) -> Callable[[Mapping[str, Any]], Reading]:
+) -> Callable[[Mapping[str, Any]], JudgeReading]:
     """A function that has the judge read one item, given its texts by column."""
     check_alone(prompt, judge)
     names = {"prompt": printable(prompt.id), "judge": printable(judge.model)}  # not its `repr`, with an endpoint in it
 
-    def read(texts: Mapping[str, Any]) -> Reading:
+    def read(texts: Mapping[str, Any]) -> JudgeReading:
         # the columns that the prompt shows, and no other: what else a harness knows is not the judge's business
         for name in prompt.inputs:
             if texts.get(name) is None:
@@ -52,7 +52,7 @@ def reader(
             ratings = rate(item, prompt, judge, store=store, complete=complete, progress=False)
         except JudgeError as error:  # of the only item: `rate` has nothing to return
             details = dict.fromkeys((*_NUMBERS, "n_unread")) | {"n": 0, "status": "failed", "distribution": {}}
-            return Reading(math.nan, details | names, f"nothing was read (failed): {error}")
+            return JudgeReading(math.nan, details | names, f"nothing was read (failed): {error}")
         row = summarize(ratings).iloc[0]
         score, counts = float(row["score"]), {name: int(row[name]) for name in _COUNTS}
         # JSON has no NaN
@@ -69,7 +69,7 @@ def reader(
             status, each = "ok", ", ".join(f"{label} {share:.2f}" for label, share in shares.items())
             spread = f"sd {numbers['sd']:.2f}, entropy {numbers['entropy']:.2f} nats, mass {numbers['mass']:.2f}"
             words = printable(f"{prompt.criterion} {score:.2f} on {prompt.scale} ({spread}); weights: {each}")
-        return Reading(score, numbers | counts | {"status": status, "distribution": shares} | names, words)
+        return JudgeReading(score, numbers | counts | {"status": status, "distribution": shares} | names, words)
 
     return read
 
@@ -187,6 +187,8 @@ def to_deepeval_metric(
     passing = threshold
 
     class CalibMetric(base):  # type: ignore[misc, valid-type]  # a class of a package without types
+        success: bool | None
+
         # DeepEval copies a metric by the arguments of its __init__ that are attributes, for each test case
         def __init__(self, threshold: float | None = passing) -> None:
             self.threshold, self.evaluation_model, self.include_reason = threshold, judge.model, True
@@ -197,7 +199,7 @@ def to_deepeval_metric(
         async def a_measure(self, test_case: Any, *_args: Any, **_options: Any) -> float:
             return _keep(self, await asyncio.to_thread(self._reading_of, test_case), prompt.scale)
 
-        def _reading_of(self, test_case: Any) -> Reading:
+        def _reading_of(self, test_case: Any) -> JudgeReading:
             # a metric may be used again, and what it said of the last test case is not about this one
             self.score = self.score_breakdown = self.reason = self.success = self.error = None
             try:
@@ -212,7 +214,7 @@ def to_deepeval_metric(
 
         def is_successful(self) -> bool | None:
             over = self.threshold is not None and self.score is not None and self.score >= self.threshold
-            self.success = None if self.threshold is None else self.error is None and over  # type: ignore[assignment]
+            self.success = None if self.threshold is None else self.error is None and over
             return self.success
 
         @property
@@ -222,7 +224,7 @@ def to_deepeval_metric(
     return CalibMetric()
 
 
-def _keep(metric: Any, reading: Reading, scale: Scale) -> float:
+def _keep(metric: Any, reading: JudgeReading, scale: Scale) -> float:
     """The reading as attributes, by which DeepEval takes it."""
     metric.reason, metric.score_breakdown = reading.words, {"expectation": None, **reading.details}
     if math.isnan(reading.score):

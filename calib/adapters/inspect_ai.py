@@ -19,16 +19,9 @@ _ZSTD = 93
 _LOCAL_HEADER = 30  # bytes before the name of a member
 
 
-def is_log(name: str, head: str) -> bool:
-    """Whether a file is a log, in either form."""
-    if name.endswith(".eval"):
-        return head.startswith("PK")
-    return name.endswith(".json") and '"eval_id"' in head and '"task"' in head
-
-
-def read(path: Path) -> Iterator[Row]:
+def read_inspect(path: Path) -> Iterator[Row]:
     """One row per scorer, value and epoch; of a panel one for each of its judges; tokens' probabilities beside them."""
-    header, samples = _opened(path)
+    header, samples = _open_log(path)
     if (status := header.get("status")) != "success":
         warnings.warn(f"partial: {path.name} has the status {status!r}: the run did not end well.", stacklevel=2)
     spec, crashed = {**(header.get("eval") or {}), "scorer": (header.get("results") or {}).get("scorer")}, []
@@ -60,13 +53,13 @@ def _bare(sample: dict[str, Any], spec: dict[str, Any]) -> Row:
         system=text_of(meta.get("system") or about.get("system") or author),
         draw=int(sample.get("epoch") or 1) - 1,
         run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
-        source=_text(sample.get("input")),
+        source=_chat_text(sample.get("input")),
         output=text_of(output.get("completion")) or None,
-        reference=_text(sample.get("target")),
+        reference=_chat_text(sample.get("target")),
     )
 
 
-def _text(value: Any) -> str | None:
+def _chat_text(value: Any) -> str | None:
     """An input is a text, or a chat."""
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return "\n".join(str(one.get("content")) for one in value)
@@ -77,12 +70,16 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
     scores = sample.get("scores") or {}
     if "scores" not in sample and isinstance(one := sample.get("score"), dict):  # logs of 2024 have a single one
         scores = {str((spec.get("scorer") or {}).get("name") or "score"): one}
+    options_of: dict[str, dict[str, Any]] = {}  # further scorers of a name are numbered from 1
+    for scorer in spec.get("scorers") or []:
+        names = [f"{scorer.get('name')}{number or ''}" for number in range(len(options_of) + 1)]
+        options_of[next(name for name in names if name not in options_of)] = scorer.get("options") or {}
     for name, score in scores.items():
-        value, meta, options = score.get("value"), score.get("metadata") or {}, _options(name, spec)
+        value, meta, options = score.get("value"), score.get("metadata") or {}, options_of.get(name) or {}
         grading, model = meta.get("grading") or [{}], options.get("model")
         question = str(grading[0].get("content")) if meta.get("grading") and isinstance(grading[0], dict) else None
         judge = model if isinstance(model, str) else meta.get("grader") or grading[-1].get("model") or spec.get("model")
-        row = bare._replace(rater=text_of(judge), asked=question, reply=text_of(score.get("explanation")))
+        row = bare._replace(rater=text_of(judge), question=question, reply=text_of(score.get("explanation")))
         votes = (meta.get("panel") or {}).get("votes")
         if isinstance(votes, list) and isinstance(model, list) and len(votes) == len(model):
             for vote, voter in zip(votes, model, strict=True):
@@ -95,18 +92,7 @@ def _rows_of_sample(sample: dict[str, Any], bare: Row, spec: dict[str, Any]) -> 
         for criterion, part in values.items():
             yield _scored(row._replace(criterion=criterion), part, score)
         if len(scores) < 2:
-            yield from _readings(row, list(values), sample)
-
-
-def _options(name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Options of a scorer; further ones of a name are numbered from 1."""
-    same: dict[str, int] = {}
-    for one in spec.get("scorers") or []:
-        place = same.get(one.get("name"), 0)
-        same[one.get("name")] = place + 1
-        if name == one.get("name") + (str(place) if place else ""):
-            return one.get("options") or {}
-    return {}
+            yield from _token_readings(row, list(values), sample)
 
 
 def _scored(row: Row, value: Any, score: dict[str, Any]) -> Row:
@@ -117,7 +103,7 @@ def _scored(row: Row, value: Any, score: dict[str, Any]) -> Row:
     return row._replace(score=result, status="unread" if math.isnan(result) else "ok")
 
 
-def _readings(row: Row, criteria: list[str], sample: dict[str, Any]) -> Iterator[Row]:
+def _token_readings(row: Row, criteria: list[str], sample: dict[str, Any]) -> Iterator[Row]:
     """Token probabilities of the judge's calls, where the log has one call with them for each value."""
     attachments = sample.get("attachments") or {}  # long messages are kept apart
     calls, questions = [], []
@@ -139,14 +125,14 @@ def _readings(row: Row, criteria: list[str], sample: dict[str, Any]) -> Iterator
         temperature = (event.get("config") or {}).get("temperature")
         yield row._replace(
             criterion=criterion, rater=text_of(event.get("model")), completion={"choices": [answer]}, method="logprob",
-            asked=question, status="ok", temperature=math.nan if temperature is None else float(temperature),
+            question=question, status="ok", temperature=math.nan if temperature is None else float(temperature),
         )  # fmt: skip
 
 
 # --- files ------------------------------------------------------------------------------------------------------
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
+def _open_log(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     if path.suffix != ".eval":
         whole = json_of(path)
         if not isinstance(whole, dict) or "eval" not in whole:
@@ -161,13 +147,13 @@ def _opened(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     if head is None:
         raise TableError(f"{path.name}: has no header: it is no log of Inspect AI.")
     samples = [one for one in members if one.filename.startswith("samples/")]
-    header = _member(path, head)
+    header = _zip_member(path, head)
     return header if "status" in header else {"eval": header.get("eval"), "status": "started"}, (
-        _member(path, one) for one in samples
+        _zip_member(path, one) for one in samples
     )
 
 
-def _member(path: Path, member: zipfile.ZipInfo) -> Any:
+def _zip_member(path: Path, member: zipfile.ZipInfo) -> Any:
     """What a member of the zip holds; packed by Zstandard, which Python has from 3.14 on."""
     if member.compress_type != _ZSTD:
         with zipfile.ZipFile(path) as archive:

@@ -9,29 +9,56 @@ from pathlib import Path
 import pandas as pd
 
 from calib.adapters import benchmarks, evaluations, inspect_ai, results
-from calib.adapters.row import Tool, head_of, holds
-from calib.adapters.tables import Options, items_of, ratings_of, readings_of, scores_of
+from calib.adapters.row import Sign, Tool, head_of
+from calib.adapters.tables import LogOptions, items_of, ratings_of, readings_of, scores_of
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.table import TableError
 
+_JSON, _LINES = (".json", ".jsonl"), (".jsonl",)
+_OUTPUTS = (*_JSON, ".yaml", ".yml", ".html", ".xml", ".txt")  # of promptfoo, which also writes .csv
 TOOLS = {
     # G-Eval answers 0 to 10, divided by 10
-    "deepeval": Tool(holds((".json",), '"testCases"'), evaluations.read_deepeval, step=0.1),
-    "inspect_ai": Tool(inspect_ai.is_log, inspect_ai.read),
-    # csv is rounded, and without the marks of errors
-    "promptfoo": Tool(evaluations.is_promptfoo, evaluations.read_promptfoo, lossy=(".csv",)),
-    "lm_eval": Tool(
-        holds((".jsonl",), '"doc_id"', '"filtered_resps"'), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
+    "deepeval": Tool((Sign(('"testCases"',), (".json",)),), evaluations.read_deepeval, step=0.1),
+    "inspect_ai": Tool(
+        (Sign((), (".eval",), begins="PK"), Sign(('"eval_id"', '"task"'), (".json",))), inspect_ai.read_inspect
     ),
-    "ragas": Tool(results.is_ragas, results.read_ragas),
-    "mlflow": Tool(holds((".json", ".jsonl"), '"assessments"', "trace_id"), results.read_mlflow),
-    "opik": Tool(evaluations.is_opik, evaluations.read_opik, step=0.1),
-    "langsmith": Tool(results.is_langsmith, results.read_langsmith),
-    "braintrust": Tool(results.is_braintrust, results.read_braintrust),
-    "openai_batch": Tool(holds((".jsonl",), '"custom_id"', '"response"'), benchmarks.read_batch),
-    "openai_evals": Tool(holds((".jsonl", ".json"), begins='{"spec"'), benchmarks.read_evals),
-    "helm": Tool(holds((".json",), '"instance_id"', '"stats"', begins="["), benchmarks.read_helm),
+    "promptfoo": Tool(
+        (
+            Sign(("Status,Score,Named Scores",), (".csv",), first_line=True),
+            Sign(('"gradingResult"',), _OUTPUTS),
+            Sign(('"evalId"', '"promptfooVersion"'), _OUTPUTS),
+        ),
+        evaluations.read_promptfoo,
+        lossy=(".csv",),  # rounded, and without the marks of errors
+    ),
+    "lm_eval": Tool(
+        (Sign(('"doc_id"', '"filtered_resps"'), _LINES),), benchmarks.read_lm_eval, benchmarks.read_lm_eval_replies
+    ),
+    "ragas": Tool(
+        tuple(
+            Sign(("user_input", name), (".csv", ".jsonl"), first_line=True)
+            for name in ("response", "retrieved_contexts", "reference")
+        ),
+        results.read_ragas,
+    ),
+    "mlflow": Tool((Sign(('"assessments"', "trace_id"), _JSON),), results.read_mlflow),
+    "opik": Tool(
+        (Sign(('"test_results"', '"test_case"'), (".json",)), Sign(('"experiment"', '"feedback_scores"'), (".json",))),
+        evaluations.read_opik,
+        step=0.1,
+    ),
+    "langsmith": Tool(
+        (Sign(("feedback.", "example_id"), (".csv",), first_line=True), Sign(('"evaluation_results"',), _JSON)),
+        results.read_langsmith,
+    ),
+    "braintrust": Tool(
+        (Sign(('"input"', '"output"', '"expected"', '"scores"'), _JSON, without='"evaluation_results"'),),
+        results.read_braintrust,
+    ),
+    "openai_batch": Tool((Sign(('"custom_id"', '"response"'), _LINES),), benchmarks.read_batch),
+    "openai_evals": Tool((Sign((), _JSON, begins='{"spec"'),), benchmarks.read_evals),
+    "helm": Tool((Sign(('"instance_id"', '"stats"'), (".json",), begins="["),), benchmarks.read_helm),
 }
 _CALLED = {"inspect": "inspect_ai", "lm-eval": "lm_eval", "openai": "openai_batch"}
 
@@ -121,8 +148,8 @@ def read_log(
         twice = next(stem for stem in stems if stems.count(stem) > 1)
         raise ArgumentError("system", "'file' must tell the files apart", f"two of them are called {twice!r}")
     # where a model under test is the judge, the harness kept its replies
-    rows_of = reader.read_replies if rater is not None and reader.read_replies else reader.read
-    readings = readings_of([(file, rows_of(file)) for file in files], Options(system, item, rater, scale, texts))
+    read_rows = reader.read_replies if rater is not None and reader.read_replies else reader.read
+    readings = readings_of([(file, read_rows(file)) for file in files], LogOptions(system, item, rater, scale, texts))
     return items_of(readings), ratings_of(readings) if reader.step is None else scores_of(readings, reader.step)
 
 

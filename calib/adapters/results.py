@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calib.adapters.row import Row, lines_of, number, rows_of, scored, text_of, why_missing
+from calib.adapters.row import Row, json_lines, json_rows, number, score_and_status, text_of, why_missing
 from calib.table import TableError, read_frame
 
 _IDS = re.compile(r"|Unnamed: \d+|index|item|(?:.*_)?id", re.IGNORECASE)  # numbers that are no scores
@@ -21,20 +21,13 @@ _TEXTS = {
     "persona_name", "query_style", "query_length", "synthesizer_name",
     "", "Unnamed: 0", "index", "id",
 }  # fmt: skip
-_OF_SAMPLE = ("response", "retrieved_contexts", "reference")
 
 # --- Ragas: the frame of `evaluate(...).to_pandas()` as csv or jsonl; a column for each metric ------------------------
 
 
-def is_ragas(name: str, head: str) -> bool:
-    """Whether a file has the columns of a sample."""
-    first = head.partition("\n")[0]
-    return name.endswith((".csv", ".jsonl")) and "user_input" in first and any(name in first for name in _OF_SAMPLE)
-
-
 def read_ragas(path: Path) -> Iterator[Row]:
     """One row per metric and sample; a metric that failed left a gap, without a reason."""
-    rows = [*lines_of(path)] if path.suffix == ".jsonl" else read_frame(path, texts=_TEXTS).to_dict("records")
+    rows = [*json_lines(path)] if path.suffix == ".jsonl" else read_frame(path, texts=_TEXTS).to_dict("records")
     metrics = [name for name in dict.fromkeys(name for row in rows for name in row) if _is_metric(str(name), rows)]
     if rows and not metrics:
         raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
@@ -43,7 +36,7 @@ def read_ragas(path: Path) -> Iterator[Row]:
             yield Row(
                 row,
                 str(name),
-                *scored(row.get(name)),
+                *score_and_status(row.get(name)),
                 run="ragas",
                 source=text_of(row.get("user_input")),
                 output=text_of(row.get("response")),
@@ -69,7 +62,7 @@ def _is_metric(name: str, rows: list[Any]) -> bool:
 
 def read_mlflow(path: Path) -> Iterator[Row]:
     """One row per feedback; expectations are references, and feedback that another replaced does not count."""
-    for record in rows_of(path):
+    for record in json_rows(path):
         info = record.get("info") if isinstance(record, dict) else None
         if info is None and isinstance(record, dict) and "assessments" in record:
             info = record
@@ -90,7 +83,7 @@ def _mlflow_row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any
     return Row(
         record if "info" in record else {**record, "info": info},
         str(one.get("assessment_name")),
-        *scored(feedback.get("value"), why_missing(error.get("error_message"))),
+        *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
         item=text_of(info.get("trace_id")),
         rater=text_of(source.get("source_id")) or ("human" if human else None)
         if human or source.get("source_type") == "LLM_JUDGE"
@@ -98,14 +91,14 @@ def _mlflow_row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any
         prompt=f"{one.get('assessment_name')}-{digest[:6]}" if digest and not human else "",
         method="human" if human else "sample",
         run=f"mlflow|{meta.get('mlflow.assessment.sourceRunId') or about.get('mlflow.sourceRun') or ''}",
-        source=_plain(about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")),
-        output=_plain(about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")),
+        source=_from_json(about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")),
+        output=_from_json(about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")),
         reference=text_of(tags.get("reference")),
         reply=text_of(one.get("rationale")),
     )
 
 
-def _plain(text: Any) -> str | None:
+def _from_json(text: Any) -> str | None:
     """MLflow keeps inputs and outputs as JSON within a text."""
     if not isinstance(text, str):
         return text_of(text)
@@ -118,18 +111,12 @@ def _plain(text: Any) -> str | None:
 # --- LangSmith: rows of `evaluate` dumped as JSON, or its frame as csv ------------------------------------------------
 
 
-def is_langsmith(name: str, head: str) -> bool:
-    """Whether a file holds rows of an evaluation."""
-    if name.endswith(".csv"):
-        first = head.partition("\n")[0]
-        return "feedback." in first and "example_id" in first
-    return name.endswith((".json", ".jsonl")) and '"evaluation_results"' in head
-
-
 def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
     is_frame = path.suffix == ".csv"
-    records = [_langsmith_record(row) for row in read_frame(path).to_dict("records")] if is_frame else [*rows_of(path)]
+    records = (
+        [_langsmith_record(row) for row in read_frame(path).to_dict("records")] if is_frame else [*json_rows(path)]
+    )
     results: list[list[dict[str, Any]]] = []
     for record in records:
         held = record.get("evaluation_results") if isinstance(record, dict) else None
@@ -146,7 +133,7 @@ def read_langsmith(path: Path) -> Iterator[Row]:
                 yield Row(
                     record,
                     name,
-                    *scored(one.get("score"), "failed"),
+                    *score_and_status(one.get("score"), "failed"),
                     item=text_of(example.get("id")),
                     system=text_of((example.get("metadata") or {}).get("system")),
                     run=f"langsmith|{run.get('session_name') or ''}",
@@ -173,15 +160,9 @@ def _langsmith_record(row: dict[str, Any]) -> dict[str, Any]:
 # --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------
 
 
-def is_braintrust(name: str, head: str) -> bool:
-    """Whether a file holds rows of results, or the summary that the command line prints."""
-    is_result = all(f'"{key}"' in head for key in ("input", "output", "expected", "scores"))
-    return name.endswith((".json", ".jsonl")) and is_result and '"evaluation_results"' not in head
-
-
 def read_braintrust(path: Path) -> Iterator[Row]:
     """One row per scorer and result; a scorer that failed left no trace but that the others' rows have its name."""
-    records = list(rows_of(path))
+    records = list(json_rows(path))
     for record in records:
         if not isinstance(record, dict) or not isinstance(record.get("scores"), dict):
             raise TableError(f"{path.name}: must be rows of results with `scores`, as `Eval(...).results` has them.")
@@ -194,7 +175,7 @@ def read_braintrust(path: Path) -> Iterator[Row]:
         texts = {name: None if value is None else str(value) for name, value in texts.items()}
         for name in names:
             yield Row(
-                record, name, *scored(record["scores"].get(name), "failed"),
+                record, name, *score_and_status(record["scores"].get(name), "failed"),
                 item=texts["item"], system=texts["system"], scale="0..1", run="braintrust",
                 source=texts["input"], output=texts["output"], reference=texts["expected"],
             )  # fmt: skip

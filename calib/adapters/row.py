@@ -37,7 +37,7 @@ class Row(NamedTuple):
     system: str | None = None  # who wrote the output
     rater: str | None = None  # who gave the score
     prompt: str = ""  # the tool's own name or digest of what the judge was asked; or else
-    asked: str | None = None  # the whole text that it was sent
+    question: str | None = None  # the whole text that it was sent
     method: str = "sample"  # as in the ratings table: "sample", "logprob", "human"
     temperature: float = math.nan
     draw: int | None = None  # the number that the tool gives a repeat; None where it only writes another row
@@ -52,21 +52,34 @@ class Row(NamedTuple):
     completion: Any = None  # a chat completion that has yet to be read, on the scale that the user says
 
 
+class Sign(NamedTuple):
+    """What a file of a tool is known by."""
+
+    texts: tuple[str, ...]  # all of them are in it
+    endings: tuple[str, ...]  # its name has one of them
+    begins: str = ""
+    first_line: bool = False  # whether the texts are in its first line
+    without: str = ""
+
+
 class Tool(NamedTuple):
     """How the logs of one tool are known, and read."""
 
-    sniff: Callable[[str, str], bool]  # whether a file is one, by its name and how it begins
+    signs: tuple[Sign, ...]  # one of them will do
     read: Callable[[Path], Iterator[Row]]
     read_replies: Callable[[Path], Iterator[Row]] | None = None  # of a model under test that is the judge
     step: float | None = None  # of scores in a log of expectations, which are no ratings
     lossy: tuple[str, ...] = ()  # endings of files that hold less than others of the same run
 
-
-def holds(endings: tuple[str, ...], *signs: str, begins: str = "") -> Callable[[str, str], bool]:
-    """A `Tool.sniff`: the name ends so, and the beginning holds all of the signs."""
-    return lambda name, head: (
-        name.endswith(endings) and head.lstrip().startswith(begins) and all(sign in head for sign in signs)
-    )
+    def sniff(self, name: str, head: str) -> bool:
+        """Whether a file is one of the tool's, by its name and how it begins."""
+        return any(
+            name.endswith(sign.endings)
+            and head.lstrip().startswith(sign.begins)
+            and all(text in (head.partition("\n")[0] if sign.first_line else head) for text in sign.texts)
+            and not (sign.without and sign.without in head)
+            for sign in self.signs
+        )
 
 
 def field(record: Any, path: str) -> Any:
@@ -140,7 +153,7 @@ def number(value: Any) -> float:
     return result if math.isfinite(result) else math.nan
 
 
-def scored(value: Any, missing: str = "unread") -> tuple[float, str]:
+def score_and_status(value: Any, missing: str = "unread") -> tuple[float, str]:
     """A score and its status: that of one that is missing, where the value is no number."""
     score = number(value)
     return score, missing if math.isnan(score) else "ok"
@@ -163,7 +176,7 @@ def json_of(path: Path) -> Any:
         raise _broken(path, getattr(error, "lineno", 1)) from None
 
 
-def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file with one on each line, one at a time; another line is a `TableError`."""
     with path.open("rb") as file:
         for place, raw in enumerate(file, start=1):
@@ -212,13 +225,13 @@ def _end_of(blank: re.Pattern[str], text: str, at: int) -> int:
     return gap.end() if gap else at
 
 
-def rows_of(path: Path) -> Iterator[Any]:
+def json_rows(path: Path) -> Iterator[Any]:
     """The objects of an array, or of lines, by how the file begins."""
     head = head_of(path).lstrip()
     if path.suffix == ".json" and head.partition("\n")[0].strip() == "{":  # one object over many lines
         yield json_of(path)
     else:
-        yield from array_of(path) if head.startswith("[") else lines_of(path)
+        yield from array_of(path) if head.startswith("[") else json_lines(path)
 
 
 def objects_in(value: Any, path: Path, name: str) -> list[dict[str, Any]]:

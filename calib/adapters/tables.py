@@ -31,7 +31,7 @@ _VERSION = re.compile(r"\d\.\d")  # a name such as gpt-4.1
 _MANY_PROMPTS = 0.5  # of the items: so many wordings are one that held texts of the items
 
 
-class Options(NamedTuple):
+class LogOptions(NamedTuple):
     """What the user says of a log; `system`, `item` and `rater` are dotted paths or names, None says nothing."""
 
     system: str | None
@@ -41,7 +41,7 @@ class Options(NamedTuple):
     texts: bool
 
 
-def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: Options) -> pd.DataFrame:
+def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions) -> pd.DataFrame:
     """All rows of the files in one frame, each with the id of its item and what tells it from others."""
     names, n_unread, readings, scale_of = list[str](), 0, [], options.scale
     for file, (path, rows) in enumerate(files):
@@ -87,15 +87,15 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: Options) -
     return frame
 
 
-def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, Any]:
+def _reading(row: Row, path: Path, options: LogOptions, scale: str) -> dict[str, Any]:
     """A row with what the user said of the log looked up in it; of its texts only digests unless they are wanted."""
     record = {**row.record, "file": path.stem} if isinstance(row.record, dict) else row.record
     item = _looked_up(options.item, record, "item", must=True) or row.item
     system = _looked_up(options.system, record, "system") or row.system
     if row.completion is not None:  # as the scores that it shows
         if not scale:
-            given = f"the log does not name that of {row.criterion!r}"
-            raise ArgumentError("scale", "must be given to read token probabilities", given)
+            problem = f"the log does not name that of {row.criterion!r}"
+            raise ArgumentError("scale", "must be given to read token probabilities", problem)
         if ".." in scale:
             rule = "must list its labels to read token probabilities, 1|2|3|4|5"
             raise ArgumentError("scale", rule, f"got {scale!r}")
@@ -104,14 +104,14 @@ def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, An
         shares = tuple(extract(choice, Scale.parse(scale), "label", logprobs=exact).rows)
         row = row._replace(shares=shares, status="ok", method="logprob" if exact else "sample")
     is_read = row.status == "ok" and (bool(row.shares) or math.isfinite(row.score))
-    prompt, texts = row.asked or "", {name: getattr(row, name) or "" for name in _TEXTS}
+    prompt, texts = row.question or "", {name: getattr(row, name) or "" for name in _TEXTS}
     # what was asked, without the item's own texts, as a short digest; empty where the log does not keep it
     for name in sorted(filter(texts.get, texts), key=lambda name: -len(texts[name])):
         prompt = prompt.replace(texts[name].strip() or "\0", f"{{{name}}}")
-    template = _digest(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
+    template = _hashed_id(row.criterion, prompt)[: len(row.criterion) + 7] if prompt else ""
     return {
-        "item": item or _digest("item", row.source, row.output),
-        "group": _digest("input", row.source) if row.source else None,
+        "item": item or _hashed_id("item", row.source, row.output),
+        "group": _hashed_id("input", row.source) if row.source else None,
         "system": system or "",
         "criterion": row.criterion,
         "rater": row.rater if row.method == "human" else _looked_up(options.rater, record, "rater") or row.rater,
@@ -122,7 +122,7 @@ def _reading(row: Row, path: Path, options: Options, scale: str) -> dict[str, An
         "scale": row.scale,
         "score": row.score if is_read else math.nan,
         "status": "unread" if row.status == "ok" and not is_read else row.status,
-        "answer": "" if row.output is None else _digest("", row.output),
+        "answer": "" if row.output is None else _hashed_id("", row.output),
         "shares": row.shares,
         **(texts | {"reply": row.reply or ""} if options.texts else {}),
     }
@@ -142,7 +142,7 @@ def _looked_up(path: str | None, record: Any, argument: str, *, must: bool = Fal
     return path
 
 
-def _digest(kind: str, *texts: str | None) -> str:
+def _hashed_id(kind: str, *texts: str | None) -> str:
     digest = hashlib.sha256("\0".join(text or "" for text in texts).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{kind}-{digest[:12]}"
 
@@ -150,7 +150,7 @@ def _digest(kind: str, *texts: str | None) -> str:
 # --- who and what -----------------------------------------------------------------------------------------------
 
 
-def _with_raters(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _with_raters(frame: pd.DataFrame, options: LogOptions) -> pd.DataFrame:
     """The judge of each row; a broken reply often lost its name, which the other rows of the criterion have."""
     # a word that is a field of some rows is no name in the others: those do not say
     for name, word in (("rater", options.rater), ("system", options.system)):
@@ -165,8 +165,8 @@ def _with_raters(frame: pd.DataFrame, options: Options) -> pd.DataFrame:
     raters = frame["rater"].where(frame["rater"].notna(), frame["criterion"].map(one))
     if raters.isna().any():
         row = frame[raters.isna()].iloc[0]
-        given = f"the log ({row['run'].split('|')[0]}, criterion {row['criterion']!r}) does not name it"
-        raise ArgumentError("rater", "must be given: the judge's name, or a field that holds it", given)
+        problem = f"the log ({row['run'].split('|')[0]}, criterion {row['criterion']!r}) does not name it"
+        raise ArgumentError("rater", "must be given: the judge's name, or a field that holds it", problem)
     return frame.assign(rater=raters)
 
 
@@ -244,8 +244,8 @@ def _with_system_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     frame = frame.assign(group=frame["group"].fillna(frame["item"]), was=frame["item"], item=joined)
     sources = frame.drop_duplicates(["item", "was", "system"])
     if (merged := sources["item"].duplicated(keep=False)).any():
-        given = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
-        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", given)
+        problem = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
+        raise ArgumentError("item", "must name a field of ids that tell the outputs apart", problem)
     return frame.drop(columns="was")
 
 

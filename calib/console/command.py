@@ -73,7 +73,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files
-    tables = _tables_of(source["verbs"])
+    tables = _table_arguments(source["verbs"])
     names = _user_names(tables, of_command)
     in_messages = {name: f"--column {name}=" for name in BY_COLUMN} | names | source["called"]
 
@@ -169,7 +169,7 @@ def _shell_options(verb: str) -> Parameters:
     return options
 
 
-def _tables_of(verbs: Sequence[str]) -> tuple[str, ...]:
+def _table_arguments(verbs: Sequence[str]) -> tuple[str, ...]:
     """The arguments that the first of these functions takes by place: tables."""
     node = _definition("calib", verbs[0])[1] if verbs else None
     return tuple(one.arg for one in node.args.args) if isinstance(node, ast.FunctionDef) else ()
@@ -216,7 +216,7 @@ def arguments(name: str) -> dict[str, Argument]:
     for argument, annotation, value in rows:
         if value is None:
             continue
-        parts, default = _parts(annotation, module), _literal(value, module)
+        parts, default = _annotation_parts(annotation, module), _default_value(value, module)
         # of several types that which says most: [int, list[int]] is list[int], [str, Path] is Path
         many = [part for part in parts if part not in (NoneType, *_SIMPLE.values())]
         kind = next((part for part in (*many, *_SIMPLE.values()) if part in parts), None)
@@ -227,32 +227,32 @@ def arguments(name: str) -> dict[str, Argument]:
     return read
 
 
-def _parts(annotation: ast.expr, module: str) -> list[Any]:
+def _annotation_parts(annotation: ast.expr, module: str) -> list[Any]:
     """The alternatives of an annotation that a shell can give, and None; what is imported for it is not loaded."""
     parts: list[Any] = []
     match annotation:
         case ast.Constant(value=None):
             parts = [NoneType]
         case ast.BinOp(left=left, right=right):
-            parts = _parts(left, module) + _parts(right, module)
+            parts = _annotation_parts(left, module) + _annotation_parts(right, module)
         case ast.Subscript(value=ast.Name(id="Sequence"), slice=inner):
-            parts = [list[one] for one in _parts(inner, module)]  # type: ignore[valid-type]
+            parts = [list[one] for one in _annotation_parts(inner, module)]  # type: ignore[valid-type]
         case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=inner)):
-            parts = [tuple[tuple(part for one in inner for part in _parts(one, module))]]  # type: ignore[misc]
+            parts = [tuple[tuple(part for one in inner for part in _annotation_parts(one, module))]]  # type: ignore[misc]
         case ast.Subscript(value=ast.Name(id="Literal")):
             parts = [str]
         case ast.Name(id=name) if name in _SIMPLE:
             parts = [_SIMPLE[name]]
         case ast.Name(id=name):
             home, there = _resolved(module, name)
-            parts = _parts(there.value, home) if isinstance(there, ast.Assign) else []
+            parts = _annotation_parts(there.value, home) if isinstance(there, ast.Assign) else []
     return parts
 
 
-def _literal(value: ast.expr, module: str) -> Any:
+def _default_value(value: ast.expr, module: str) -> Any:
     if isinstance(value, ast.Name):
         home, there = _resolved(module, value.id)
-        return _literal(there.value, home)
+        return _default_value(there.value, home)
     return ast.literal_eval(value)
 
 
@@ -262,10 +262,10 @@ def _definition(face: str, name: str) -> tuple[str, Any]:
 
 @cache
 def _homes(face: str) -> dict[str, str]:
-    return homes(face, str(_file(face)))
+    return homes(face, str(_source_file(face)))
 
 
-def _file(module: str) -> Path:
+def _source_file(module: str) -> Path:
     path = _PACKAGE.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -274,9 +274,9 @@ def _file(module: str) -> Path:
 def _definitions(module: str) -> dict[str, Any]:
     """What a module defines or imports, by name; nothing of a module of others."""
     names: dict[str, Any] = {}
-    if not module.startswith("calib.") or not _file(module).is_file():
+    if not module.startswith("calib.") or not _source_file(module).is_file():
         return names
-    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+    for node in ast.parse(_source_file(module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign):
             names |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.ImportFrom):

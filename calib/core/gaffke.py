@@ -93,7 +93,7 @@ class Gaffke:
         return low, -high
 
     def tails(self, null: float) -> tuple[Any, Any]:
-        return self._shaped(_tail(self, null)), self._shaped(_tail(self.mirrored, -null))
+        return self._shaped(_tail_integral(self, null)), self._shaped(_tail_integral(self.mirrored, -null))
 
     @property
     def mirrored(self) -> Gaffke:
@@ -118,7 +118,7 @@ def _end(law: Gaffke, tail: float, *, near: bool = False) -> Floats:
     return np.asarray(np.clip(_root(_form_of(law), tail, near=near), law.support[0], most))
 
 
-def _tail(law: Gaffke, null: float) -> Floats:
+def _tail_integral(law: Gaffke, null: float) -> Floats:
     """The tail that the lower end leaves below it where it lies on `null`."""
     form = _form_of(law).at(np.full(len(law.weight), null))
     if not law.support[0] <= null <= law.support[1]:  # no end lies there
@@ -215,7 +215,7 @@ def _settled(form: _Form, values: Floats, sure: float, never: float) -> Floats:
 
 def _probability(form: _Form, s: Floats) -> Floats:
     """That the form is below 0: the inversion integral along a line that starts at s, or beside 0 if s is there."""
-    s, unit, sine = _line(form, s)
+    s, unit, sine = _contour(form, s)
     low, high = form.ends()
     unsettled = (form.error > 0) | (low < 0) & (high > 0)
     above, few = np.zeros_like(s), max(1, min(_AT_ONCE, _BLOCK // len(form.values)))
@@ -229,7 +229,7 @@ def _probability(form: _Form, s: Floats) -> Floats:
     return np.clip(_settled(form, np.where(s > 0, 1 - above, -above), 1.0, 0.0), 0.0, 1.0)
 
 
-def _line(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
+def _contour(form: _Form, s: Floats) -> tuple[Floats, Floats, Floats]:
     """Where the hyperbola starts on the real axis, its unit and the sine of its bend.
 
     It bends as the line of steepest descent does at s. Where the integrand would grow again further out, it starts
@@ -307,13 +307,15 @@ def _root(form: _Form, tail: float, *, near: bool) -> Floats:
     def exact(t: Floats) -> tuple[Floats, Floats]:
         return np.asarray(special.ndtri(_probability(form.at(t), s))), slope
 
-    start = _crossing(approximate, goal, t, low, high, 1e-4 * spread)
+    start = _saddle_crossing(approximate, goal, t, low, high, 1e-4 * spread)
     if near:
         return start
-    return _crossing(exact, goal, start, low, high, _SAME * spread + _DUST * np.maximum(np.abs(low), np.abs(high)))
+    return _saddle_crossing(
+        exact, goal, start, low, high, _SAME * spread + _DUST * np.maximum(np.abs(low), np.abs(high))
+    )
 
 
-def _crossing(
+def _saddle_crossing(
     deviate: Callable[[Floats], tuple[Floats, Floats]], goal: float, t: Floats, low: Floats, high: Floats, close: Floats
 ) -> Floats:
     """Where a deviate, which rises with t, reaches its goal, by Newton's steps that are kept in a bracket.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _RARELY = 10_000  # container objects more than at the last collection; Python's own default is 700
 
 
-class _Blocks:
+class _SignalBlocks:
     """The blocks that all threads share: the first one in and the last one out change the interval of collections."""
 
     lock, number, before = threading.Lock(), 0, (0, 0, 0)
@@ -41,19 +41,19 @@ def rare_collections() -> Iterator[None]:
     >>> gc.get_threshold() == before
     True
     """
-    with _Blocks.lock:
-        _Blocks.number += 1
-        if _Blocks.number == 1:
-            _Blocks.before = gc.get_threshold()
-            if 0 < _Blocks.before[0] < _RARELY:
-                gc.set_threshold(_RARELY, *_Blocks.before[1:])
+    with _SignalBlocks.lock:
+        _SignalBlocks.number += 1
+        if _SignalBlocks.number == 1:
+            _SignalBlocks.before = gc.get_threshold()
+            if 0 < _SignalBlocks.before[0] < _RARELY:
+                gc.set_threshold(_RARELY, *_SignalBlocks.before[1:])
     try:
         yield
     finally:
-        with _Blocks.lock:
-            _Blocks.number -= 1
-            if not _Blocks.number and gc.get_threshold()[0] == _RARELY:
-                gc.set_threshold(*_Blocks.before)
+        with _SignalBlocks.lock:
+            _SignalBlocks.number -= 1
+            if not _SignalBlocks.number and gc.get_threshold()[0] == _RARELY:
+                gc.set_threshold(*_SignalBlocks.before)
 
 
 # --- work that is told to stop ----------------------------------------------------------------------------------------

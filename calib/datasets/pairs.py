@@ -160,13 +160,16 @@ def load_composo(
         expect("composo", f"rows in {file}", len(records[prompt]), rows)
         expect("composo", f"refused rows in {file}", sum(record["refused"] for record in records[prompt]), 0)
     every = [record for part in records.values() for record in part]
-    groups = {_query(record): record["subset"] for record in every}
+    # the number alone is not unique: some are both in Factuality and in another subset
+    queries = [f"{record['subset']}-{record['id']}" for record in every]
+    groups = {query: record["subset"] for query, record in zip(queries, every, strict=True)}
     items = pd.DataFrame(
         {"item": f"{group}__{number}", "group": group, "subset": subset, "response": number, "best": int(number == 1)}
         for group, subset in groups.items()
         for number in range(1, 5)
     )
-    ratings = _draws(every, key, items["item"])
+    places = {group: place for place, group in enumerate(items["group"][::4])}
+    ratings = _draws(every, key, [4 * places[query] for query in queries], items["item"])
     shared = {"criterion": "quality", "rater": judge, "method": "sample", "scale": "1|2|3|4|5|6|7|8|9|10"}
     labels = {name: pd.Categorical.from_codes(np.zeros(len(ratings), int), [text]) for name, text in shared.items()}
     repeats = [32 * len(part) for part in records.values()]
@@ -176,17 +179,10 @@ def load_composo(
     return checked_tables("composo", items, ratings)
 
 
-def _query(record: Record) -> str:
-    # the number alone is not unique: some are both in Factuality and in another subset
-    return f"{record['subset']}-{record['id']}"
-
-
-def _draws(records: list[Record], key: str, items: pd.Series) -> pd.DataFrame:
-    """Rows in the order of the files: 4 responses of a record, 8 draws of a response."""
+def _draws(records: list[Record], key: str, first: list[int], items: pd.Series) -> pd.DataFrame:
+    """Rows in the order of the files: 4 responses of a record (the first one's place in the items), 8 draws of each."""
     score = np.array([record[f"{key}_scores"] for record in records], dtype=float)  # None becomes NaN
     errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]
-    places = {item: place for place, item in enumerate(items)}
-    first = [places[f"{_query(record)}__1"] for record in records]
     status = ["ok" if error is None else _ERRORS.get(error.partition(" ")[0], "failed") for error in errors]
     return pd.DataFrame(
         {

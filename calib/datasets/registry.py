@@ -49,20 +49,15 @@ def available() -> pd.DataFrame:
     >>> frame.loc[frame["set"] == "planted", ["loader", "where"]].values.tolist()
     [['load_planted', 'package']]
     """
-    keys = ("loader", "title", "licence", "citation")
-    return pd.DataFrame(
-        {"set": name, **{key: entry[key] for key in keys}, "where": where_from(name)}
-        for name, entry in registered_sets().items()
-    )
-
-
-def where_from(name: str) -> str:
-    """Where the files of a set come from: ``package``, ``CALIB_DATA``, ``cache`` or ``download``."""
-    files = registered_sets()[name]["files"]
-    elsewhere = [file for file in files if _own_copy(name, file) is None]
-    if not elsewhere:
-        return "CALIB_DATA" if files else "package"
-    return "cache" if all(_cache_path(name, file).is_file() for file in elsewhere) else "download"
+    rows = []
+    for name, entry in registered_sets().items():
+        elsewhere = [file for file in entry["files"] if _own_copy(name, file) is None]
+        where = "CALIB_DATA" if entry["files"] else "package"
+        if elsewhere:
+            where = "cache" if all(_cache_path(name, file).is_file() for file in elsewhere) else "download"
+        about = {key: entry[key] for key in ("loader", "title", "licence", "citation")}
+        rows.append({"set": name, **about, "where": where})
+    return pd.DataFrame(rows)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------

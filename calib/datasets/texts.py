@@ -47,7 +47,11 @@ def load_summeval() -> Tables:
     Fabbri et al. (2021), SummEval, TACL 9:391-409.
     """
     records = read_json("summeval", "data/summeval.json")
-    items = [summary_item(record) for record in records]
+    items = []
+    for record in records:
+        group, system = record["doc_id"], record["system_id"]
+        more = {key: record[key] for key in ("reference", "references") if key in record}
+        items.append(_text_item(record, f"{group}__{system}", group, system, **more))
     ratings = _record_scores(records, items, "scores", dict.fromkeys(CRITERIA, "1..5"), rater="expert_mean")
     return checked_tables("summeval", items, ratings)
 
@@ -114,7 +118,7 @@ def load_unieval() -> Tables:
         else:
             human = unieval = {"consistency": "0..1"}
             ids = [f"{name}-{int(record['doc_id']):03d}" for record in records]
-            rows = [_text(record, one, one, name, context="") for record, one in zip(records, ids, strict=True)]
+            rows = [_text_item(record, one, one, name, context="") for record, one in zip(records, ids, strict=True)]
         items += [{**row, "set": name} for row in rows]
         ratings += _record_scores(records, rows, "scores", human, rater="human")
         ratings += _record_scores(records, rows, "predict_scores", unieval, rater="unieval", method="sample")
@@ -133,22 +137,15 @@ def _record_scores(
     ]
 
 
-def _text(record: Record, item: str, group: str, system: str, **more: object) -> Record:
+def _text_item(record: Record, item: str, group: str, system: str, **more: object) -> Record:
     row = {"item": item, "source": record["source"], "output": record["system_output"]}
     return {**row, "group": group, "system": system, **more}
-
-
-def summary_item(record: Record) -> Record:
-    """The row of a summary of SummEval."""
-    group, system = record["doc_id"], record["system_id"]
-    more = {key: record[key] for key in ("reference", "references") if key in record}
-    return _text(record, f"{group}__{system}", group, system, **more)
 
 
 def _dialogue_items(turns: list[Record]) -> list[Record]:
     groups = {source: f"tc-{n:02d}" for n, source in enumerate(dict.fromkeys(turn["source"] for turn in turns))}
     return [
-        _text(turn, f"{group}__{turn['system_id']}", group, turn["system_id"], context=turn["context"])
+        _text_item(turn, f"{group}__{turn['system_id']}", group, turn["system_id"], context=turn["context"])
         for turn in turns
         for group in [groups[turn["source"]]]
     ]
@@ -236,7 +233,7 @@ def load_triviaqa_judges() -> Tables:
     ----------
     Thakur et al. (2024), Judging the Judges, arXiv:2406.12624; questions of Joshi et al. (2017), TriviaQA, ACL.
     """
-    frame = _columns("triviaqa_judges", "results/TriviaQA_Judges_w_HumanJudgement_V2.csv")
+    frame = _column_table("triviaqa_judges", "results/TriviaQA_Judges_w_HumanJudgement_V2.csv")
     expect("triviaqa_judges", "rows", len(frame), 3600)
     names = {question: f"tq-{number:03d}" for number, question in enumerate(frame["question"].unique())}
     frame = frame.rename(columns={"model": "system", "question": "source", "Human-Eval": "human"})
@@ -269,7 +266,7 @@ def load_hanna() -> Tables:
     Chhun, Suchanek and Clavel (2024), Do Language Models Enjoy Their Own Stories?, TACL 12:1122-1142; Chhun et al.
     (2022), Of Human Criteria and Automatic Metrics, COLING.
     """
-    frame = _columns("hanna", "hanna_metric_scores_llm.csv").set_index("Model")
+    frame = _column_table("hanna", "hanna_metric_scores_llm.csv").set_index("Model")
     items = pd.DataFrame(
         {"item": f"hanna-{number:02d}__{system}", "group": f"hanna-{number:02d}", "system": system}
         for system in frame.index
@@ -314,8 +311,8 @@ def load_llm_rubric(part: str = "real") -> Tables:
     """
     choice(part, "part", ("real", "synth"))
     folder, people = f"data/{part}_data", {"real": "real_convs", "synth": "synth_all"}[part]
-    human = _columns("llm_rubric", f"{folder}/human_judges_{people}_FIXED_ANON.tsv")
-    judge = _columns("llm_rubric", f"{folder}/gpt-3.5-turbo-16k_{part}_evaluations_FIXED.tsv")
+    human = _column_table("llm_rubric", f"{folder}/human_judges_{people}_FIXED_ANON.tsv")
+    judge = _column_table("llm_rubric", f"{folder}/gpt-3.5-turbo-16k_{part}_evaluations_FIXED.tsv")
     items = human.rename(columns={"dialogue_system": "system"}).drop_duplicates("item").filter(["item", "system"])
     human = human.assign(draw=human.groupby(["item", "rater"]).cumcount())
     labels = human.melt(["item", "rater", "draw"], [f"Q{number}" for number in range(9)], "criterion", "score")
@@ -329,7 +326,7 @@ def load_llm_rubric(part: str = "real") -> Tables:
     return checked_tables("llm_rubric", items, ratings, **counts[part])
 
 
-def _columns(name: str, path: str) -> pd.DataFrame:
+def _column_table(name: str, path: str) -> pd.DataFrame:
     """A table of a set, with the ids of items and raters as texts."""
     ids = {"text_id": "item", "annotator_id": "rater"}
     separator = "\t" if path.endswith(".tsv") else ","
@@ -403,7 +400,7 @@ def load_llm_summeval(judge: str = "gpt-3.5-turbo-0301", *, people: str = "exper
         group, system, references = record["id"], record["model_id"], record["references"]
         text = {"source": record["text"], "system_output": record["decoded"]}
         more = {"reference": references[0], "references": references}
-        items.append(_text(text, f"{group}__{system}", group, system, **more))
+        items.append(_text_item(text, f"{group}__{system}", group, system, **more))
     field = {"experts": "expert_annotations", "crowd": "turker_annotations"}[people]
     human = [
         {"item": item["item"], "criterion": criterion, "rater": f"{people[0]}{number}", "score": scores[criterion]}

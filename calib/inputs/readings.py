@@ -66,10 +66,9 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
         if isinstance(content, pd.DataFrame) and is_calibs(content):
             content = Source(content, name)
         sources[name] = content if isinstance(content, AnySource) else source_of(content, name)
-    if all(map(is_calibs, sources.values())):
-        for word in columns:
-            name = next(iter(sources))
-            raise ArgumentError(word, "describes a file of your own", f"`{name}` is a table of calib's")
+    if columns and all(map(is_calibs, sources.values())):
+        word, name = next(iter(columns)), next(iter(sources))
+        raise ArgumentError(word, "describes a file of your own", "{0} is a table of calib's", mentions=(name,))
     words_of = {}
     for name, source in sources.items():
         others = [other.frame for other in sources.values() if other is not source]
@@ -104,7 +103,8 @@ def resolve_readings(
     source, words = opened_sources(columns or {}, **{argument: thing})[argument]
     if is_calibs(source):
         if prompt is not None:
-            raise ArgumentError("prompt", "describes a file of your own", f"`{argument}` is a table of calib's")
+            rule, table = "describes a file of your own", "{0} is a table of calib's"
+            raise ArgumentError("prompt", rule, table, mentions=(argument,))
         return Readings(_ratings_of(source, argument))
     assert isinstance(source, Source)
     wordings: Any = None
@@ -143,7 +143,7 @@ def resolve_readings(
         method="sample",
         scale="" if inputs.guessed else table["scale"],
     )
-    labels = None if inputs.people is None else _labels_of(inputs.people)
+    labels = None if inputs.people is None else _annotations_of(inputs.people)
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 
@@ -177,7 +177,7 @@ def _with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
     return side, item
 
 
-def _labels_of(people: pd.DataFrame) -> pd.DataFrame:
+def _annotations_of(people: pd.DataFrame) -> pd.DataFrame:
     """One label of each person for each item, which may stand in every row of its readings."""
     key = ["item", "criterion", "rater"]
     people = people.astype(dict.fromkeys(key, object))

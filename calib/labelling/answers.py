@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +18,7 @@ from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
 from calib.inputs.source import Grid, cut, decoded, first_sheet
 from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
-from calib.table import ScaleRange, TableError, parse_scale
+from calib.table import TableError, parse_scale
 from calib.table.files import from_json, json_object
 
 ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".xlsx")
@@ -49,12 +48,8 @@ class File(NamedTuple):
     notes: Sequence[str] = ()
 
 
-class _Rows(NamedTuple):
-    """What a file holds before it is checked, the same of all forms: names of columns, and rows with their places."""
-
-    names: list[str]
-    rows: list[tuple[str, Mapping[str, Any]]]
-    notes: Sequence[str] = ()
+# what a file holds before it is checked, the same of all forms: names of columns, rows with their places, notes
+Rows = tuple[list[str], list[tuple[str, Mapping[str, Any]]], Sequence[str]]
 
 
 def answers_in(path: Path) -> File:
@@ -71,7 +66,8 @@ def answers_in(path: Path) -> File:
         raise TableError(f"{name}: is no export of a label page but {kind}: {lacks}; there are {there}.")
     # half characters, which only JSON can hold, few programs take
     cells = {
-        column: [_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows] for column in ANSWERS
+        column: [_cell_as_text(row.get(column)).encode("utf-8", "replace").decode() for _, row in rows]
+        for column in ANSWERS
     }
     if not rows:
         raise TableError(f"{name}: must have an answer, but has none: nothing was labelled when it was exported.")
@@ -82,26 +78,18 @@ def _checked(file: File) -> File:
     """The columns as what they hold: numbers, times, true and false."""
     name, frame = file.name, file.frame
     for column, rule in _FILLED.items():
-        _refuse(file, column, [bool(cell.strip()) for cell in frame[column]], rule)
+        _refuse_unless(file, column, [bool(cell.strip()) for cell in frame[column]], rule)
     plain = {column: frame[column].str.strip() for column in ("rater", "criterion", "scale", "page")}
     page = plain["page"].iloc[0]
-    _refuse(file, "page", plain["page"] == page, f"must be of one page ({page})")
+    _refuse_unless(file, "page", plain["page"] == page, f"must be of one page ({page})")
     methods = frame["method"].str.strip().isin(["human", ""])
-    _refuse(file, "method", methods, "must be 'human' (a judge's scores are no labels of people)")
+    _refuse_unless(file, "method", methods, "must be 'human' (a judge's scores are no labels of people)")
     status = frame["status"].str.strip().str.casefold()
-    _refuse(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
-    score, seconds, position = (_numbers(file, column) for column in ("score", "seconds", "position"))
-    _refuse(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
-    scales: dict[str, ScaleRange | None] = {}
-    for row, text in enumerate(frame["scale"]):
-        if text not in scales:
-            try:
-                scales[text] = parse_scale(text.strip())
-            except TableError as error:
-                raise TableError(f"{name}, {file.places[row]}, column `scale`: {error}") from None
-    on_scale = [_is_on(scales[text], value) for text, value in zip(frame["scale"], score, strict=True)]
-    _refuse(file, "score", on_scale, "must be a value of its `scale`")
-    _refuse(file, "seconds", ~(seconds < 0), "must not be negative")
+    _refuse_unless(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
+    score, seconds, position = (_number_column(file, column) for column in ("score", "seconds", "position"))
+    _refuse_unless(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
+    _refuse_unless(file, "score", _scores_on_scale(file, score), "must be a value of its `scale`")
+    _refuse_unless(file, "seconds", ~(seconds < 0), "must not be negative")
     moments, zoneless = [], 0
     for row, cell in enumerate(frame["time"].str.strip()):
         try:
@@ -114,7 +102,7 @@ def _checked(file: File) -> File:
         moments.append(moment)
     notes = [*file.notes, *[f"{zoneless} times say no zone and are taken for UTC."] * bool(zoneless)]
     swapped = frame["swapped"].str.strip().str.casefold()
-    _refuse(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
+    _refuse_unless(file, "swapped", swapped.isin([*_YES, *_NO]), "must be true or false")
     frame = frame.assign(
         **plain, method="human", status=status, score=score, seconds=seconds, position=position,
         swapped=swapped.isin(_YES), when=pd.Series(pd.to_datetime(moments, utc=True), index=frame.index),
@@ -122,25 +110,25 @@ def _checked(file: File) -> File:
     return file._replace(frame=frame, notes=[f"{name}: {note}" for note in notes])
 
 
-def _rows_in(path: Path, name: str) -> _Rows:
+def _rows_in(path: Path, name: str) -> Rows:
     """The rows of a file in any form: an export of the page, a sheet of it, or what another tool wrote."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise TableError(f"{name}: answers are read from files that end in {', '.join(ENDINGS)}.")
     if ending == ".xlsx":
         grid, _ = first_sheet(path)
-        names = [_text(cell).strip() for cell in grid.rows[0]]
+        names = [_cell_as_text(cell).strip() for cell in grid.rows[0]]
         if not set(names) >= _REQUIRED:  # a sheet that was made to be filled in
             from calib.labelling.workbook import workbook_answers
 
-            return _of_frame(workbook_answers(path))
+            return _frame_rows(workbook_answers(path))
         rows = [(f"row {line}", row) for line, row in zip(grid.lines, grid.rows, strict=True)][1:]
-        kept = [(place, row) for place, row in rows if any(_text(cell).strip() for cell in row)]
-        return _Rows(names, [(place, dict(zip(names, row, strict=True))) for place, row in kept])
+        kept = [(place, row) for place, row in rows if any(_cell_as_text(cell).strip() for cell in row)]
+        return names, [(place, dict(zip(names, row, strict=True))) for place, row in kept], ()
     text, notes = decoded(path.read_bytes(), name)
     objects, table = list[tuple[str, Mapping[str, Any]]](), None
     if ending in (".json", ".jsonl", ".ndjson"):
-        objects = _objects(text, name)
+        objects = _json_rows(text, name)
         heads = set(objects[0][1]) if objects else set()
     else:
         table = cut(text, name)
@@ -148,35 +136,34 @@ def _rows_in(path: Path, name: str) -> _Rows:
     if not heads >= _REQUIRED and heads & _LABEL_STUDIO:
         from calib.labelling.label_studio import label_studio_answers
 
-        return _of_frame(label_studio_answers(path))
+        return _frame_rows(label_studio_answers(path))
     if table is not None:
-        return _of_table(table, name, notes)
-    return _Rows(list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes)
+        return _table_rows(table, name, notes)
+    return list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes
 
 
-def _of_frame(frame: pd.DataFrame) -> _Rows:
+def _frame_rows(frame: pd.DataFrame) -> Rows:
     rows = frame.astype(object).to_dict("records")
-    return _Rows(list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)])
+    return list(frame), [(f"answer {number}", row) for number, row in enumerate(rows, start=1)], ()
 
 
-def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Rows of a list of objects, or of one object a line, with their places."""
-    try:
-        if text.lstrip().startswith("["):
-            rows = from_json(text)
-            if all(isinstance(row, dict) for row in rows):
-                return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
+def _json_rows(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Rows of a list of objects, also under the one key of an object, or of one object a line, with their places."""
+    whole: Any = None
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            whole = from_json(text)
+        except ValueError as error:
+            if text.lstrip().startswith("[") or not isinstance(error, json.JSONDecodeError):
+                raise TableError(f"{name}: not JSON: {error}.") from None
+            # else each line may be an object
+    if isinstance(whole, dict):
+        lists = [value for value in whole.values() if isinstance(value, list) and value]
+        whole = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else [whole]
+    if whole is not None:
+        if not all(isinstance(row, dict) for row in whole):
             raise TableError(f"{name}: must be a list of objects.")
-        whole = None
-        if text.lstrip().startswith("{"):
-            with suppress(json.JSONDecodeError):  # where each line is an object
-                whole = from_json(text)
-        if isinstance(whole, dict):
-            lists = [value for value in whole.values() if isinstance(value, list) and value]
-            rows = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else [whole]
-            return [(f"row {number}", row) for number, row in enumerate(rows, start=1)]
-    except ValueError as error:
-        raise TableError(f"{name}: not JSON: {error}.") from None
+        return [(f"row {number}", row) for number, row in enumerate(whole, start=1)]
     objects: list[tuple[str, Mapping[str, Any]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -187,7 +174,7 @@ def _objects(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     return objects
 
 
-def _of_table(table: Grid, name: str, notes: Sequence[str]) -> _Rows:
+def _table_rows(table: Grid, name: str, notes: Sequence[str]) -> Rows:
     kept = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
     if not kept:
         raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
@@ -198,10 +185,10 @@ def _of_table(table: Grid, name: str, notes: Sequence[str]) -> _Rows:
             raise TableError(f"{name}, line {line}: {rule}, but has {len(row)}.")
     if again := [column for column in names if column and names.count(column) > 1]:
         raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
-    return _Rows(names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes)
+    return names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes
 
 
-def _text(value: Any) -> str:
+def _cell_as_text(value: Any) -> str:
     """A value as a csv file has it."""
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return ""
@@ -210,7 +197,7 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _refuse(file: File, column: str, good: Any, rule: str) -> None:
+def _refuse_unless(file: File, column: str, good: Any, rule: str) -> None:
     """Refuse the first row that is not good."""
     if bad := [row for row, is_good in enumerate(good) if not is_good]:
         _refuse_row(file, column, bad[0], rule)
@@ -222,7 +209,7 @@ def _refuse_row(file: File, column: str, row: int, rule: str) -> NoReturn:
     raise TableError(f"{file.name}, {file.places[row]}, column `{column}`: {rule}, but got {excerpt!r}.")
 
 
-def _numbers(file: File, column: str) -> pd.Series:
+def _number_column(file: File, column: str) -> pd.Series:
     """A column of numbers, blanks as NaN; with decimal commas where no cell can be taken for anything else."""
     cells = [cell.strip() for cell in file.frame[column]]
     filled = [row for row, cell in enumerate(cells) if cell]
@@ -237,11 +224,18 @@ def _numbers(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def _is_on(scale: ScaleRange | None, score: float) -> bool:
-    """Whether a person may give this score: a value of the scale, no mean of them; any where there is no scale."""
-    if scale is None or math.isnan(score):
-        return True
-    return score in scale.values if scale.values else scale.low <= score <= scale.high  # noqa: PD011 - no Series
+def _scores_on_scale(file: File, scores: pd.Series) -> pd.Series:
+    """Whether a person may give each score: a value of its scale, no mean of them; any where there is no scale."""
+    good = pd.Series(True, index=scores.index)
+    for text, rows in scores.groupby(file.frame["scale"], sort=False):
+        try:
+            scale = parse_scale(text.strip())
+        except TableError as error:
+            raise TableError(f"{file.name}, {file.places[rows.index[0]]}, column `scale`: {error}") from None
+        if scale is not None:
+            on_scale = rows.isin(scale.values) if scale.values else rows.between(scale.low, scale.high)  # noqa: PD011
+            good[rows.index] = on_scale | rows.isna()
+    return good
 
 
 def counted(number: int, one: str, many: str = "") -> str:

@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 import pandas as pd
 
 from calib.core.progress import stoppable
-from calib.labelling.record import CANNOT_SAY, Record, Task, answers_of, by_code, legible
+from calib.labelling.record import CANNOT_SAY, Record, Task, answer_rows, by_code, legible
 from calib.table import TableError, parse_scale
 from calib.table.files import csv_rows, from_json, of_form, whole_or_not
 
@@ -54,16 +54,16 @@ def _interface(task: Task) -> str:
     view = ET.Element("View")
     if task.guideline:
         panel = ET.SubElement(ET.SubElement(view, "Collapse"), "Panel", value="Guideline")
-        ET.SubElement(panel, "Text", name="guideline", value=_literal(task.guideline))
+        ET.SubElement(panel, "Text", name="guideline", value=_without_variables(task.guideline))
     beside = ET.SubElement(view, "View", style="display:flex; flex-wrap:wrap; gap:1em")
     for place, part in enumerate(task.parts, start=1):
         column = ET.SubElement(beside, "View", style="flex:1 1 20em")
-        ET.SubElement(column, "Header", value=_literal(part), size="4")
+        ET.SubElement(column, "Header", value=_without_variables(part), size="4")
         ET.SubElement(column, "Text", name=f"text{place}", value=f"$text{place}", valueType="text")
     for row, (code, criterion) in enumerate(by_code(task.criteria).items()):
-        ET.SubElement(view, "Header", value=_literal(criterion.name), size="4")
+        ET.SubElement(view, "Header", value=_without_variables(criterion.name), size="4")
         if criterion.meaning:
-            ET.SubElement(view, "Header", value=_literal(criterion.meaning), size="6")
+            ET.SubElement(view, "Header", value=_without_variables(criterion.meaning), size="6")
         if not criterion.levels:
             ends = parse_scale(criterion.scale)
             limits = {} if ends is None else {"min": str(ends.low), "max": str(ends.high), "step": "any"}
@@ -74,13 +74,13 @@ def _interface(task: Task) -> str:
         keys = _KEYS[row] if row < len(_KEYS) else ""
         for place, (alias, word) in enumerate(criterion.choices.items()):
             hotkey = {"hotkey": keys[place]} if place < len(keys) else {}
-            ET.SubElement(box, "Choice", {"value": _literal(word), "alias": alias, **hotkey})
+            ET.SubElement(box, "Choice", {"value": _without_variables(word), "alias": alias, **hotkey})
     ET.SubElement(view, "TextArea", name="comment", toName="text1", placeholder="Comment", maxSubmissions="1", rows="2")
     ET.indent(view)
     return ET.tostring(view, encoding="unicode")
 
 
-def _literal(text: str) -> str:
+def _without_variables(text: str) -> str:
     """A text that is no variable: the interface knows no other dollar."""
     return legible(text).replace("$", "\uff04")
 
@@ -111,13 +111,13 @@ def label_studio_answers(path: str | Path) -> pd.DataFrame:
         )
     last: dict[tuple[str, str], Record] = {}  # of several annotations of a task by one account
     for task in tasks:
-        for record in _records_of(task, f"{path.name}, task {task.get('id', '?')}"):
+        for record in _annotated_records(task, f"{path.name}, task {task.get('id', '?')}"):
             if record.time >= last.setdefault((record.place, record.account), record).time:
                 last[record.place, record.account] = record
-    return answers_of(list(last.values()))
+    return answer_rows(list(last.values()))
 
 
-def _records_of(task: Mapping[str, Any], place: str) -> Iterator[Record]:
+def _annotated_records(task: Mapping[str, Any], place: str) -> Iterator[Record]:
     """A task as each of its annotators filled it in; drafts, predictions and what was skipped are none of them."""
     data = task.get("data") if "annotations" in task else task
     record = Record.from_json(data.get("calib") if isinstance(data, Mapping) else None, place)

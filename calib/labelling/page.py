@@ -12,7 +12,7 @@ from importlib import resources
 from calib._version import __version__
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
-from calib.labelling.record import ANSWERS, Sheet, Task, encoded_id
+from calib.labelling.record import ANSWERS, LabelSheet, Task, encoded_id
 from calib.table.text import visible
 
 _HALF = re.compile("[\0\ud800-\udfff]")  # half a character, which no file in UTF-8 can hold
@@ -21,7 +21,7 @@ _BUTTONS = 10  # levels of a scale; more of them, or none, are a number to type:
 _BLANK = re.compile(r"\{\w+\}")
 
 
-def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) -> str:
+def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = None) -> str:
     r"""The HTML of the page for one annotator; without a name it asks who labels, and makes an order for each name.
 
     `words` say what stands there instead of the English in ``words.json``, by the names there; "language" and
@@ -29,7 +29,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
     """
     from jinja2 import Environment, StrictUndefined
 
-    wording, style, script = _checked_words(words or {}), _file("page.css"), _file("page.js")
+    wording, style, script = _checked_words(words or {}), _asset("page.css"), _asset("page.js")
     texts: dict[str, int] = {}  # a text of several items stands in the data once
     items = [
         (encoded_id(record.item), record.swapped, [texts.setdefault(text, len(texts)) for text in record.texts])
@@ -42,7 +42,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
     written = _UNSAFE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", written)  # JSON that no text can break out of
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
-    page = environment.from_string(_file("page.html.j2")).render(
+    page = environment.from_string(_asset("page.html.j2")).render(
         task=task,
         items=len(sheet.records),
         annotator=sheet.annotator,
@@ -60,7 +60,7 @@ def page_of(task: Task, sheet: Sheet, words: Mapping[str, str] | None = None) ->
 
 def _checked_words(words: Mapping[str, str]) -> dict[str, str]:
     """The words of the page, where some are to be others."""
-    english: dict[str, str] = json.loads(_file("words.json"))
+    english: dict[str, str] = json.loads(_asset("words.json"))
     for name, text in words.items():
         if name not in english:
             near = get_close_matches(str(name), english, 1)
@@ -78,5 +78,5 @@ def _checked_words(words: Mapping[str, str]) -> dict[str, str]:
     return wording
 
 
-def _file(name: str) -> str:
+def _asset(name: str) -> str:
     return resources.files("calib.labelling").joinpath(name).read_text(encoding="utf-8")

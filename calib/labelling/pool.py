@@ -22,7 +22,7 @@ from calib.inputs.resolve import opened
 from calib.inputs.roles import Seen, is_table, refuse_unknown, seen
 from calib.inputs.rows import compared_ids
 from calib.inputs.source import source_of
-from calib.labelling.record import Criterion, Record, Sheet
+from calib.labelling.record import Criterion, LabelSheet, Record
 from calib.table import TableArgumentError, TableError
 from calib.table.pairs import chosen_in
 
@@ -32,7 +32,7 @@ _SHOWN = ("source", "output", "text")  # roles of columns of texts, in the order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class Drawing:
     """What was drawn, and on what the judge scored it.
 
     `chosen` has the ids as they stand there, by the ids as they are matched; None is all items. `texts` are columns
@@ -69,10 +69,10 @@ def source_in(thing: Any, argument: str) -> Source:
 # --- what was drawn -------------------------------------------------------------------------------------------------
 
 
-def drawn_of(drawn: Any, columns: Columns) -> Drawn:
+def drawn_of(drawn: Any, columns: Columns) -> Drawing:
     """What `choose` returned, rows of one's own, ids, or a file of these."""
     if drawn is None:
-        return Drawn()
+        return Drawing()
     drawn = list(drawn) if isinstance(drawn, Iterator) else drawn
     is_file_or_frame = isinstance(drawn, str | Path | Mapping) or hasattr(drawn, "columns")
     if isinstance(drawn, Iterable) and not is_file_or_frame and not any(isinstance(one, Mapping) for one in drawn):
@@ -85,21 +85,21 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
         except TableError as error:
             raise TableError(f"{source.name}: {error}") from None
         if frame.empty:
-            given = f"{source.name} has none where `chosen` is true"
-            raise TableArgumentError("drawn", "must have chosen items", given)
+            problem = f"{source.name} has none where `chosen` is true"
+            raise TableArgumentError("drawn", "must have chosen items", problem)
     common: dict[str, Any] = {"texts": tuple(_text_columns(source)), "is_own": "chosen" not in frame}
     if not is_table(frame):
         read = seen(replace(source, frame=frame), "", columns)
         name = next((one for one in read.ids if columns.get("item", one) == one), "")
         if not name:
-            raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {_listed(source.frame)}")
-        return Drawn(_by_id(_ids_of(read, name)), **common)
+            raise TableArgumentError("drawn", "must have a column of ids", f"{source.name} has {listed(source.frame)}")
+        return Drawing(_by_id(_ids_of(read, name)), **common)
     # a table of calib's: ids as they stand, criterion and scale of the judge, strata
     spelled = [str(int(one)) if isinstance(one, float) and one.is_integer() else str(one) for one in frame["item"]]
     keys = id_texts(pd.Series(spelled, dtype=object))
     cells = frame.astype(object).where(frame.notna(), "")
     scales = cells.groupby("criterion", sort=False)["scale"].first() if "scale" in frame else {}
-    return Drawn(
+    return Drawing(
         chosen=dict(zip(keys, spelled, strict=True)),
         strata=dict(zip(spelled, frame["stratum"], strict=True)) if "stratum" in frame else {},
         firsts=dict(zip(keys, cells["system"].astype(str), strict=True)) if "system" in frame else {},
@@ -110,19 +110,19 @@ def drawn_of(drawn: Any, columns: Columns) -> Drawn:
     )
 
 
-def _drawn_ids(drawn: Iterable[Any]) -> Drawn:
+def _drawn_ids(drawn: Iterable[Any]) -> Drawing:
     ids = pd.Series(list(drawn), dtype=object)
     if ids.empty:
         raise ArgumentError("drawn", "must hold ids", "is empty")
     if ids.map(lambda one: type(one).__name__ in ("bool", "bool_")).any():
-        given = "got True and False: give the table that has the column `chosen`"
-        raise ArgumentError("drawn", "must hold ids", given)
+        problem = "got True and False: give the table that has the column `chosen`"
+        raise ArgumentError("drawn", "must hold ids", problem)
     if not ids.map(lambda one: isinstance(one, str | int | float) or hasattr(one, "item")).all():
         raise ArgumentError("drawn", "must be a table, a path, or ids", f"got {list(drawn)[:3]!r}")
     texts = id_texts(ids)
     if texts.duplicated().any():
         raise ArgumentError("drawn", "must hold each id once", f"has {texts[texts.duplicated()].iloc[0]!r} again")
-    return Drawn(_by_id(texts))
+    return Drawing(_by_id(texts))
 
 
 def _by_id(ids: pd.Series) -> dict[str, str]:
@@ -134,16 +134,16 @@ def _by_id(ids: pd.Series) -> dict[str, str]:
 # --- the items ------------------------------------------------------------------------------------------------------
 
 
-def pool_of(
-    items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn
+def texts_of_items(
+    items: Any, columns: Columns, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawing
 ) -> Pool:
     """The texts of all items, chosen or not."""
     source = source_in(items, "items")
     refuse_unknown([source], columns)
     if drawn.is_own and "chosen" in source.frame:
         rule = "must be the table that has the column `chosen`"
-        given = f"{source.name} has it, which came as {{0}}: the two may be swapped"
-        raise TableArgumentError("drawn", rule, given, mentions=("items",))
+        problem = f"{source.name} has it, which came as {{0}}: the two may be swapped"
+        raise TableArgumentError("drawn", rule, problem, mentions=("items",))
     read = seen(source, "", columns)
     names = _columns_shown(source, inputs, pair, drawn)
     # ids are in the column that has most of what was drawn; without one they are the places of rows
@@ -175,9 +175,11 @@ def pool_of(
     return Pool(source.name, tuple(heads), texts, lines, sides)
 
 
-def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawn) -> list[str]:
+def _columns_shown(
+    source: Source, inputs: Sequence[str] | None, pair: Sequence[str] | None, drawn: Drawing
+) -> list[str]:
     """The columns of texts: those that were named, else those whose names say so."""
-    has = f"{source.name} has {_listed(source.frame)}"
+    has = f"{source.name} has {listed(source.frame)}"
     for argument, named in (("inputs", inputs), ("pair", pair)):
         for name in named or ():
             if name not in source.frame:
@@ -188,18 +190,17 @@ def _columns_shown(source: Source, inputs: Sequence[str] | None, pair: Sequence[
     by_name = [name for name in _text_columns(source) if not two or ROLE_OF[key(name)] == "source"]
     columns = [*(name for name in (by_name if inputs is None else dict.fromkeys(inputs)) if name not in two), *two]
     if not columns and drawn.texts:
-        few = ", ".join(map(repr, drawn.texts))
-        given = f"{source.name} has none and the other one has {few}: the two may be swapped"
-        raise TableArgumentError("items", "must hold the texts that people read", given)
+        problem = f"{source.name} has none and the other one has {listed(drawn.texts)}: the two may be swapped"
+        raise TableArgumentError("items", "must hold the texts that people read", problem)
     if not columns and is_table(source.frame):
         rule = "must hold the texts that people read: give the file of the texts, and this one as {0}"
         raise TableArgumentError("items", rule, f"{source.name} is a table of scores", mentions=("drawn",))
     if not columns:
-        given = f"none has a name such as source, question, answer or output: {has}"
-        raise TableArgumentError("inputs", "must name the columns of texts that people read", given)
+        problem = f"none has a name such as source, question, answer or output: {has}"
+        raise TableArgumentError("inputs", "must name the columns of texts that people read", problem)
     if not two and inputs is None and all(ROLE_OF[key(name)] != "output" for name in columns):
-        given = f"{', '.join(map(repr, columns))} alone would be seen: {has}"
-        raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", given,
+        problem = f"{listed(columns)} alone would be seen: {has}"
+        raise TableArgumentError("inputs", "must name the columns that people read, or {0} two outputs", problem,
                                  mentions=("pair",))  # fmt: skip
     return columns
 
@@ -225,8 +226,9 @@ def _text_columns(source: Source) -> list[str]:
     return columns
 
 
-def _listed(frame: pd.DataFrame) -> str:
-    return ", ".join(repr(str(name)) for name in frame)
+def listed(names: Iterable[Any]) -> str:
+    """Names in quotes, with commas."""
+    return ", ".join(repr(str(name)) for name in names)
 
 
 def _ids_of(read: Seen, name: str, *, paired: bool = False) -> pd.Series:
@@ -253,13 +255,13 @@ def _shown_text(cell: Any) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def to_ask(pool: Pool, drawn: Drawn, page: str, criteria: tuple[Criterion, ...]) -> list[Record]:
+def to_ask(pool: Pool, drawn: Drawing, page: str, criteria: tuple[Criterion, ...]) -> list[Record]:
     """The chosen items, each with its id as it stands where it was drawn."""
     chosen = {item: item for item in pool.texts} if drawn.chosen is None else drawn.chosen
     if unmatched := [item for item in chosen if item not in pool.texts]:
         few, there = (" and ".join(map(repr, ids[:2])) for ids in (unmatched, list(pool.texts)))
-        given = f"{len(unmatched)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
-        raise TableArgumentError("drawn", "must hold ids of the items", given)
+        problem = f"{len(unmatched)} of {len(chosen)} are not in {pool.name}, such as {few}; it has {there}"
+        raise TableArgumentError("drawn", "must hold ids of the items", problem)
     records = []
     for item, spelled in chosen.items():
         texts, sides, where = pool.texts[item], pool.sides.get(item), f"{pool.name}, {pool.lines[item]}"
@@ -299,7 +301,7 @@ def sheets_of(
     seed: int,
     page: str,
     paired: bool,
-) -> tuple[Sheet, ...]:
+) -> tuple[LabelSheet, ...]:
     """A sheet for each annotator: the common items and a share of the others, shuffled.
 
     Common items are drawn with the same chance each, spread over the strata, and the others are dealt out stratum by
@@ -329,7 +331,7 @@ def sheets_of(
             mine = [replace(one, swapped=flag) for one, flag in zip(mine, flags, strict=True)]
         order = rng_of(seed, page, name, "order").permutation(len(mine))
         placed = (replace(mine[at], annotator=name, position=place) for place, at in enumerate(order, start=1))
-        sheets.append(Sheet(name, tuple(placed)))
+        sheets.append(LabelSheet(name, tuple(placed)))
     return tuple(sheets)
 
 
@@ -357,8 +359,8 @@ def annotator_names(
     if overlap is not None:
         overlap = check.whole(overlap, "overlap", least=0)
         if len(names) < 2:
-            given = f"there is {names[0]!r} alone"
-            raise ArgumentError("overlap", "needs {0}, two or more", given, mentions=("annotators",))
+            problem = f"there is {names[0]!r} alone"
+            raise ArgumentError("overlap", "needs {0}, two or more", problem, mentions=("annotators",))
         most = f"must be at most the number of items to label ({n})"
         if overlap > n:
             raise ArgumentError("overlap", most, f"got {overlap}")

@@ -12,7 +12,7 @@ from calib.core.check import ArgumentError
 from calib.inputs.rows import PREFERENCE
 from calib.judge.prompt import CRITERIA, REASONING, geval_prompt, meaning_of
 from calib.judge.scale import Scale, number_text
-from calib.labelling.pool import Drawn
+from calib.labelling.pool import Drawing, listed
 from calib.labelling.record import Criterion, Level
 from calib.table import TableError, parse_scale, scale_words
 
@@ -21,26 +21,26 @@ _WON = (Level(0.0, "second is better"), Level(0.5, "equal"), Level(1.0, "first i
 _FORMS = "'1|2|3|4|5', 'poor|fair|good', 'no=0|yes=1' or '0..100'"
 
 
-def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tuple[Criterion, ...]:
+def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> tuple[Criterion, ...]:
     """The criteria that were named, else those of what was drawn."""
     meanings = _meanings(criteria, drawn)
     if not isinstance(scale, Mapping) or not set(scale) & set(meanings):
         scales = {} if scale is None else dict.fromkeys(meanings, scale)
     elif unmatched := [name for name in scale if name not in meanings]:
-        raise ArgumentError("scale", f"must be of the criteria {_listed(meanings)}", f"got one of {unmatched[0]!r}")
+        raise ArgumentError("scale", f"must be of the criteria {listed(meanings)}", f"got one of {unmatched[0]!r}")
     else:
         scales = dict(scale)
     questions = []
     for name, meaning in meanings.items():
         own, judged = scales.get(name), drawn.scales.get(name, "")
         if own is None and not (paired or judged):
-            scored = f"the judge scored {_listed(drawn.criteria)}"
+            scored = f"the judge scored {listed(drawn.criteria)}"
             why = "of the judge none is known" if name in drawn.criteria else scored
-            given = f"came without, and {why}" if drawn.criteria else "came without"
-            raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", given)
+            problem = f"came without, and {why}" if drawn.criteria else "came without"
+            raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-        text, levels = _levels((WINS if paired else judged) if own is None else own, judged)
+        text, levels = _levels_of((WINS if paired else judged) if own is None else own, judged)
         if paired and text != WINS:
             raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {own!r}")
         mine, theirs = parse_scale(text), parse_scale(judged)
@@ -49,16 +49,12 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawn, *, paired: bool) -> tup
             check.warn(f"other_scale: {both}: `interval` wants both on one scale")
         questions.append(Criterion(name, meaning, text, _WON if paired else levels))
     if drawn.criteria and not set(meanings) & set(drawn.criteria):
-        both = f"the judge scored {_listed(drawn.criteria)}, and people are asked for {_listed(meanings)}"
+        both = f"the judge scored {listed(drawn.criteria)}, and people are asked for {listed(meanings)}"
         check.warn(f"other_criterion: {both}: `interval` puts labels beside scores of the same criterion")
     return tuple(questions)
 
 
-def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names))
-
-
-def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
+def _meanings(criteria: Any, drawn: Drawing) -> dict[str, str]:
     """What each criterion means, empty where nothing says it."""
     if criteria is None and not drawn.criteria:
         rule = "must say what is asked of each item, such as 'coherence', with a meaning where it needs one"
@@ -84,7 +80,7 @@ def _meanings(criteria: Any, drawn: Drawn) -> dict[str, str]:
             meanings[name] = meaning_of(name) if ids & set(drawn.prompts) else ""
     names_are_good = len(meanings) == len(pairs) and all(name and name.isprintable() for name in meanings)
     if criteria is not None and not names_are_good:
-        raise ArgumentError("criteria", "must be different names, none of them empty", f"got {_listed(dict(pairs))}")
+        raise ArgumentError("criteria", "must be different names, none of them empty", f"got {listed(dict(pairs))}")
     return meanings
 
 
@@ -92,7 +88,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) or (hasattr(value, "__iter__") and not hasattr(value, "columns"))
 
 
-def _levels(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
+def _levels_of(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
     """A scale as the tables write it, and its levels; words alone take the judge's values, if there are as many."""
     if isinstance(scale, str) and ".." in scale:
         ends = None
@@ -135,8 +131,10 @@ def _level_text(one: Any, other: Any) -> str:
     try:
         number = number_text(float(value))
     except (TypeError, ValueError):
-        given = f"got {one!r}: {other!r}"
-        raise ArgumentError("scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", given) from None
+        problem = f"got {one!r}: {other!r}"
+        raise ArgumentError(
+            "scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", problem
+        ) from None
     return f"{str(word).replace('|', '/').strip() or number}={number}"
 
 

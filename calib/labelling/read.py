@@ -104,7 +104,7 @@ def read_labels(
         notes += against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
     gold = mean_of_annotators(scores_in(ratings, "files"))
-    agreed, reasons = _reliability(ratings, pool)
+    agreed, reasons = _reliability_by_criterion(ratings, pool)
     annotators, alike = annotators_of(answers)
     price, cut = price_of(answers)
     labels = answers[answers["score"].notna()]
@@ -146,7 +146,9 @@ def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in paths))
 
 
-def _reliability(ratings: pd.DataFrame, drawn: ValidatedTable | None) -> tuple[Results[Any] | None, list[str]]:
+def _reliability_by_criterion(
+    ratings: pd.DataFrame, drawn: ValidatedTable | None
+) -> tuple[Results[Any] | None, list[str]]:
     """How far annotators agree on each criterion that two of them labelled; why not, of the others."""
     scores = scores_in(ratings, "files").frame
     if drawn is not None and "group" in drawn.frame:

@@ -92,7 +92,7 @@ class Record:
 
     item: str
     texts: tuple[str, ...] = ()  # in the order of `Task.parts`; they do not come back
-    # the two outputs of a pair, the last two texts, change places; `answers_of` turns the score round again
+    # the two outputs of a pair, the last two texts, change places; `answer_rows` turns the score round again
     swapped: bool = False
     page: str = ""
     annotator: str = ""  # whom it is for; empty where that was left open
@@ -146,7 +146,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class LabelSheet:
     """The items of one annotator, in the order in which they are shown."""
 
     annotator: str
@@ -163,7 +163,7 @@ class Task:
     paired: bool  # whether two outputs are held against each other
     criteria: tuple[Criterion, ...]
     guideline: str  # plain text
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[LabelSheet, ...]
 
 
 def by_code(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
@@ -209,7 +209,7 @@ def legible(text: str) -> str:
     return text.translate(_PICTURES)
 
 
-def answers_of(records: Sequence[Record]) -> pd.DataFrame:
+def answer_rows(records: Sequence[Record]) -> pd.DataFrame:
     """Rows of answers, one per item and criterion that was answered, with the columns `ANSWERS`."""
     # those the items were meant for, where each of them had an account; else the accounts
     pairs = {(record.annotator, record.account) for record in records}

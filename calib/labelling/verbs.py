@@ -19,7 +19,7 @@ from calib.core.progress import stoppable
 from calib.core.text import printable
 from calib.inputs.tables import checked_options
 from calib.labelling.page import page_of
-from calib.labelling.pool import annotator_names, drawn_of, file_names, pool_of, sheets_of, source_in, to_ask
+from calib.labelling.pool import annotator_names, drawn_of, file_names, sheets_of, source_in, texts_of_items, to_ask
 from calib.labelling.question import criteria_of
 from calib.labelling.read import read_labels
 from calib.labelling.record import Criterion, Task, page_id
@@ -183,7 +183,7 @@ def label(
     columns = checked_options({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
-    pool = pool_of(texts, columns, inputs, pair, picked)
+    pool = texts_of_items(texts, columns, inputs, pair, picked)
     questions = criteria_of(criteria, scale, picked, paired=pair is not None)
     page = page_id([(one, *texts) for one, texts in pool.texts.items()], questions)
     chosen = to_ask(pool, picked, page, questions)
@@ -191,8 +191,8 @@ def label(
         done = _done(labelled, page, questions, set(pool.texts) | {one.item for one in chosen})
         left = [one for one in chosen if one.item not in done]
         if not left:
-            given = f"has all {len(chosen)} chosen items"
-            raise ArgumentError("labelled", "must leave something to label", given)
+            problem = f"has all {len(chosen)} chosen items"
+            raise ArgumentError("labelled", "must leave something to label", problem)
         chosen = left
     names, paired = annotator_names(annotators, rater, overlap, len(chosen)), pair is not None
     sheets = sheets_of(chosen, names, overlap=overlap, strata=picked.strata, seed=seed, page=page, paired=paired)
@@ -203,7 +203,7 @@ def label(
         targets = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in file_names(names)]
     _refuse_writing_over(targets, [items, drawn, *(labelled if isinstance(labelled, list | tuple) else [labelled])], to)
     return LabelPages(
-        paths=_written(task, targets, to, words),
+        paths=_write_files(task, targets, to, words),
         page=page,
         n_items=len(chosen),
         annotators=tuple(filter(None, names)),
@@ -274,11 +274,11 @@ def _refuse_writing_over(targets: Sequence[Path], read: Sequence[Any], to: str) 
         with suppress(TableError):  # of another kind, or with a slip in it
             if workbook_answers(path).empty:
                 continue
-        given = f"{str(path)!r} is there: move it, or write elsewhere"
-        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", given)
+        problem = f"{str(path)!r} is there: move it, or write elsewhere"
+        raise ArgumentError("path", "must not lead to a workbook that somebody may have filled in", problem)
 
 
-def _written(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
+def _write_files(task: Task, targets: Sequence[Path], to: str, words: Mapping[str, str] | None) -> tuple[Path, ...]:
     if to == "label-studio":
         from calib.labelling.label_studio import write_label_studio
 

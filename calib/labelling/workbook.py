@@ -22,7 +22,7 @@ import pandas as pd
 from calib.core.progress import stoppable
 from calib.core.text import needed
 from calib.judge.scale import number_text
-from calib.labelling.record import CANNOT_SAY_LABEL, Record, Sheet, Task, answers_of, by_code, encoded_id, legible
+from calib.labelling.record import CANNOT_SAY_LABEL, LabelSheet, Record, Task, answer_rows, by_code, encoded_id, legible
 from calib.table import TableError, parse_scale
 from calib.table.files import whole_or_not
 
@@ -41,7 +41,7 @@ _HOW = (
 )
 
 
-def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
+def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
     """Write what one annotator is asked as an Excel workbook.
 
     A text that no cell of Excel can hold (beyond 32,767 characters) is a `TableError`.
@@ -59,7 +59,7 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
         texts = [_cell_text(text, record, part) for text, part in zip(record.shown, task.parts, strict=True)]
         rows.append([encoded_id(record.item), str(record.position), *texts, *to_fill, None])
         _write(hidden, number, 1, json.dumps(record.to_json()))
-        _write(hidden, number, 2, _digest(texts))
+        _write(hidden, number, 2, _texts_hash(texts))
     for number, row in enumerate(rows, start=1):
         for column, value in enumerate(row, start=1):
             _write(labels, number, column, value, bold=number == _HEAD, to_fill=value is None)
@@ -71,12 +71,12 @@ def write_workbook(task: Task, sheet: Sheet, path: str | Path) -> Path:
     hidden.sheet_state = "hidden"
     # the guideline, and what each criterion asks
     guideline.column_dimensions["A"].width, guideline.column_dimensions["B"].width = 100, 30
-    told = [f"{one.name}: {one.meaning}" if one.meaning else one.name for one in task.criteria]
-    questions = [f"{name}\n{one.scale_in_words}" for name, one in zip(told, task.criteria, strict=True)]
+    heads = [f"{one.name}: {one.meaning}" if one.meaning else one.name for one in task.criteria]
+    questions = [f"{name}\n{one.scale_in_words}" for name, one in zip(heads, task.criteria, strict=True)]
     paragraphs = legible("\n\n".join(filter(None, (task.guideline, *questions)))).split("\n\n")
     lines = [task.title, _HOW, *paragraphs, *([] if sheet.annotator else [_ASKS_WHO])]
     for number, line in enumerate(lines, start=1):
-        _write(guideline, number, 1, _shortened(line, _MOST // 2), bold=number == 1)
+        _write(guideline, number, 1, _truncated(line, _MOST // 2), bold=number == 1)
         guideline.row_dimensions[number].height = min(_TALLEST, 15.5 * _n_lines(line, 100) + 6)
     if not sheet.annotator:
         _write(guideline, len(lines), 2, None, to_fill=True)
@@ -97,6 +97,8 @@ def _write(sheet: Any, row: int, column: int, value: str | None, *, bold: bool =
     if value:
         cell.value = _ESCAPE.sub("_x005F_", legible(value))
         cell.data_type, cell.quotePrefix = "s", True
+    if sheet.title == _HIDDEN:  # which nobody looks at
+        return
     cell.alignment = styles.Alignment(wrap_text=True, vertical="top")
     if bold:
         cell.font = styles.Font(bold=True)
@@ -115,7 +117,7 @@ def _cell_text(text: str, record: Record, part: str) -> str:
     return text
 
 
-def _shortened(text: str, most: int) -> str:
+def _truncated(text: str, most: int) -> str:
     """A text of at most so many characters, where an ellipsis shows that it was longer."""
     text = legible(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -158,14 +160,14 @@ def _add_drop_downs(sheet: Any, task: Task, first: int, last: int) -> None:
             inside = f"AND(ISNUMBER({cell}),{cell}>={number_text(ends.low)},{cell}<={number_text(ends.high)})"
             kind, formula = "custom", f'OR({inside},{cell}="{CANNOT_SAY_LABEL}")'
         rule = validation(type=kind, formula1=formula, allow_blank=True)
-        rule.errorTitle, rule.error = "Not on the scale", _shortened(criterion.scale_in_words, 250)
-        rule.promptTitle, rule.prompt = _shortened(criterion.name, 32), _shortened(criterion.meaning, 250) or None
+        rule.errorTitle, rule.error = "Not on the scale", _truncated(criterion.scale_in_words, 250)
+        rule.promptTitle, rule.prompt = _truncated(criterion.name, 32), _truncated(criterion.meaning, 250) or None
         rule.showErrorMessage, rule.showInputMessage = True, bool(rule.prompt)
         rule.add(f"{cell}:{column}{max(last, _HEAD + 1)}")
         sheet.add_data_validation(rule)
 
 
-def _digest(texts: Sequence[Any]) -> str:
+def _texts_hash(texts: Sequence[Any]) -> str:
     """A hash of an item's texts, the same however a program writes their blanks, breaks and escapes."""
     plain = ["".join(str(text if text is not None else "").replace("x005F_", "").split()) for text in texts]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:16]
@@ -187,7 +189,7 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
         rule = f"must have the hidden sheet {_HIDDEN!r}, with which calib wrote it"
         raise TableError(f"{path.name}: {rule}; fill in the file itself, not a copy of its first sheet.")
     # each item's record and the digest of its texts, by its key
-    written = [(Record.from_json(row[0], f"{path.name}, sheet {_HIDDEN!r}"), str(row[1]))
+    written = [(Record.from_json(row[0], f"{path.name}, sheet {_HIDDEN!r}"), "".join(map(str, row[1:2])))
                for row in sheets[_HIDDEN] if row[0]]  # fmt: skip
     items = {encoded_id(record.item): (record, digest) for record, digest in written}
     # the name that was typed beside the question for it
@@ -199,11 +201,11 @@ def workbook_answers(path: str | Path) -> pd.DataFrame:
         raise TableError(f"{path.name}: must have the sheet {_LABELS!r} with its hidden first row and column.")
     records: list[Record] = []
     for name, rows in copies.items():
-        records += _records_of(rows, items, account, f"{path.name}, sheet {name!r}")
-    return answers_of(records)
+        records += _filled_rows(rows, items, account, f"{path.name}, sheet {name!r}")
+    return answer_rows(records)
 
 
-def _records_of(
+def _filled_rows(
     rows: list[tuple[Any, ...]], items: dict[str, tuple[Record, str]], account: str, place: str
 ) -> Iterator[Record]:
     """What was filled in, where a row's key, its number and its texts still belong together."""
@@ -225,7 +227,7 @@ def _records_of(
             raise TableError(f"{here}: {rule}, but got {cells.get(_KEY)!r}.")
         record, written = items[key]
         texts = sorted((code for code in cells if code.startswith("text")), key=lambda code: (len(code), code))
-        digest = _digest([cells[code] for code in texts])
+        digest = _texts_hash([cells[code] for code in texts])
         moved = digest != written and digest in digests
         if moved or str(cells.get(_NUMBER)).removesuffix(".0") != str(record.position):
             rule = "its number, its texts and its hidden key must belong together"

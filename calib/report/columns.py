@@ -85,8 +85,8 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     names = telling(results.labels) or ["criterion"]
     labels = dict.fromkeys(name for label in results.labels for name in label if not name.startswith("n_"))
     idle = [name for name in labels if name in frame and name not in (*names, "p_adjusted")]
-    words = ", ".join(f"{heads().get(name, name)} {_cell(value)}" for name, value in shared.items())
-    more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
+    words = ", ".join(f"{heads().get(name, name)} {_cell_text(value)}" for name, value in shared.items())
+    more = "; ".join(f"{heads().get(n, n)} {', '.join(_cell_text(v) for v in dict.fromkeys(frame[n]))}" for n in idle)
     rest = {"The same in all rows" if len(frame) > 1 else "Also": words, "In their order": more}
     return frame.drop(columns=idle), " ".join(f"{head}: {text}." for head, text in rest.items() if text)
 
@@ -100,23 +100,23 @@ def table_of(frame: pd.DataFrame, interval: str = "interval", *, sortable: bool 
     for name, values in frame.items():
         if ends and name == "conf_high":
             continue
-        head, texts = heads().get(name, visible(name)), _texts(values, digits if name in of_estimates else None)
+        head, texts = heads().get(name, visible(name)), _column_texts(values, digits if name in of_estimates else None)
         if ends and name == "conf_low":
-            pairs = zip(texts, _texts(frame["conf_high"], digits), strict=True)
+            pairs = zip(texts, _column_texts(frame["conf_high"], digits), strict=True)
             head, texts = interval, [f"[{a}, {b}]" if a and b else "" for a, b in pairs]
         named.append(head)
         columns.append(texts)
-        numeric.append(_is_number(values))
+        numeric.append(_is_numeric(values))
     return Table(named, [list(row) for row in zip(*columns, strict=True)], numeric, sortable)
 
 
-def _is_number(values: pd.Series) -> bool:
+def _is_numeric(values: pd.Series) -> bool:
     return bool(pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values))
 
 
-def _texts(values: pd.Series, digits: int | None = None) -> list[str]:
-    if not _is_number(values):
-        return [_cell(value) for value in values]
+def _column_texts(values: pd.Series, digits: int | None = None) -> list[str]:
+    if not _is_numeric(values):
+        return [_cell_text(value) for value in values]
     if values.name == "p_value":
         return ["" if math.isnan(p) else f"{p:.3g}" for p in values]
     places = _decimals(values.to_numpy(float, na_value=np.nan)) if digits is None else digits
@@ -133,7 +133,7 @@ def _decimals(values: Any) -> int:
     return max(3 - math.floor(math.log10(finite.max())), 0)
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float):

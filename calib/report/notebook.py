@@ -42,11 +42,11 @@ def html_of(thing: Results[Any] | Result) -> str:
     if isinstance(thing, Results):
         small += ["picture: `.plot()`"] * any(display_of(type(result)).plots for result in results)
         small.append('page: `.report("page.html")`')
-    texts = [f"<p>{_html(text)}</p>" for text in few if text]
-    table = _table(brief_table(frame, interval_head(results)))
+    texts = [f"<p>{_escaped(text)}</p>" for text in few if text]
+    table = _html_table(brief_table(frame, interval_head(results)))
     about, *below = (
-        f"<p><small>{_html(text)}</small></p>"
-        for text in (_about(results), *_cautions(results), f"{'; '.join(small)}.")
+        f"<p><small>{_escaped(text)}</small></p>"
+        for text in (_shared_facts(results), *_caution_lines(results), f"{'; '.join(small)}.")
     )
     return "\n".join([f"<div {NO_FORMULAS}>", *texts, about, table, *below, "</div>"])
 
@@ -111,7 +111,7 @@ def _range(results: Results[Any]) -> str:
     return f"{len(numbers):,} estimates, from {' to '.join(ends)}."
 
 
-def _about(results: Results[Any]) -> str:
+def _shared_facts(results: Results[Any]) -> str:
     """What all rows share: whom they are of, how they were made, how many there were."""
     skipped = {*telling(results.labels), "prompt", "method", "temperature"}
     parts = []
@@ -128,7 +128,7 @@ def _about(results: Results[Any]) -> str:
     return "; ".join(filter(None, parts))
 
 
-def _cautions(results: Results[Any]) -> Iterator[str]:
+def _caution_lines(results: Results[Any]) -> Iterator[str]:
     """What has to be minded: of each kind the first, of whom it is, and how many more there are."""
     by_kind: dict[str, list[tuple[str, str]]] = {}
     for text, names in by_text(results.labels, results, lambda result: getattr(result, "warnings", ())):
@@ -139,17 +139,17 @@ def _cautions(results: Results[Any]) -> Iterator[str]:
         yield f"Mind{f' ({visible(names, 80)}{more})' * bool(names)}: {text.rstrip('.')}."
 
 
-def _table(table: Table) -> str:
+def _html_table(table: Table) -> str:
     styles = ["text-align: right; white-space: nowrap" if number else "text-align: left; white-space: normal"
               for number in table.numeric]  # fmt: skip
     lines = []
     for tag, cells in [("th", table.heads), *(("td", row) for row in table.rows)]:
         pairs = zip(cells, styles, strict=True)
-        inner = (f'<{tag} style="{style}">{_html(visible(text, _LONGEST))}</{tag}>' for text, style in pairs)
+        inner = (f'<{tag} style="{style}">{_escaped(visible(text, _LONGEST))}</{tag}>' for text, style in pairs)
         lines.append(f"<tr>{''.join(inner)}</tr>")
     return f"<table><thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody></table>"
 
 
-def _html(text: str) -> str:
+def _escaped(text: str) -> str:
     """Escaped; what stands between backticks is code."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(visible(text)))

@@ -50,8 +50,8 @@ def paper_table(
         raise ValueError(f"a table needs results with one estimate each, but {', '.join(lacks)} has none: .to_frame().")
     if not len(results):
         raise ValueError("a table needs results, but there are none.")
-    facts = [_facts(label, result) for label, result in zip(results.labels, results, strict=True)]
-    down, across = _enough(facts, _existing(rows, "rows", facts), _existing(columns, "columns", facts))
+    facts = [_facts_of_result(label, result) for label, result in zip(results.labels, results, strict=True)]
+    down, across = _enough(facts, _names_in_use(rows, "rows", facts), _names_in_use(columns, "columns", facts))
     placed = {(_key(fact, down), _key(fact, across)): result for fact, result in zip(facts, results, strict=True)}
     keys, order = list(dict.fromkeys(row for row, _ in placed)), list(dict.fromkeys(column for _, column in placed))
     # by the order in which the words of each level came
@@ -69,7 +69,7 @@ def paper_table(
     return PaperTable(names, words, tuple(keys), cells, note, _frame(keys, down, below, across))
 
 
-def _facts(label: Mapping[str, Any], result: Any) -> dict[str, str]:
+def _facts_of_result(label: Mapping[str, Any], result: Any) -> dict[str, str]:
     of = {name: value for name, value in label.items() if name[:2] != "n_"}
     made = {name: getattr(result, name) for name in _OF_RESULTS if name not in of and hasattr(result, name)}
     if made.get("estimator") in METHODS:
@@ -85,7 +85,7 @@ def _key(fact: Facts, names: Sequence[str]) -> Key:
     return tuple(fact.get(name, "") for name in names)
 
 
-def _existing(names: str | Sequence[str], argument: str, facts: Sequence[Facts]) -> list[str]:
+def _names_in_use(names: str | Sequence[str], argument: str, facts: Sequence[Facts]) -> list[str]:
     """Names that results have; those that are asked for by default may be absent."""
     names = [names] if isinstance(names, str) else list(dict.fromkeys(names))
     there = list(dict.fromkeys(name for fact in facts for name in fact))
@@ -123,14 +123,14 @@ def _head_word(name: str, value: str) -> str:
 
 def _column(head: Key, results: Sequence[Any], digits: int, interval: bool) -> _Column:
     numbers = [math.nan if result is None else float(result.estimate) for result in results]
-    texts = [_number(number, digits) for number in numbers]
+    texts = [_fixed(number, digits) for number in numbers]
     for place, result in enumerate(results if interval else ()):
         if result is not None and not math.isnan(result.interval[0]):
             texts[place] += f" [{result.interval[0]:.{digits}f}, {result.interval[1]:.{digits}f}]"
     return _Column(head, numbers, texts)
 
 
-def _number(number: float, digits: int) -> str:
+def _fixed(number: float, digits: int) -> str:
     return _NONE if math.isnan(number) else f"{number:.{digits}f}"
 
 
@@ -141,7 +141,7 @@ def _averages(columns: Sequence[_Column], level: int, digits: int) -> Iterator[_
         others.setdefault(column.head[:level] + column.head[level + 1 :], []).append(column.numbers)
     for other, parts in others.items():
         means = [fmean(numbers) for numbers in zip(*parts, strict=True)]
-        yield _Column((*other[:level], "average", *other[level:]), means, [_number(mean, digits) for mean in means])
+        yield _Column((*other[:level], "average", *other[level:]), means, [_fixed(mean, digits) for mean in means])
 
 
 def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *, interval: bool, averaged: bool) -> str:

@@ -91,7 +91,7 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
     parts: list[Part] = [("To be minded", "\n\n".join(look.notes))] if look.notes else []
     for can in look.can:
         if can.possible and can.verb in _ANSWERED:
-            parts += _answered(look, can, options)
+            parts += _parts_of_question(look, can, options)
         elif can.verb == "interval" and not can.options:  # people and judge alone, where they are too few for both
             parts += _intervals(look, _of_all(look), options)
     if by is not None and by != "system":
@@ -100,16 +100,16 @@ def parts_of(look: Look, *, by: str | None = None, **options: Any) -> list[Part]
         reasons = "; ".join(dict.fromkeys(one.why for one in look.can if not one.possible))
         raise ArgumentError("results", "must hold something that can be computed", reasons)
     if look.scores is not None:
-        parts += _answered(look, Can(_SECTIONS["profile"].head, "profile", possible=True, why=""), options)
+        parts += _parts_of_question(look, Can(_SECTIONS["profile"].head, "profile", possible=True, why=""), options)
     missing = [can for can in look.can if not can.possible and can.verb in _ANSWERED]
     if missing:
         parts.append(("What could not be computed", "\n\n".join(f"{can.what}: {can.why}." for can in missing)))
     return [*parts, *[("What the columns were taken for", look.to_frame())] * bool(look.columns)]
 
 
-def _answered(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
+def _parts_of_question(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
     """The parts of one question; what counting did not see coming is no reason to be without the others."""
-    answer = {"interval": _intervals, "difference": _differences}.get(can.verb, _results)
+    answer = {"interval": _intervals, "difference": _differences}.get(can.verb, _section_results)
     try:
         return answer(look, can, options)
     except ValueError as error:
@@ -118,9 +118,9 @@ def _answered(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
         return [("", f"{can.what}: {error}")]
 
 
-def _results(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
+def _section_results(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
     section, head, tables = _SECTIONS[can.verb], _SECTIONS[can.verb].head, _of(look, can)
-    used = options if section.options is None else _only(options, *section.options)
+    used = options if section.options is None else _subset(options, *section.options)
     if can.verb == "agreement":
         used = {"level": can.options.get("level", "item"), **used}
         head = f"{head}, level {used['level']}"
@@ -156,7 +156,7 @@ def _of(look: Look, can: Can) -> InferredTables:
     return replace(look.intake, scores=scores, annotations=people, labels=gold, notes=(), scale_warnings=())
 
 
-def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def _subset(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
 
 
@@ -171,7 +171,7 @@ def _intervals(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]:
         estimators = [name for name in _ESTIMATORS if not (apart and name == "judge_only")]
     for name in estimators:
         try:
-            results = means.interval(tables, estimator=name, **can.options, **_only(options, "confidence_level"))
+            results = means.interval(tables, estimator=name, **can.options, **_subset(options, "confidence_level"))
         except ValueError as error:
             trouble[str(error)] = name
         else:
@@ -188,7 +188,7 @@ def _differences(look: Look, can: Can, options: Mapping[str, Any]) -> list[Part]
     """Each system with each other, of many the first with each; p-values are adjusted over all of them, by Holm."""
     few = len(can.systems) <= MOST_IN_PAIRS
     both = combinations(can.systems, 2) if few else ((can.systems[0], None),)
-    level = _only(options, "confidence_level")
+    level = _subset(options, "confidence_level")
     parts = [means.difference(_of(look, can), None, a, b, **level) for a, b in both]
     results = sum(parts[1:], parts[0])
     labels = [dict(label) for label in results.labels]

@@ -73,7 +73,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
         left_out.append(f"Left out: {section.heading} ({'; '.join(filter(None, reasons)) or nothing}).")
     # the picture in front is of means: those of the most things that one picture can tell apart
     drawn = [section for section in kept if section.pictures]
-    means = [section for section in drawn if _of_means(section.results)]
+    means = [section for section in drawn if _all_means(section.results)]
     few = [section for section in means if len(section.results or ()) <= _MOST_ROWS]
     main = max(few, key=lambda section: len(section.results or ()), default=next(iter([*means, *drawn]), None))
     foldable = sum(section.folds for section in kept)
@@ -90,7 +90,7 @@ def fronted(sections: Sequence[Section]) -> tuple[Front, list[Section]]:
     return Front(answers, picture, foldable >= _MANY, " ".join(left_out)), kept
 
 
-def _of_means(thing: Any) -> bool:
+def _all_means(thing: Any) -> bool:
     return isinstance(thing, Results) and len(thing) > 0 and all(isinstance(one, MeanEstimate) for one in thing)
 
 
@@ -100,7 +100,7 @@ def _answers(section: Section) -> tuple[list[Answer], Sequence[str]]:
         return [], ()
     results = section.results
     one_kind = len({type(result) for result in results}) == 1
-    if one_kind and _of_means(results):  # the same may have been estimated in several ways
+    if one_kind and _all_means(results):  # the same may have been estimated in several ways
         results = main_means(results)
     lines = conclusions(results)
 
@@ -144,33 +144,33 @@ def markdown(title: str, notes: Sequence[str], front: Front, sections: Sequence[
         mind = f" (⚠ {markdown_text(answer.mind)})" if answer.mind else ""
         bullets.append(f"- {light}{markdown_text(answer.text)}{mind}")
     parts += ["\n".join(bullets)] * bool(bullets)
-    parts += [part for section in sections for part in _parts(section)]
+    parts += [part for section in sections for part in _markdown_parts(section)]
     if front.left_out:
         parts.append(_paragraph(front.left_out))
     return "\n\n".join(parts) + "\n"
 
 
-def _parts(section: Section) -> Iterator[str]:
+def _markdown_parts(section: Section) -> Iterator[str]:
     if section.heading:
         yield f"## {markdown_text(section.heading)}"
     yield from map(_paragraph, section.paragraphs)
     yield from (f"> {markdown_text(note)}" for note in section.notes)
     if section.table is not None:
-        yield _table(section.table)
+        yield _markdown_table(section.table)
     if section.cautions:
         yield "\n".join(
             f"- ⚠ **{markdown_text(name)}**{f' ({markdown_text(of)})' * bool(of)}: {markdown_text(text)}"
             for name, of, text in section.cautions
         )
     for part in section.parts:
-        yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _table(part.table))
+        yield from (f"### {markdown_text(part.heading)}", *map(_paragraph, part.says), _markdown_table(part.table))
     if section.rest:
         yield markdown_text(section.rest)
     if section.signatures:
         yield "\n".join(f"- {f'row {rows}: ' * bool(rows)}`{code}`" for rows, code in section.signatures)
 
 
-def _table(table: Table) -> str:
+def _markdown_table(table: Table) -> str:
     rule = ["---:" if number else "---" for number in table.numeric]
     # in plain text nothing is folded
     head, *rows = (
@@ -240,7 +240,7 @@ def report(
     ending = ".md" if path is None else Path(path).suffix
     if ending not in (".md", ".html"):
         raise ArgumentError("path", "must end in .md or .html", f"got {str(path)!r}")
-    pairs = list(_listed(expanded(results)))
+    pairs = list(_headed_things(expanded(results)))
     if not pairs:
         raise ArgumentError("results", "must hold something to report", "is empty")
     of_items = [said_of_items(thing) for _, thing in pairs]
@@ -254,7 +254,7 @@ def report(
     opening = list(takewhile(lambda section: not section.heading and section.table is None, sections))
     above = [*paragraphs_of(notes), *(paragraph for section in opening for paragraph in section.paragraphs)]
     front, sections = fronted(sections[len(opening) :])
-    text = (_html if ending == ".html" else markdown)(title, above, front, sections)
+    text = (_page if ending == ".html" else markdown)(title, above, front, sections)
     if path is None:
         return Report(text)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -262,13 +262,13 @@ def report(
     return Report(text, Path(path))
 
 
-def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
+def _headed_things(results: Any) -> Iterator[tuple[str, Thing]]:
     """Headings and things; means of one thing by several methods, one after the other, are one section."""
     several = isinstance(results, Iterable) and not isinstance(results, _THINGS)
     joined: list[Any] = []
     for one in results if several else [results]:
         before: Any = joined[-1] if joined else None
-        if _of_means(before) and _of_means(one) and one.labels == before.labels[: len(one)]:
+        if _all_means(before) and _all_means(one) and one.labels == before.labels[: len(one)]:
             joined[-1] += one
         else:
             joined.append(one)
@@ -282,7 +282,7 @@ def _listed(results: Any) -> Iterator[tuple[str, Thing]]:
         yield heading, thing
 
 
-def _html(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
+def _page(title: str, notes: Sequence[str], front: Front, sections: Sequence[Section]) -> str:
     """The page; what it shows is escaped by its template, and the one script that runs is named by its hash."""
     from jinja2 import Environment, StrictUndefined
 

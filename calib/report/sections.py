@@ -39,7 +39,7 @@ Thing: TypeAlias = Results[Any] | Result | pd.DataFrame | str
 
 def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     """A section with a row for each item and judge; a number of items that nobody scrolls through is cut."""
-    frame = reduce(_beside, frames).sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
+    frame = reduce(_outer_join, frames).sort_values(_LAST, kind="stable", na_position="last").drop(columns=_LAST)
     first = [name for name in _FIRST if name in frame]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
     kept, rest = informative(frame.head(_ROWS))
@@ -55,7 +55,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
     return Section("Item by item", says, table=table, anchor=anchor, folds=True)
 
 
-def _beside(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """Two frames joined by item, criterion and judge; what both say stands once, as the first says it."""
     keys = list(KEYS)
     both = one.merge(other, on=keys, how="outer", suffixes=("", " again"))
@@ -188,7 +188,7 @@ def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) 
     frame, rest = digest(results)
     blocks: list[Block] = from_topics(results, "blocks")
     parts = [Part(b.heading, b.says, table_of(b.frame, sortable=len(b.frame) >= _MANY)) for b in blocks]
-    cautions, signatures = _cautions(results), _signatures(results)
+    cautions, signatures = _named_cautions(results), _signatures(results)
     if len(results) == 1:
         one = results[0]
         line = f"{str(one).removesuffix('.')}."
@@ -235,7 +235,7 @@ def from_topics(results: Results[Any], name: str) -> list[Any]:
     return made
 
 
-def _cautions(results: Results[Any]) -> list[Caution]:
+def _named_cautions(results: Results[Any]) -> list[Caution]:
     """Each warning once, by the name that it has before its colon; what has none is numbered."""
     texts = by_text(results.labels, results, lambda result: getattr(result, "warnings", ()))
     cautions = []

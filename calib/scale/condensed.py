@@ -15,7 +15,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.scale.partitions import Load, Partitions, items_hashed, refuse_shared, together
+from calib.scale.partitions import Load, Partitions, concatenated, items_hashed, refuse_shared
 from calib.stats import Moments
 from calib.table import TableError, check_scores, has_replies
 from calib.table.checks import first_places
@@ -70,7 +70,7 @@ def condensed(
     elif groups is not None:
         halves = [half._replace(rows=half.rows.drop(columns="group", errors="ignore")) for half in halves]
     others = merged(pd.concat([half.others for half in halves], ignore_index=True))
-    rows = together([half.rows for half in halves])
+    rows = concatenated([half.rows for half in halves])
     own = {name: others["item"] for name in ("group", "system_a", "system_b") if name in rows and name not in others}
     others = others.assign(**own)  # a label that rows of their own would each have
     while others["item"].isin(rows["item"]).any():

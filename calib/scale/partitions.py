@@ -30,11 +30,11 @@ def as_done(
 
     The arguments of a part are asked for when it is begun.
     """
-    made = starmap(work, parts) if executor is None else _results(work, parts, executor, workers, in_order=False)
+    made = starmap(work, parts) if executor is None else _worked(work, parts, executor, workers, in_order=False)
     yield from progress(made, what, total=total)
 
 
-def _results(
+def _worked(
     work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
 ) -> Iterator[Worked]:
     """So many under way as there is use for: what is handed out may hold whole frames."""
@@ -106,10 +106,6 @@ def _of_fragment(fragment: Any, columns: Any) -> pd.DataFrame:
     return fragment.to_table(schema=schema, use_threads=False).to_pandas()
 
 
-def _as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame
-
-
 class Partitions:
     """A table in parts that are worked on one by one, here or by an executor, and need not fit in memory together.
 
@@ -178,12 +174,12 @@ class Partitions:
             answers = starmap(partial(_in_part, work), parts)
         else:
             most = _AHEAD * (workers_of(self.executor) or _WORKERS)
-            answers = _results(partial(_in_part, work), parts, self.executor, most, in_order=True)
+            answers = _worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
         return progress(answers, what, total=len(self) if self.again else None)
 
     def frame(self) -> pd.DataFrame:
         """All parts in one table."""
-        return together([load() for load in self.loads])
+        return concatenated([load() for load in self.loads])
 
     def part(self, number: int) -> pd.DataFrame:
         """One of the parts."""
@@ -236,7 +232,7 @@ def _loads_of(parts: Any) -> tuple[Any, str]:
 
 def _load_of(part: Any) -> Load:
     if isinstance(part, pd.DataFrame):
-        return partial(_as_it_is, part)
+        return partial(pd.DataFrame.copy, part, deep=False)
     if isinstance(part, str | Path):
         return partial(read_frame, Path(part))
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
@@ -273,13 +269,13 @@ def refuse_partitions(thing: Any, argument: str) -> None:
         raise ArgumentError(argument, "must be one table (a million scores fit in memory)", came)
 
 
-def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Frames as one, in which categories of parts are those of all, in their order.
 
     Examples
     --------
     >>> parts = [pd.DataFrame({"item": pd.Categorical([name])}) for name in "ba"]
-    >>> together(parts)["item"].cat.categories.tolist()
+    >>> concatenated(parts)["item"].cat.categories.tolist()
     ['a', 'b']
     """
     if len(frames) == 1:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from calib.core.check import as_typed, choice
 from calib.core.text import printable
-from calib.scale.partitions import Load, Partitions, is_partitioned, items_hashed, refuse_shared, together
+from calib.scale.partitions import Load, Partitions, concatenated, is_partitioned, items_hashed, refuse_shared
 from calib.table import TableArgumentError, check_items, check_ratings, check_scores, write
 from calib.table.scores import conditions_in, summarized, warn_of_one_order
 
@@ -115,7 +115,7 @@ def summarized_parts(
     alone = sum(one for one, _ in counts), sum(both for _, both in counts)
     if out is not None:
         return Partitions(out), alone
-    return check_scores(together([scores for scores, *_ in parts if scores is not None])), alone
+    return check_scores(concatenated([scores for scores, *_ in parts if scores is not None])), alone
 
 
 def _summarized_part(

@@ -90,17 +90,17 @@ def _scale_of_all(criterion: str, rows: pd.DataFrame, argument: str, *, people: 
     texts = rows["scale"].fillna("").astype(str)
     ends = {(scale.low, scale.high): text for text in sorted(texts.unique()) if (scale := parse_scale(text))}
     if len(ends) > 1:
-        _refuse(criterion, argument, f"are on {' and '.join(sorted(ends.values()))}")
+        _refuse_scales(criterion, argument, f"are on {' and '.join(sorted(ends.values()))}")
     # where one does not say its scale, its scores must look as if they were on that of the others
     reached = rows.dropna(subset=["score"]).groupby("rater", sort=False)["score"].agg(["min", "max"])
     for (low, high), text in ends.items():
         beyond = reached[(reached["min"] < low) | (reached["max"] > high)]
         if len(beyond):
-            _refuse(criterion, argument, f"are on {text} and at {_spans(beyond)}")
+            _refuse_scales(criterion, argument, f"are on {text} and at {_spans(beyond)}")
     tops = reached["max"].abs()
     # a person may have labelled a few bad items
     if not people and (texts == "").any() and tops.max() >= _UNLIKE * tops.min():
-        _refuse(criterion, argument, f"do not all say theirs and are at {_spans(reached)}")
+        _refuse_scales(criterion, argument, f"do not all say theirs and are at {_spans(reached)}")
     return next(iter(ends.values()), "")
 
 
@@ -108,7 +108,7 @@ def _spans(reached: pd.DataFrame) -> str:
     return ", ".join(f"{low:g} to {high:g} ({rater!r})" for rater, low, high in reached.itertuples())
 
 
-def _refuse(criterion: str, argument: str, given: str) -> None:
+def _refuse_scales(criterion: str, argument: str, given: str) -> None:
     rule = "must have raters on one scale for each criterion to be pooled"
     raise TableArgumentError(argument, rule, f"those of {criterion!r} {given}")
 

@@ -167,11 +167,11 @@ class Labels:
     def _repr_html_(self) -> str:
         parts = [f"<div {NO_FORMULAS}>"]
         for head, sentences, table in self._sections():
-            parts.append(f"<p><b>{_html(head)}</b></p>")
+            parts.append(f"<p><b>{_labels_html(head)}</b></p>")
             parts += [] if table is None else [html_table(table)]
-            parts += [f"<ul>{''.join(f'<li>{_html(text)}</li>' for text in sentences)}</ul>"] * bool(sentences)
+            parts += [f"<ul>{''.join(f'<li>{_labels_html(text)}</li>' for text in sentences)}</ul>"] * bool(sentences)
         all_of_it = "all of it: `.annotators`, `.disagreements`, `.ratings`; pooled: `.gold`"
-        return "\n".join([*parts, f"<p><small>{_html(all_of_it)}</small></p>", "</div>"])
+        return "\n".join([*parts, f"<p><small>{_labels_html(all_of_it)}</small></p>", "</div>"])
 
 
 def _annotator_table(annotators: pd.DataFrame) -> PaperTable:
@@ -196,6 +196,6 @@ def _disagreement_lines(disagreements: pd.DataFrame) -> list[str]:
     return [*lines, *[f"... and {more:,} more: `.disagreements`"] * (more > 0)]
 
 
-def _html(text: str) -> str:
+def _labels_html(text: str) -> str:
     """Escaped; what stands between backticks is code."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(visible(text)))

@@ -143,16 +143,16 @@ def scale_words(text: str) -> list[tuple[str, float]]:
     ([('poor', 0.0), ('fair', 1.0), ('good', 2.0)], [('1', 1.0), ('2', 2.0), ('3', 3.0)])
     """
     words = [word.strip() for word in text.split("|")]
-    if not any(map(_is_number, words)) and "=" not in text and len(words) > 1:
+    if not any(map(_is_real_number, words)) and "=" not in text and len(words) > 1:
         return [(word, float(place)) for place, word in enumerate(words)]
     parts = [word.rpartition("=") for word in words]
-    if not all(_is_number(value) and bool(label) == ("=" in text) for label, _, value in parts):
+    if not all(_is_real_number(value) and bool(label) == ("=" in text) for label, _, value in parts):
         rule = "must read '1|2|3', '1..3', 'poor|fair|good' or 'no=0|yes=1'"
         raise TableArgumentError("scale", rule, f"got {text!r}")
     return [(label.strip() or value, float(value)) for label, _, value in parts]
 
 
-def _is_number(text: str) -> bool:
+def _is_real_number(text: str) -> bool:
     try:
         return math.isfinite(float(text))
     except ValueError:

@@ -48,7 +48,7 @@ def summarized(ratings: Any, items: Any, pool: str | None, conditions: pd.DataFr
             if len(ends) > 1:
                 named = f"{criterion!r} is on {' and '.join(sorted(ends.values()))}"
                 raise TableArgumentError("pool", f"{pool!r} needs one scale per criterion", named)
-    scores = _scores(table)
+    scores = _scores_by_slot(table)
     alone = _orders(table, scores)
     if pool:
         scores = scores.astype(dict.fromkeys(scores.select_dtypes("category"), object))
@@ -82,7 +82,9 @@ def _over_raters(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFrame
     draws = scores.drop(columns=[*_BY_ORDER], errors="ignore").astype({"score": float})
     silent = draws.get("n_cannot_say", 0) > 0
     status = np.select([draws["score"].notna(), silent], ["ok", "cannot_say"], "unread")
-    pooled = _scores(draws.assign(**one, draw=np.arange(len(draws)), status=status, low=math.nan, high=math.nan))
+    pooled = _scores_by_slot(
+        draws.assign(**one, draw=np.arange(len(draws)), status=status, low=math.nan, high=math.nan)
+    )
     if not (orders := [name for name in _BY_ORDER if name in scores]):
         return pooled
     each = scores.groupby(["item", "criterion"])[orders].mean().reset_index()
@@ -110,7 +112,7 @@ def _over_prompts(scores: pd.DataFrame, conditions: pd.DataFrame) -> pd.DataFram
     return averaged.assign(sd=spread, mode=math.nan, **counts, scale=first["scale"]).reset_index()
 
 
-def _scores(table: pd.DataFrame) -> pd.DataFrame:
+def _scores_by_slot(table: pd.DataFrame) -> pd.DataFrame:
     key, first = first_places(table, SCORE_KEY)
     reply, begins = first_places(table.assign(key=key), ("key", "run", "draw"))
     owner = key[begins]  # the key that each reply belongs to

@@ -108,11 +108,6 @@ def test_a_judge_with_a_version_in_its_name_is_no_path(tmp_path):
     assert (set(ratings["rater"]), set(items["system"])) == ({"gpt-4.1"}, {"llama-3.1-70b"})
 
 
-def test_half_a_character_in_an_id_is_no_crash(tmp_path):
-    items, _ = calib.read_log(write(tmp_path / "x.json", rows("a", item="q\ud800")), rater="g")
-    assert items["item"].tolist() == ["q?"]
-
-
 # --- tools ------------------------------------------------------------------------------------------------------
 
 

@@ -76,6 +76,7 @@ def test_counts_statuses_and_means(name):
     items, table = calib.read_log(paths(pattern), **said)
     assert (len(items), len(table), counts(table)) == (48, n, statuses)
     found = means(items, table)
+    assert set(found.index.get_level_values("criterion")) == set(wanted)
     for criterion, each in wanted.items():
         assert [found[system, criterion] for system in BOTH] == pytest.approx(each, abs=1e-6)
     assert items["group"].nunique() == 24, "both systems answered each input"
@@ -115,11 +116,6 @@ def test_promptfoo(file):
     assert wrong["clarity"] < found.xs("clarity", level="criterion").mean(), "a grader's error is no 0"
 
 
-def test_promptfoo_as_csv_is_refused():
-    with pytest.raises(ValueError, match=r"out\.csv: rounds scores and loses which are errors: read the out\.json"):
-        calib.read_log(LOGS / "promptfoo-0.121.20/out.csv", tool="promptfoo")
-
-
 def test_opik_order_and_given_ids():
     """Items are numbered in the order of completion, so that those numbers are no ids."""
     items, _ = calib.read_log(paths("opik-2.2.122/dict_items_{}.json"), rater="gpt-4o")
@@ -138,20 +134,8 @@ def test_mlflow_metrics_agree():
 
 def test_langsmith_rows_have_no_criterion_of_a_failed_function():
     items, ratings = calib.read_log(paths("langsmith-0.15.0/{}_rows.json"), rater="gpt-4o", system="file")
-    assert (len(ratings), counts(ratings)) == (192, {"ok": 188, "failed": 4})
+    assert (len(items), len(ratings), counts(ratings)) == (48, 192, {"ok": 188, "failed": 4})
     assert set(ratings["criterion"]) == {"correctness", "clarity"}
-    assert len(items) == 48
-
-
-@pytest.mark.slow
-def test_braintrust_summary_agrees():
-    for name in BOTH:
-        _, ratings = calib.read_log(LOGS / f"braintrust-0.47.0/{name}_results.json", rater="gpt-4o")
-        told = json.loads((LOGS / f"braintrust-0.47.0/{name}_summary.json").read_text())
-        told = told.get("comparison", told)["scores"]
-        rows = ratings.groupby("criterion", observed=True)["score"].mean()
-        for criterion, value in told.items():
-            assert rows[criterion] == pytest.approx(value["score"], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -282,26 +266,18 @@ def test_the_tool_is_known_by_what_the_file_holds(tool):
     from calib.adapters.row import head_of
 
     path = LOGS / FILES[tool]
-    files = [
-        one for one in ([path] if path.is_file() else sorted(path.iterdir())) if not one.name.startswith("results")
-    ]
-    readers = home.TOOLS
-    for one in files:
-        assert [name for name in home.TOOLS if readers[name].sniff(one.name, head_of(one))] == [tool]
+    for one in [path] if path.is_file() else path.glob("samples*"):
+        assert [name for name, reader in home.TOOLS.items() if reader.sniff(one.name, head_of(one))] == [tool]
 
 
 def test_other_files_of_the_folders_are_nobodys():
     from calib.adapters import read_log as home
     from calib.adapters.row import head_of
 
-    readers = home.TOOLS
     for one in LOGS.rglob("*"):
-        if one.suffix in (".py", ".md", ".yaml", ".xml", ".js") or one.name in (
-            "tests.json",
-            "human.csv",
-            "items.jsonl",
-        ):
-            assert not [name for name in home.TOOLS if readers[name].sniff(one.name, head_of(one))], one
+        others = one.name in ("tests.json", "human.csv", "items.jsonl")
+        if others or one.suffix in (".py", ".md", ".yaml", ".xml", ".js"):
+            assert not [name for name, reader in home.TOOLS.items() if reader.sniff(one.name, head_of(one))], one
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "surface"))
 import chromium
 
 from calib.labelling.page import page_of
-from calib.labelling.record import Criterion, Level, Record, Sheet, Task
+from calib.labelling.record import Criterion, LabelSheet, Level, Record, Task
 
 _OPENED = "performance.getEntriesByType('navigation')[0].domComplete"
 _TOOK = "document.body.offsetHeight; return performance.now() - began;"
@@ -24,7 +24,7 @@ def page(folder: Path, texts: list[tuple[str, str]], criteria: int = 4) -> tuple
     levels = tuple(Level(value, "") for value in range(1, 6))
     records = tuple(Record(f"item-{place}", pair) for place, pair in enumerate(texts))
     questions = tuple(Criterion(f"criterion {k}", "What is asked?", "1|2|3|4|5", levels) for k in range(criteria))
-    sheet = Sheet("ana", records)
+    sheet = LabelSheet("ana", records)
     task = Task("News", "0123456789ab", ("source", "output"), False, questions, "Read both.", (sheet,))
     path = folder / f"{len(texts)}.html"
     path.write_text(page_of(task, sheet), encoding="utf-8")

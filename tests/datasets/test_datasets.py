@@ -32,7 +32,8 @@ COMMIT = "c" * 40
 def registry(sha256=SHA256, git_blob=GIT_BLOB):
     plain = {"path": "data/plain.json", "sha256": sha256}
     blob = {"path": "data/blob.json", "place": "blob.json", "git_blob": git_blob, "own_sha256": OWN_SHA256}
-    return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]}}
+    about = dict.fromkeys(("loader", "title", "licence", "citation"), "")
+    return {"toy": {"repository": "someone/toy", "commit": COMMIT, "files": [plain, blob]} | about}
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -133,15 +134,15 @@ def test_calib_data_must_name_a_folder(monkeypatch):
 
 
 def test_where_a_set_comes_from(remote, tmp_path, monkeypatch):
-    assert files.where_from("toy") == "download"
+    assert files.available()["where"].item() == "download"
     for path in ("data/plain.json", "data/blob.json"):
         files.read_file("toy", path)
-    assert files.where_from("toy") == "cache"
+    assert files.available()["where"].item() == "cache"
     for path in ("data/plain.json", "blob.json"):
         (tmp_path / "toy" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "toy" / path).touch()
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
-    assert files.where_from("toy") == "CALIB_DATA"
+    assert files.available()["where"].item() == "CALIB_DATA"
 
 
 def test_git_blob_id():
@@ -176,20 +177,8 @@ def test_each_set_has_a_card():
 def test_available_lists_the_sets():
     frame = datasets.available()
     assert list(frame) == ["set", "loader", "title", "licence", "citation", "where"]
-    assert list(frame["set"]) == [
-        "summeval",
-        "alt_test",
-        "topical_chat",
-        "llm_rubric",
-        "unieval",
-        "triviaqa_judges",
-        "composo",
-        "llm_summeval",
-        "hanna",
-        "planted",
-        "alpaca_eval",
-        "llmbar",
-    ]
+    names = "summeval alt_test topical_chat llm_rubric unieval triviaqa_judges composo llm_summeval hanna planted"
+    assert list(frame["set"]) == [*names.split(), "alpaca_eval", "llmbar"]
 
 
 # --- arguments, small files -------------------------------------------------------------------------------------
@@ -261,18 +250,14 @@ def test_a_file_with_other_counts_is_refused(monkeypatch):
         datasets.load_summeval()
 
 
-def test_a_summary_has_its_references_only_where_the_file_has_them():
+def test_a_summary_has_its_references_only_where_the_file_has_them(monkeypatch):
     record = {"doc_id": "d1", "system_id": "M1", "source": "long", "system_output": "short", "reference": "brief"}
-    wanted = {
-        "item": "d1__M1",
-        "source": "long",
-        "output": "short",
-        "group": "d1",
-        "system": "M1",
-        "reference": "brief",
-    }
-    assert texts.summary_item(record) == wanted
-    assert texts.summary_item({**record, "references": ["brief", "in short"]})["references"] == ["brief", "in short"]
+    wanted = {"item": "d1__M1", "source": "long", "output": "short", "group": "d1", "system": "M1"}
+    monkeypatch.setattr(texts, "checked_tables", lambda _, items, __: items)
+    for more in ({}, {"references": ["brief", "in short"]}):
+        one = {**record, **more, "scores": {}}
+        monkeypatch.setattr(texts, "read_json", lambda *_, one=one: [one])
+        assert datasets.load_summeval() == [wanted | {"reference": "brief"} | more]
 
 
 @pytest.mark.parametrize(
@@ -353,11 +338,7 @@ def test_topical_chat(prompt, replies):
     assert (len(items), items["group"].nunique(), items["system"].nunique()) == (360, 60, 6)
     assert raters(ratings) == {"expert_mean": 2160, "gpt-3.5": replies}
     judge = ratings[ratings["rater"] == "gpt-3.5"]
-    assert (
-        judge.groupby(["item", "criterion"], observed=True)["draw"]
-        .agg(lambda draws: set(draws) == set(range(20)))
-        .all()
-    )
+    assert judge.groupby(["item", "criterion"], observed=True)["draw"].agg(set).eq(set(range(20))).all()
     assert set(judge["prompt"]) == {prompt}
     assert (judge["status"] == "ok").mean() > 0.97
     assert judge.loc[judge["status"] == "ok", "reply"].str.len().gt(0).all()

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calib.labelling.record import Criterion, Record, Sheet, decoded_id
+from calib.labelling.record import Criterion, LabelSheet, Record, decoded_id
 
 _DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
 
-def sheet_of(annotator: str, records: Iterable[Record], page: str, criteria: tuple[Criterion, ...]) -> Sheet:
+def sheet_of(annotator: str, records: Iterable[Record], page: str, criteria: tuple[Criterion, ...]) -> LabelSheet:
     """A sheet in which each record has its place, as `label_page` makes it."""
     shared: dict[str, Any] = {"annotator": annotator, "page": page, "criteria": criteria}
-    return Sheet(annotator, tuple(replace(one, position=place, **shared) for place, one in enumerate(records, start=1)))
+    return LabelSheet(
+        annotator, tuple(replace(one, position=place, **shared) for place, one in enumerate(records, start=1))
+    )
 
 
 def page_data(path: str | Path) -> dict[str, Any]:

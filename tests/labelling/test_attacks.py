@@ -6,7 +6,6 @@ import pytest
 from page_data import page_data
 
 import calib
-from calib import cli
 from calib.core.check import ArgumentError
 from calib.labelling.record import ANSWERS
 
@@ -66,21 +65,12 @@ def test_an_id_that_no_export_could_bring_back_is_refused(refused):
         calib.label(items, None, path="never.html", **ASKED)
 
 
-def test_that_nobody_labels_is_said_plainly(refused):
-    assert refused(annotators=[]) == "`annotators` must be different names, one at least, but got none."
-    assert refused(annotators=["a", " a"]) == "`annotators` must be different names, one at least, but got 'a' twice."
-
-
 def test_a_scale_may_have_words_for_its_ends_alone(tmp_path):
     path = tmp_path / "label.html"
     calib.label(ITEMS, IDS, criteria="tone", scale={1: "poor", 2: "", 3: " ", 4: "good"}, path=path)
     (asked,) = page_data(path)["criteria"]
     assert asked["scale"] == "1|2|3|4"
     assert asked["levels"] == [[1.0, "poor"], [2.0, ""], [3.0, ""], [4.0, "good"]]
-
-
-def test_equal_words_of_a_scale_are_refused_in_its_name(refused):
-    assert refused(scale={1: "a", 2: "a"}).startswith("`scale` must read")
 
 
 @pytest.mark.parametrize("scale", ["1: poor|2: good", ["1 poor", "2 fair", "3 good"], "1-2|3-5"])
@@ -128,36 +118,9 @@ def test_a_drawing_without_scores_is_refused_in_its_own_name(tmp_path):
             calib.read_labels(labels, drawn=drawn)
 
 
-def test_a_guideline_that_is_not_there_is_named(refused):
-    assert refused(guideline="nope.md") == "`guideline` must be a text, or a file, but there is no file 'nope.md'."
-
-
 def test_words_of_a_page_are_of_no_other_form(refused, tmp_path):
     told = refused(words={"start": "Los"}, to="xlsx", path=tmp_path / "label.xlsx")
     assert told == "`words` must be left out unless `to` is 'html', but that is 'xlsx'."
-
-
-@pytest.fixture
-def shell(tmp_path, monkeypatch, capsys):
-    """What a command says that fails."""
-    monkeypatch.chdir(tmp_path)
-
-    def of(*words):
-        with pytest.raises(SystemExit) as stopped:
-            cli.main(list(words))
-        assert stopped.value.code == 2
-        return " ".join(capsys.readouterr().err.split())
-
-    return of
-
-
-def test_words_that_are_not_there_are_named_by_their_option(tmp_path, shell):
-    ITEMS.to_csv(tmp_path / "items.csv", index=False)
-    told = shell("label", "items.csv", "--out", "label.html", "--words", "nope.json")
-    assert "--words must be a JSON file, but there is no file 'nope.json'" in told
-    assert "--guideline must be a text, or a file" in shell(
-        "label", "items.csv", "--out", "l.html", "--guideline", "n.md"
-    )
 
 
 def test_what_is_read_is_not_written_over(refused, tmp_path):

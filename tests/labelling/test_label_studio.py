@@ -10,10 +10,8 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-import pandas as pd
 import pytest
 
-import calib
 from calib.labelling.label_studio import label_studio_answers, write_label_studio
 from calib.labelling.record import ANSWERS
 from calib.table import TableError
@@ -98,21 +96,6 @@ def test_what_was_said_comes_back(task, exported, people, alike, kind):
 @pytest.mark.parametrize("kind", ["JSON", "JSON_MIN", "CSV", "TSV"])
 def test_pairs_are_turned_back_and_accounts_are_raters_where_no_name_was_meant(pairs, exported, people, alike, kind):
     alike(label_studio_answers(exported(pairs, kind)), people[2](pairs, raters={"": "1"}))
-
-
-@pytest.mark.slow
-def test_read_labels_reads_it(task, exported, people):
-    got = calib.read_labels(exported(task)).ratings
-    both = people[2](task).merge(got, on=["item", "criterion", "rater"], suffixes=("", "_got"))
-    assert len(both) == len(got) == len(people[2](task))
-    pd.testing.assert_series_equal(both["score"], both["score_got"], check_names=False)
-
-
-def test_what_annotators_see_tells_no_system(task, tmp_path):
-    path = write_label_studio(task, tmp_path / "task.json")
-    told = path.read_text("utf-8") + path.with_suffix(".xml").read_text("utf-8")
-    assert "gpt-4o" not in told
-    assert "llama" not in told
 
 
 def test_each_task_says_for_whom_it_is(task, pairs, tmp_path):

@@ -13,7 +13,7 @@ from page_data import page_data
 from calib.core.check import ArgumentError
 from calib.core.text import source_hash
 from calib.labelling.page import page_of
-from calib.labelling.record import Criterion, Level, Record, Sheet, Task, encoded_id
+from calib.labelling.record import Criterion, LabelSheet, Level, Record, Task, encoded_id
 
 FIVE = tuple(map(Level, range(1, 6), ("very poor", "poor", "fair", "good", "very good")))
 COHERENCE = Criterion("coherence", "Do the sentences build on each other?", "1|2|3|4|5", FIVE)
@@ -21,8 +21,8 @@ WORDS = json.loads(resources.files("calib.labelling").joinpath("words.json").rea
 
 
 def task_of(texts, annotator="ana", criteria=(COHERENCE,), guideline="Read both.", names="gpt-4o/{}"):
-    asked = tuple(Record(names.format(place), text) for place, text in enumerate(texts))
-    sheets = (Sheet(annotator, asked),)
+    records = tuple(Record(names.format(place), text) for place, text in enumerate(texts))
+    sheets = (LabelSheet(annotator, records),)
     return Task("News", "0123456789ab", ("source", "output"), False, criteria, guideline, sheets)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from calib.labelling.page import page_of
-from calib.labelling.record import ANSWERS, Criterion, Level, Record, Sheet, Task, encoded_id
+from calib.labelling.record import ANSWERS, Criterion, LabelSheet, Level, Record, Task, encoded_id
 from calib.table import check_ratings, read_frame, write
 
 chromium = pytest.importorskip("chromium", reason="the browser is driven through aiohttp")
@@ -31,22 +31,19 @@ WITHOUT = (
 CLOCK = (
     "const began = performance.now.bind(performance); window.later = 0;performance.now = () => began() + window.later;"
 )
+BLOCKED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });"
 FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };"
 
 
-def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, name="page.html", **task):
+def page_at(folder, *, n=3, criteria=(COHERENCE,), annotator="ana", words=None, name="page.html", ids=None, **task):
     """A file with a page about n items."""
     texts = task.pop("texts", [(f"Source {k}.", f"Summary {k}.") for k in range(n)])
-    asked = tuple(Record(f"gpt-4o/{k}", text, swapped="parts" in task and k % 2 == 1) for k, text in enumerate(texts))
-    sheets = (Sheet(annotator, asked),)
-    told = {
-        "title": "News",
-        "page": "0123456789ab",
-        "parts": ("source", "output"),
-        "paired": False,
-        "guideline": "Read.",
-    }
-    whole = Task(**(told | task), criteria=tuple(criteria), sheets=sheets)
+    names = ids or [f"gpt-4o/{k}" for k in range(len(texts))]
+    pairs = enumerate(zip(names, texts, strict=True))
+    records = tuple(Record(name, text, swapped="parts" in task and k % 2 == 1) for k, (name, text) in pairs)
+    sheets = (LabelSheet(annotator, records),)
+    shared = {"title": "News", "page": "0123456789ab", "parts": ("source", "output"), "paired": False}
+    whole = Task(**(shared | {"guideline": "Read."} | task), criteria=tuple(criteria), sheets=sheets)
     path = folder / name
     path.write_text(page_of(whole, sheets[0], words), encoding="utf-8")
     return path
@@ -99,18 +96,12 @@ def test_hostile_texts_are_texts(tmp_path):
         )
         kinds = "img, svg, iframe, a, main style, main script, [onload], [onerror], [style]"
         made = f"document.querySelectorAll('{kinds}').length"
-        return (
-            texts,
-            heads,
-            await visit.read(made),
-            await visit.read("window.bad"),
-            visit.said,
-            visit.asked(path.as_uri()),
-        )
+        marks = await visit.read(made), await visit.read("window.bad")
+        return texts + heads, marks, visit.said, visit.asked(path.as_uri())
 
-    texts, heads, made, bad, said, asked = chromium.driven(look)
-    assert [text.replace("\ud800", "\ufffd") for text in texts + heads] == [SEEN] * 4
-    assert (made, bad, said, asked) == (0, None, [], [])
+    texts, marks, *rest = chromium.driven(look)
+    assert [text.replace("\ud800", "\ufffd") for text in texts] == [SEEN] * 4
+    assert (marks, rest) == ((0, None), [[], []])
 
 
 def test_keys_answer_and_move(tmp_path):
@@ -156,13 +147,9 @@ def test_other_keyboards_and_keys_that_are_off(tmp_path):
         await visit.reload()
         await visit.read("begin()")
         await visit.press("5", "u")
-        return (
-            before,
-            await visit.read("answered().map(one => one.value)"),
-            await visit.read("$('single_keys').checked"),
-        )
+        return before, await visit.read("[answered().map(one => one.value), $('single_keys').checked]")
 
-    assert chromium.driven(look) == ([1, 4], [1, 4], False)
+    assert chromium.driven(look) == ([1, 4], [[1, 4], False])
 
 
 def test_space_and_enter_press_the_button_that_has_the_focus(tmp_path):
@@ -205,11 +192,9 @@ def test_a_number_that_was_typed_is_of_the_item_that_it_stood_under(tmp_path):
         visit = await begun(browser, path)
         await visit.press("4", "2")
         await visit.click("#next")
-        return await visit.read("items.map(item => item.answers[0].map(one => one[0]))"), await visit.read(
-            "$('number0').value"
-        )
+        return await visit.read("[items.map(item => item.answers[0].map(one => one[0])), $('number0').value]")
 
-    assert chromium.driven(look) == ([[42], []], "")
+    assert chromium.driven(look) == [[[42], []], ""]
 
 
 def test_pairs_are_turned_back(tmp_path):
@@ -218,10 +203,9 @@ def test_pairs_are_turned_back(tmp_path):
     async def look(browser):
         visit = await begun(browser, path)
         shown = []
+        plain = "[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)"
         for key in ("1", "1", "2", "3"):
-            shown.append(
-                await visit.read("[...document.querySelectorAll('#texts .plain')].map(one => one.textContent)")
-            )
+            shown.append(await visit.read(plain))
             await visit.press(key)
         text = await visit.read("[...document.querySelectorAll('#criteria button span')].map(one => one.textContent)")
         return shown, text, await exported(visit, tmp_path)
@@ -402,14 +386,7 @@ def test_two_tabs_see_each_other(tmp_path):
     assert found[0] in ([1, 2, 3], [1, 2, 3, 4])
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        FULL,
-        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('x', 'SecurityError'); } });",
-    ],
-    ids=["full", "blocked"],
-)
+@pytest.mark.parametrize("before", [FULL, BLOCKED], ids=["full", "blocked"])
 def test_storage_that_fails_is_said_and_labels_can_be_exported(tmp_path, before):
     path = page_at(tmp_path)
 
@@ -474,9 +451,8 @@ def test_names_do_not_run_into_each_other(tmp_path):
 
     async def look(browser):
         visit = await browser.tab(path)
-        script = (
-            "[...new Set(['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x'].map({}))].length"
-        )
+        names = "['a', 'a,b', 'a\"', '\"a', 'a]', '\\\\', 'a/b', 'a-b', '王', '李', '../x']"
+        script = f"[...new Set({names}.map({{}}))].length"
         keys = await visit.read(script.format("name => { enter(name); return items[0].keys[0]; }"))
         files = await visit.read(script.format("name => { enter(name); return fileName('csv'); }"))
         safe = await visit.read(
@@ -552,33 +528,20 @@ def test_a_reader_of_the_screen_is_told(tmp_path):
         await visit.press("4")
         said = await status(visit)
         await visit.call("Accessibility.enable")
-        nodes = (await visit.call("Accessibility.getFullAXTree"))["nodes"]
-        return said, [
-            (one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes if not one["ignored"]
-        ]
+        nodes = [one for one in (await visit.call("Accessibility.getFullAXTree"))["nodes"] if not one["ignored"]]
+        return said, [(one["role"]["value"], one.get("name", {}).get("value", ""), one) for one in nodes]
 
     said, nodes = chromium.driven(look)
     assert said == "coherence: 4 good. Item 2 of 3."
     names = {(role, name) for role, name, _ in nodes}
-    assert {
-        ("heading", "News"),
-        ("heading", "Item 2 of 3"),
-        ("group", "coherence"),
-        ("region", "source"),
-        ("region", "output"),
-    } <= names
-    assert {
-        ("button", "4 good"),
-        ("button", "cannot say"),
-        ("textbox", "Comment on this item"),
-        ("switch", "Single keys"),
-    } <= names
+    texts = {("heading", "News"), ("heading", "Item 2 of 3"), ("region", "source"), ("region", "output")}
+    controls = {("group", "coherence"), ("button", "4 good"), ("button", "cannot say"), ("switch", "Single keys")}
+    assert texts | controls | {("textbox", "Comment on this item")} <= names
     assert {role for role, _ in names} >= {"banner", "main", "contentinfo", "status", "alert", "progressbar"}
     bar = next(one for role, _, one in nodes if role == "progressbar")
     assert bar["value"]["value"] in (1, "1", "33%")
-    assert all(
-        name for role, name, _ in nodes if role in ("button", "textbox", "region", "heading", "progressbar", "switch")
-    )
+    kinds = ("button", "textbox", "region", "heading", "progressbar", "switch")
+    assert all(name for role, name, _ in nodes if role in kinds)
 
 
 def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
@@ -597,10 +560,7 @@ def test_a_later_page_goes_on_and_nothing_of_it_is_lost(tmp_path):
 
 def test_ids_come_back_as_they_are(tmp_path):
     ids = ["007", "\ufeffa", "=1+1", "港/🙂", 'a,b"c', "exported"]
-    asked = tuple(Record(one, ("s", "o")) for one in ids)
-    task = Task("T", "0123456789ab", ("source", "output"), False, (COHERENCE,), "", (Sheet("ana", asked),))
-    path = tmp_path / "page.html"
-    path.write_text(page_of(task, task.sheets[0]), encoding="utf-8")
+    path = page_at(tmp_path, n=len(ids), ids=ids)
 
     async def look(browser):
         visit = await begun(browser, path)

@@ -25,19 +25,8 @@ def chosen(tmp_path):
         {"item": [f"gpt-4o/{k}" for k in range(240)], "source": [f"Source {k // 4}." for k in range(240)],
          "output": [f"Summary {k}." for k in range(240)]}
     )  # fmt: skip
-    parts = [
-        pd.DataFrame(
-            {
-                "item": items["item"],
-                "criterion": name,
-                "rater": "judge",
-                "score": rng.uniform(1, 5, 240),
-                "scale": "1|2|3|4|5",
-            }
-        )
-        for name in CRITERIA
-    ]
-    scores = pd.concat(parts, ignore_index=True)
+    parts = [items[["item"]].assign(criterion=name, score=rng.uniform(1, 5, 240)) for name in CRITERIA]
+    scores = pd.concat(parts, ignore_index=True).assign(rater="judge", scale="1|2|3|4|5")
     picked = set(rng.permutation(items["item"])[:60])
     path = tmp_path / "label.html"
     calib.label(
@@ -51,20 +40,20 @@ class Sitting:
     """Presses keys, and keeps what they come to by itself: answers to (place, criterion), each with those before it."""
 
     def __init__(self):
-        self.given, self.order, self.where = {}, [], (0, 0)
+        self.pressed, self.order, self.where = {}, [], (0, 0)
 
     def answer(self, value):
         place, c = self.where
-        self.given.setdefault(self.where, []).append(value)
+        self.pressed.setdefault(self.where, []).append(value)
         self.order.append(self.where)
         self.where = (place, c + 1) if c + 1 < len(CRITERIA) else (place + 1, 0)
 
     def undo(self):
         self.where = self.order.pop()
-        self.given[self.where].pop()
+        self.pressed[self.where].pop()
 
     def found(self, ids):
-        return {(ids[place], CRITERIA[c]): values[-1] for (place, c), values in self.given.items() if values}
+        return {(ids[place], CRITERIA[c]): values[-1] for (place, c), values in self.pressed.items() if values}
 
 
 async def press(visit, sitting, rng, until):
@@ -100,10 +89,8 @@ def test_a_sitting_of_sixty_items_by_keyboard(tmp_path, chosen):
             await visit.press(*["Tab"] * await to_focus(visit, "begin"), "Enter")
             await press(visit, sitting, rng, 23)
             await visit.reload()
-            assert await visit.read("[document.activeElement.id, $('begin').textContent]") == [
-                "begin",
-                "Continue (23 of 60)",
-            ]
+            focus = await visit.read("[document.activeElement.id, $('begin').textContent]")
+            assert focus == ["begin", "Continue (23 of 60)"]
             await visit.press("Enter", "c")
             await visit.type('=half done, "so far"')
             await visit.press("Escape")

@@ -1,3 +1,3 @@
-from conftest_scale import cut, items, ratings
+from conftest_scale import cut, items, pairs, ratings
 
-__all__ = ["cut", "items", "ratings"]
+__all__ = ["cut", "items", "pairs", "ratings"]

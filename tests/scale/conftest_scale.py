@@ -43,6 +43,17 @@ def items():
     return pd.DataFrame({name: [f"{names[name]}{v}" for v in each] for name, each in values.items()})
 
 
+@pytest.fixture
+def pairs():
+    """Pairs of outputs in both orders, of two of which one order could not be read."""
+    rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
+    pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])
+    pairs = pairs.assign(criterion="better", rater="j", scale="0|1", method="sample", draw=pairs["shown_first"] == "b")
+    lost = pairs["item"].isin(["i3", "i30"]) & (pairs["shown_first"] == "b")
+    pairs.loc[lost, ["score", "status"]] = [np.nan, "unread"]
+    return pairs
+
+
 @pytest.fixture(scope="session")
 def cut():
     """A table in parts by item, in a random way."""

@@ -37,11 +37,6 @@ def calls() -> int:
     return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
-def workers() -> set[int]:
-    """The processes that made them."""
-    return {int(line) for line in Path(os.environ[CALLS]).read_text(encoding="utf-8").splitlines()}
-
-
 def made_items(n):
     names = {"item": "i{}", "source": "A source of {} words.", "output": "Output {}.", "group": "g{}", "system": "s{}"}
     values = {"group": lambda k: k // 4, "system": lambda k: k % 4}

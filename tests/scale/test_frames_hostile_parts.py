@@ -16,22 +16,8 @@ pytestmark = [
 ]  # `same` hears them
 
 SCALE = "1|2|3|4|5"
-ODD = [
-    "b\n c",
-    "\x01",
-    "i1\x01",
-    "e\u0301",
-    "\u65e5",
-    "q" * 300,
-    "7",
-    "7.0",
-    "nan",
-    "None",
-    " ",
-    "a|b",
-    "=1+1",
-    "\U0001f600",
-]
+ODD = ["b\n c", "\x01", "i1\x01", "e\u0301", "\u65e5", "q" * 300, "7", "7.0", "nan", "None", " ", "a|b", "=1+1"]
+ODD += ["\U0001f600"]
 
 
 def cut(frame, n):
@@ -119,7 +105,6 @@ def test_odd_ids_and_parts_without_rows():
         same(work, [empty, *parts[:1], empty, *parts[1:]])
 
 
-@pytest.mark.slow
 def test_all_labelled_items_in_the_last_part():
     scores, gold = study()
     labelled = scores["item"].isin(gold["item"])
@@ -127,7 +112,6 @@ def test_all_labelled_items_in_the_last_part():
         same(work, [scores[~labelled], scores[labelled]])
 
 
-@pytest.mark.slow
 def test_results_come_in_the_order_of_one_table():
     """A judge whose first items have no label comes first all the same."""
     scores, gold = study(raters=("g", "h"))
@@ -149,19 +133,10 @@ def test_an_item_that_is_called_as_rows_that_stand_for_others():
         same(work, cut(scores, 4))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"by": "system", "min_labels": 4},
-        {"strata": "stratum"},
-        pytest.param({"weights": "w"}, marks=pytest.mark.slow),
-        {"target": "benchmark"},
-        pytest.param({"estimator": "ppi++"}, marks=pytest.mark.slow),
-        pytest.param({"groups": None}, marks=pytest.mark.slow),
-    ],
-    ids=str,
-)
+OPTIONS = [{"by": "system", "min_labels": 4}, {"strata": "stratum"}, {"weights": "w"}, {"target": "benchmark"}]
+
+
+@pytest.mark.parametrize("options", [*OPTIONS, {"estimator": "ppi++"}, {"groups": None}], ids=str)
 def test_interval_options(options):
     scores, gold = study(continuous="estimator" in options)
     same(lambda table: calib.interval(table, gold, **options), cut(scores, 4))
@@ -212,12 +187,6 @@ def test_a_column_that_one_part_lacks_is_refused():
             calib.interval(parts, gold, **options)
 
 
-# --- both sides in parts -----------------------------------------------------------------------------------------
-
-
-# --- two judges --------------------------------------------------------------------------------------------------
-
-
 # --- ratings -----------------------------------------------------------------------------------------------------
 
 
@@ -247,11 +216,8 @@ def ratings_of(kind, seed=3):
     return found.assign(status=found["status"].where(found["status"].notna(), "ok")) if "status" in found else found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pool", [None, "rater", "prompt"])
-@pytest.mark.parametrize(
-    "kind", ["logprob", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sample", "chain", "human"))]
-)
+@pytest.mark.parametrize("kind", ["logprob", "sample", "chain", "human"])
 def test_summaries_are_those_of_one_table(kind, pool, tmp_path):
     parts = cut(ratings_of(kind), 4)
     expected = calib.summarize(whole(parts), pool=pool)
@@ -260,8 +226,7 @@ def test_summaries_are_those_of_one_table(kind, pool, tmp_path):
     pd.testing.assert_frame_equal(calib.table.check_scores(kept), expected)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["logprob", *(pytest.param(k, marks=pytest.mark.slow) for k in ("sample", "chain"))])
+@pytest.mark.parametrize("kind", ["logprob", "sample", "chain"])
 def test_ratings_in_parts(kind):
     ratings = ratings_of(kind)
     items = [*ODD, *(f"i{k}" for k in range(0, 30, 2))]

@@ -61,18 +61,6 @@ def test_an_interval_of_parts_is_that_of_the_whole(scores, gold, cut, asked):
 
 
 @pytest.mark.slow
-def test_an_interval_is_the_same_whoever_works_on_its_parts(scores, gold, cut):
-    from concurrent.futures import ThreadPoolExecutor
-
-    parts = cut(scores, 9)
-    with ThreadPoolExecutor(4) as pool:
-        threads = calib.interval(calib.Partitions(parts, executor=pool), gold, by="system", min_labels=2)
-    pd.testing.assert_frame_equal(
-        threads.to_frame(), calib.interval(parts, gold, by="system", min_labels=2).to_frame(), check_exact=True
-    )
-
-
-@pytest.mark.slow
 def test_yes_and_no_has_its_own_interval_in_parts_too(scores, gold, cut):
     one = scores[scores["rater"] == "few"].assign(scale="0|1")
     judge = one.assign(score=(one["score"] > 3).astype(float).where(one["score"].notna()), low=np.nan, high=np.nan)
@@ -132,12 +120,7 @@ def test_a_part_on_another_scale_is_no_secret(scores, gold, cut):
 
 
 @pytest.mark.slow
-def test_orders_of_pairs_are_counted_once_for_all_parts(cut):
-    rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
-    pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])
-    pairs = pairs.assign(criterion="better", rater="j", scale="0|1", method="sample", draw=pairs["shown_first"] == "b")
-    lost = pairs["item"].isin(["i3", "i30"]) & (pairs["shown_first"] == "b")
-    pairs.loc[lost, ["score", "status"]] = [np.nan, "unread"]
+def test_orders_of_pairs_are_counted_once_for_all_parts(pairs, cut):
     human = pd.DataFrame({"item": [f"i{k}" for k in range(0, 40, 2)], "score": [float(k % 3 == 0) for k in range(20)]})
     human = calib.table.check_scores(human.assign(criterion="better", rater="ann", scale="0|1"))
     with pytest.warns(UserWarning, match="one_order") as said:

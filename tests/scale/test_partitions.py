@@ -1,9 +1,8 @@
 """Tables in parts: what may be given, and that scores of parts are those of one table, bit for bit."""
 
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pandas as pd
 import pytest
 from conftest_scale import equal
@@ -78,12 +77,8 @@ def test_folders_by_a_value_are_asked_for_as_a_dataset(ratings, cut, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
-def test_whoever_works_the_scores_are_the_same(ratings, items, folder, pool):
-    from multiprocessing import get_context
-
-    how = {"mp_context": get_context("spawn")} if pool is ProcessPoolExecutor else {}
-    with pool(2, **how) as executor:
+def test_scores_are_the_same_where_threads_work(ratings, items, folder):
+    with ThreadPoolExecutor(2) as executor:
         equal(calib.summarize(folder, items, executor=executor), calib.summarize(ratings, items))
 
 
@@ -126,12 +121,7 @@ def test_scores_are_written_into_a_folder_of_their_own(ratings, folder):
 
 
 @pytest.mark.slow
-def test_orders_of_pairs_are_counted_over_all_parts(cut):
-    rows = [(f"i{k}", first, float(k % 2), "ok") for k in range(40) for first in "ab"]
-    pairs = pd.DataFrame(rows, columns=["item", "shown_first", "score", "status"])
-    pairs = pairs.assign(criterion="better", rater="j", scale="0|1", method="sample", draw=pairs["shown_first"] == "b")
-    lost = pairs["item"].isin(["i3", "i30"]) & (pairs["shown_first"] == "b")
-    pairs.loc[lost, ["score", "status"]] = [np.nan, "unread"]
+def test_orders_of_pairs_are_counted_over_all_parts(pairs, cut):
     with pytest.warns(UserWarning, match="one_order: 2 of 40 pairs"):
         calib.summarize(pairs)
     with pytest.warns(UserWarning, match="one_order: 2 of 40 pairs"):

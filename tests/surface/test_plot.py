@@ -790,6 +790,14 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
         plot.ranking(labelled(order, order, **label)),
         plot.reliability(labelled(panel(), panel(1), **label)),
     ]
+    draws = 3 + np.random.default_rng(1).normal(size=(60, 1, 1)) + np.random.default_rng(2).normal(size=(60, 5, 4))
+    study, curve = calib.stats.g_study(draws), convergence(draws[:, 0], rng=1)
+    means = calib.stats.prompt_mean(draws.mean(axis=2), names=[f"{name}{i}" for i in range(5)])
+    drawn += [
+        plot.prompt_means(labelled(means, **label)),
+        plot.components(labelled(study, study, **label)),
+        plot.gain(labelled(curve, curve, **label)),
+    ]
     for each in drawn:
         each.figure.canvas.draw()
         legend = [] if each.get_legend() is None else each.get_legend().get_texts()

@@ -63,7 +63,6 @@ def one_line(result):
 # --- rate --variants --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_rate_asks_in_several_wordings(run, files, tmp_path):
     out = tmp_path / "r.csv"
     options = ("--criterion", "fluency", "--model", "offline", "--method", "sample", "--draws", 2, "--out", out)
@@ -80,7 +79,6 @@ def test_rate_asks_in_several_wordings(run, files, tmp_path):
     assert ratings["score"].tolist() == pytest.approx(expected["score"].tolist(), nan_ok=True)
 
 
-@pytest.mark.slow
 def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     options = ("--criterion", "fluency", "--criterion", "coherence", "--model", "offline", "--dry-run")
     calls = [
@@ -89,7 +87,6 @@ def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     assert calls[1] == 4 * calls[0] == 4 * 2 * 78
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, 257, "x"])
 def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
     options = ("--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv")
@@ -127,7 +124,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
         (("--n-subsets", 0), "--n-subsets must be"),
         (("--out", "c.txt"), "'--out'"),
         (("--labels", "none.csv"), "none.csv"),
-        (("--column", "item=id"), "--item describes a file of your own"),
+        (("--column", "item=id"), "--column item= describes a file of your own"),
     ],
 )
 def test_what_converge_refuses(run, files, options, words):
@@ -177,7 +174,7 @@ def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
     assert study.one().signature in text
     for line in (study.one().equal_calls(8), calib.prompt_mean(path, prompt="wording", group="doc").one()):
         assert one_line(line) in text
-    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--item", "id")
+    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--column", "item=id")
     assert code == 0
     assert one_line(calib.convergence(path, group="doc", rng=1).one()) in text
     code, _, err = run("sensitivity", path, "--prompt", "topic")
@@ -185,7 +182,6 @@ def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
     assert "--prompt must be a column of own.csv" in err
 
 
-@pytest.mark.slow
 def test_sensitivity_of_several_criteria_and_methods(run, files, tmp_path):
     mixed = table.write(pd.concat([read(files, "exact"), read(files, "sampled")]), tmp_path / "both.csv")
     code, text, _ = run("sensitivity", mixed, "--calls", 4)
@@ -223,7 +219,6 @@ def test_several_items_of_a_system_in_a_group_do_no_harm(run, files, tmp_path):
     assert "item_prompt" in text
 
 
-@pytest.mark.slow
 def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     ratings = read(files, "sampled")
     once = table.write(ratings[ratings["draw"] == 0], tmp_path / "once.csv")
@@ -234,7 +229,6 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     assert err.count("confounded") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -267,7 +261,6 @@ def test_what_sensitivity_refuses(run, files, tmp_path, name, options, words):
 # --- plan -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"budget": 20}, {"half_width": 0.2, "max_items": 500}, {"budget": 20, "prompt": 3}]
 )
@@ -295,7 +288,6 @@ def test_plan_falls_back_to_scores_where_nothing_is_known_of_draws(run, files):
     assert one_line(wanted) in text
 
 
-@pytest.mark.slow
 def test_plan_by_system_is_of_scores(run, files):
     code, text, _ = run(
         "plan", files["exact"], files["human"], "--items", files["items"], "--by", "system", *PRICES, "--budget", 20
@@ -305,7 +297,6 @@ def test_plan_by_system_is_of_scores(run, files):
     assert "prompts x" not in text
 
 
-@pytest.mark.slow
 def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files):
     code, text, _ = run("plan", files["sampled"], files["gold"], *PRICES, "--half-width", 1e-9, "--max-items", 99)
     assert code == 0
@@ -314,7 +305,6 @@ def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files)
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -356,7 +346,6 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_files_of_other_formats(run, files, tmp_path, ending):
     paths = {}

@@ -1,6 +1,7 @@
 """What a user and a reader of the package may rely on: names, imports that stay cheap, layers."""
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -236,9 +237,8 @@ def test_what_a_topic_names_is_there(home):
         assert set(display.plots) <= set(plot.__all__)
         words = display.headline, display.conclusions, display.notes, display.assumptions
         functions = (*display.plots, display.pictures, *words, display.blocks, display.side, topic.frame)
-        commands = [name.replace("-", "_") for name in topic.commands]
-        for file, names in {"display": functions, "commands": commands}.items():
-            assert all(callable(topic.function(file, name)) for name in names if name)
+        assert all(callable(topic.function("display", name)) for name in functions if name)
+    assert set(topic.commands) <= set(commands())
 
 
 def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
@@ -248,3 +248,37 @@ def test_every_plot_is_of_a_result_and_no_column_has_two_heads():
     heads = [name for topic in topics for name in topic.heads]
     assert len(heads) == len(set(heads))
     assert {home.rpartition(".")[2] for home in calib.analysis.TOPICS} == set(STATISTICS)
+
+
+# --- words --------------------------------------------------------------------------------------------------------
+
+
+OTHER_WORDS = re.compile(r"(^|_)(gold|humans?|people|persons?)(_|$)")  # for people's scores, which are `labels`
+
+
+@pytest.mark.parametrize("face", [calib, stats], ids=["calib", "calib.stats"])
+def test_scores_of_people_are_called_labels(face):
+    public = {name: getattr(face, name) for name in face.__all__}
+    arguments = {
+        f"{name}({argument})"
+        for name, thing in public.items()
+        if inspect.isroutine(thing)
+        for argument in inspect.signature(thing).parameters
+        if OTHER_WORDS.search(argument)
+    }
+    fields = {
+        f"{name}.{field}"
+        for name, thing in public.items()
+        for field in getattr(thing, "__dataclass_fields__", ())
+        if OTHER_WORDS.search(field)
+    }
+    assert not arguments | fields
+
+
+def test_results_with_an_interval_have_the_columns_of_their_frames():
+    with_interval = {
+        name: thing
+        for name, thing in ((name, getattr(stats, name)) for name in stats.__all__)
+        if "interval" in getattr(thing, "__dataclass_fields__", ())
+    }
+    assert [name for name, thing in with_interval.items() if not hasattr(thing, "conf_low")] == []

@@ -161,10 +161,10 @@ def test_what_is_nearly_of_the_type_is_taken():
 # --- in the shell -----------------------------------------------------------------------------------------------------
 
 LINES = {
-    "agree": "scores.csv human.csv",
+    "agreement": "scores.csv human.csv",
     "compare": "scores.csv other.csv human.csv",
     "reliability": "raters.csv scores.csv",
-    "converge": "sampled.csv scores.csv",
+    "convergence": "sampled.csv scores.csv",
     "sensitivity": "asked.csv --items items.csv",
     "interval": "scores.csv gold.csv",
     "difference": "scores.csv human.csv clean coherence-1",

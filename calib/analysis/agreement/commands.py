@@ -51,13 +51,6 @@ def compare(
     show_results(calib.compare(*judged, **options), out, conclude=True)
 
 
-@options_from("rank_judges")
-def rank_judges(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """All judges of a file in the order of their agreement with people, and which of them are told apart."""
-    results = calib.rank_judges(*files.taken(file, labels, names=("scores", "labels")), **options)
-    show_results(results, out, conclude=True)
-
-
 @options_from("reliability")
 def reliability(
     file: Annotated[Path, typer.Argument(help="People's scores or ratings one by one, or a file of your own.")],

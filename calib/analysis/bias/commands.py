@@ -40,9 +40,3 @@ def bias(
         options["features"] = features
     results = calib.bias(scores, people, items=files.items, family=families or None, **options)
     show_results(results, out, conclude=True)
-
-
-@options_from("rater_effects")
-def rater_effects(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """How a judge uses its scale beside people's own spread: leniency, centrality, ends used, halo."""
-    show_results(calib.rater_effects(*files.taken(file, labels), **options), out, conclude=True)

@@ -1,4 +1,4 @@
-"""The command line's own page of a judge."""
+"""The command `calib profile`: the page of a judge."""
 
 from __future__ import annotations
 

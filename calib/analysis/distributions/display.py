@@ -1,4 +1,4 @@
-"""A judge's own page in words: what it does with its scale, what came back of it, the items that deserve a look."""
+"""Sentences, tables and pictures of a profile: scores beside labels, what came back, the items that deserve a look."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def blocks(results: Results[Profile]) -> Iterator[Block]:
         return visible(text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)")
 
     if len(frame):
-        says = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
-        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [says])
+        note = "Each item once for a judge, with the reasons to look at it; long texts open on a click."
+        yield Block("Items that deserve a look", frame.assign(**{name: frame[name].map(cut) for name in texts}), [note])
 
 
 def came_back(results: Results[Profile]) -> pd.DataFrame:
@@ -185,8 +185,24 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
         return _rows_of_entropy(entropies, ax)
     drawn = figure.axes_of(ax)
     if show == "scores":
-        label, seen = results.labels[0], results[0].shares.most
-        _draw_bars(drawn, results[0])
+        label, result = results.labels[0], results[0]
+        shares = result.shares
+        levels = np.array(shares.levels)
+        sides = {"judge": shares.judge, "people": shares.labels} if shares.labels else {"judge": shares.judge}
+        pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+        wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
+        for place, (name, part) in enumerate(sides.items()):
+            at = levels + wide * (place - (len(sides) - 1) / 2)
+            drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
+        if not shares.width:
+            drawn.set_xticks(levels, list(map(short, levels)))
+        figure.per_cent(drawn.yaxis)
+        labelled = f", {result.n_labels} with labels" * bool(shares.labels)
+        drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{labelled})")
+        drawn.set_ylabel("share of the scores")
+        if shares.labels:
+            drawn.legend(frameon=False, fontsize="small")
+        seen = shares.most
     else:
         label, entropy = entropies[0]
         seen = f"half of the items have {entropy.half}"
@@ -200,29 +216,19 @@ def profile(results: Results[Any] | Profile, *, show: str = "scores", ax: Axes |
     return drawn
 
 
-def _draw_bars(drawn: Axes, result: Profile) -> None:
-    """Judge and people side by side at each value."""
-    shares = result.shares
-    levels = np.array(shares.levels)
-    sides = {"judge": shares.judge, "people": shares.labels} if shares.labels else {"judge": shares.judge}
-    pitch = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
-    wide = (0.96 if shares.width else 0.8) * pitch / len(sides)
-    for place, (name, part) in enumerate(sides.items()):
-        at = levels + wide * (place - (len(sides) - 1) / 2)
-        drawn.bar(at, part, wide, color=figure.COLOURS[place], label=name)
-    if not shares.width:
-        drawn.set_xticks(levels, list(map(short, levels)))
-    figure.per_cent(drawn.yaxis)
-    labelled = f", {result.n_labels} with labels" * bool(shares.labels)
-    drawn.set_xlabel(f"score   (n = {result.n - result.n_missing} items{labelled})")
-    drawn.set_ylabel("share of the scores")
-    if shares.labels:
-        drawn.legend(frameon=False, fontsize="small")
-
-
 def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     """Each judge a row, piece by piece the values of its scale from the lowest up, and people below it."""
-    facts, parts = _with_labels(results)
+    facts: list[dict[str, Any]] = []
+    parts: list[tuple[Shares, tuple[float, ...]]] = []
+    pairs = [(label, result.shares) for label, result in zip(results.labels, results, strict=True)]
+    for criterion in dict.fromkeys(label.get("criterion") for label in results.labels):
+        of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
+        facts += [label for label, _ in of]
+        parts += [(shares, shares.judge) for _, shares in of]
+        labelled = next(((label, shares) for label, shares in of if shares.labels), None)
+        if labelled is not None:
+            facts.append({**labelled[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
+            parts.append((labelled[1], labelled[1].labels))
     rows = figure.rows_of(ax, facts, parts, pitch=1.2)
     for mark in rows.marks:
         shares, pieces = mark.result
@@ -235,22 +241,6 @@ def _rows_of_scores(results: Results[Profile], ax: Axes | None) -> Axes:
     named = [*map(short, scales[0])] if same else ["the lowest value", "the highest"]
     handles, title = figure.patches(named, figure.shades(len(named))), title_of(results.labels, rows.names)
     return rows.finished(profile_fact(results), handles, title=title, columns=len(handles))
-
-
-def _with_labels(results: Results[Profile]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """What names each row, and its shares; people once behind the judges of a criterion."""
-    facts: list[dict[str, Any]] = []
-    parts: list[tuple[Shares, tuple[float, ...]]] = []
-    pairs = [(label, result.shares) for label, result in zip(results.labels, results, strict=True)]
-    for criterion in dict.fromkeys(label.get("criterion") for label in results.labels):
-        of = [(label, shares) for label, shares in pairs if label.get("criterion") == criterion]
-        facts += [label for label, _ in of]
-        parts += [(shares, shares.judge) for _, shares in of]
-        labelled = next(((label, shares) for label, shares in of if shares.labels), None)
-        if labelled is not None:
-            facts.append({**labelled[0], "rater": "people", "prompt": "labels", "method": "human", "temperature": ""})
-            parts.append((labelled[1], labelled[1].labels))
-    return facts, parts
 
 
 def _rows_of_entropy(pairs: list[tuple[dict[str, Any], Histogram]], ax: Axes | None) -> Axes:

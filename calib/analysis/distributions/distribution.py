@@ -60,8 +60,6 @@ def variance(p: ArrayLike, levels: ArrayLike) -> Floats:
     p, levels : array_like
         As for `expectation`.
 
-
-
     Examples
     --------
     >>> float(variance([0.5, 0.5], [3, 4]))
@@ -83,8 +81,6 @@ def entropy(p: ArrayLike, *, normalized: bool = False) -> Floats:
         Probabilities or weights, not negative; normalised first.
     normalized : bool, default False
         Divide by log K, so that the uniform distribution has 1.
-
-
 
     Examples
     --------
@@ -303,8 +299,6 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     levels : array_like, shape (K,)
         In any order; places count, not distances.
 
-
-
     References
     ----------
     Epstein (1969), A scoring system for probability forecasts of ranked categories, Journal of Applied Meteorology 8.
@@ -325,12 +319,6 @@ def ranked_probability_score(p: ArrayLike, y: ArrayLike, levels: ArrayLike) -> F
     return np.asarray(np.where(places >= 0, score, np.nan))[()]
 
 
-def ascending(p: Floats, levels: ArrayLike) -> Floats:
-    """The columns of `p` in ascending order of their levels."""
-    _weights(p, levels)  # whose checks are wanted
-    return p[:, np.argsort(check.array(levels, "levels", ndim=1))]
-
-
 CORRECTIONS = ("miller-madow", "none")
 
 
@@ -347,8 +335,6 @@ def sampled_entropy(counts: ArrayLike, *, correction: str = "miller-madow") -> F
     counts : array_like, shape (..., K)
         How often each level was drawn.
     correction : {"miller-madow", "none"}
-
-
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,7 @@ def profile(
     2  entropy      howto-soup/fluency-2   0.92   2.55   2.33
     3  entropy  sports-handball/fluency-1   0.92   3.52   4.33
     """
-    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",))
+    files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",), either_side=True)
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges = validated(files.scores, kind, "scores")
     people = None if files.people is None else scores_in(files.people, "labels")
@@ -151,7 +151,7 @@ def _labels_of(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.
 
 
 def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:
-    rows, replies = judge.scores, judge.replies
+    rows = judge.scores
     read = rows["score"].notna()
     unread = rows["n_unread"].where(read | (rows["n_unread"] > 0), 1)
     # the values of the scale, where it is known; of one without values as many as are counted in bins
@@ -160,8 +160,18 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
     # shares of levels, entropy and mass where they are known: of one draw nothing is beyond the number
     exact = judge.who.method in ("logprob", "chain")
     spread = bool(rows["entropy"].notna().any() and (exact or (rows["n"] > 1).any()))
-    shared = spread and replies.single
-    cells = {"scores": replies.shares, "levels": replies.levels} if shared else {"scores": rows["score"]}
+    cells: dict[str, Any] = {"scores": rows["score"]}
+    if spread and judge.has_replies:
+        cells = {"scores": judge.shares, "levels": judge.levels}
+    # the largest difference between the scores of an item under two prompts, and between two replies on it
+    under = pd.DataFrame({prompt: one.scores["score"] for prompt, one in judge.prompts.items()})
+    across = (under.max(axis=1) - under.min(axis=1)).reindex(rows.index)
+    low, high = (np.full(len(rows), end) for end in (np.inf, -np.inf))
+    is_read = np.isfinite(judge.reply_scores)
+    np.minimum.at(low, judge.item_of_reply[is_read], judge.reply_scores[is_read])
+    np.maximum.at(high, judge.item_of_reply[is_read], judge.reply_scores[is_read])
+    pairs = pd.DataFrame({"status": judge.ratings["status"].astype(object).to_numpy(), "reply": judge.reply_of_row})
+    counts = pairs.drop_duplicates()["status"].value_counts()  # replies that have rows of each status
     return stats.profile(
         **cells,
         entropy=rows["entropy"] if spread else None,
@@ -171,25 +181,11 @@ def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Prof
         scale=values,
         replies=rows["n"].where(read, 0) + unread,
         unread=unread,
-        reasons={"prompts": judge.across, "draws": replies.spread},
-        statuses=replies.statuses if replies.single else None,
+        reasons={"prompts": across, "draws": np.maximum(high - low, 0.0)},
+        statuses={str(status): int(n) for status, n in counts.items()} if judge.has_replies else None,
         items=rows.index,
         top=top,
     )
-
-
-def _texts_to_read(
-    look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
-) -> tuple[tuple[str, str], ...]:
-    """How the scores of an item came about, its own texts, the judge's words."""
-    detail, words = judge.replies.distribution(look.item), _as_one(judge.replies.words(look.item))
-    if look.why == "prompts":
-        detail, words = judge.contradiction(look.item)
-    elif look.why == "people":
-        detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
-    own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
-    reply = (("reply", words),) if "reply" in judge.replies.rows else ()
-    return (("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items()), *reply)
 
 
 # --- what there is to read of an item: its texts, how its scores are distributed, the judge's own words ---------------
@@ -204,63 +200,25 @@ _OURS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replies:
-    """Ratings of one judge under one prompt as replies, and the items that they are about."""
+class PromptedJudge:
+    """One judge under one prompt: its scores by item, its replies, and the same of each prompt that it was asked."""
 
-    rows: pd.DataFrame
-    items: pd.Index  # in the order in which numbers of them are given
-    of_row: Codes  # the reply that each row belongs to
-    of_reply: Codes  # the place of the item of each reply
-    score: Floats  # of each reply, the expectation of its probabilities; NaN where it could not be read
+    who: SliceKey
+    scores: pd.DataFrame  # a row for each item, named by it
+    ratings: pd.DataFrame  # ratings, or scores, which are one reply each
+    has_replies: bool  # whether replies are known one by one
+    reply_of_row: Codes  # the reply that each row of the ratings belongs to
+    item_of_reply: Codes  # the place of the item of each reply
+    reply_scores: Floats  # the expectation of each reply's probabilities; NaN where it could not be read
     shares: Floats  # (items, K): the distribution of each item's scores, in which each reply counts the same
     levels: Floats  # (items, K)
-    single: bool  # whether replies are known one by one; scores are one for each item
-
-    @classmethod
-    def of(cls, rows: pd.DataFrame, items: pd.Index) -> Replies:
-        """Of ratings or scores of these items."""
-        single = has_replies(rows)
-        if not single:
-            status = np.where(rows["score"].notna(), "ok", "unread")
-            rows = rows.assign(run="", draw=0, weight=1.0, status=status)
-        place = items.get_indexer(rows["item"].astype(object))
-        of_row = rows.groupby([place, rows["run"].astype(object), rows["draw"]], sort=False).ngroup().to_numpy()
-        ok = (rows["status"] == "ok").to_numpy()
-        weight, value = np.where(ok, rows["weight"], 0.0), rows["score"].fillna(0.0).to_numpy()
-        mass = np.bincount(of_row, weight)
-        of_reply = np.zeros(len(mass), dtype=np.intp)
-        of_reply[of_row] = place
-        share = ratio(weight, mass[of_row])[ok]
-        cells = by_slot(place[ok], value[ok], np.nan_to_num(share), len(items))
-        return cls(rows, items, of_row, of_reply, ratio(np.bincount(of_row, weight * value), mass), *cells, single)
-
-    @property
-    def spread(self) -> Floats:
-        """The largest difference between two replies on each item; 0 where fewer than two were read."""
-        low, high = (np.full(len(self.items), end) for end in (np.inf, -np.inf))
-        read = np.isfinite(self.score)
-        np.minimum.at(low, self.of_reply[read], self.score[read])
-        np.maximum.at(high, self.of_reply[read], self.score[read])
-        return np.asarray(np.maximum(high - low, 0.0))
-
-    @property
-    def statuses(self) -> dict[str, int]:
-        """How many replies have rows of each status."""
-        pairs = pd.DataFrame({"status": self.rows["status"].astype(object).to_numpy(), "reply": self.of_row})
-        return {str(status): int(n) for status, n in pairs.drop_duplicates()["status"].value_counts().items()}
+    prompts: dict[str, PromptedJudge]
 
     def distribution(self, item: str) -> str:
-        """How the scores of an item are distributed, in words; nothing where that is not known.
-
-        Examples
-        --------
-        >>> rows = pd.DataFrame({"item": "a", "run": "", "draw": [0, 1, 2, 3], "score": [4.0, 5, 4, 2]})
-        >>> Replies.of(rows.assign(weight=1.0, status="ok"), pd.Index(["a"])).distribution("a")
-        '2 25 %, 4 50 %, 5 25 %'
-        """
-        if not self.single:
+        """How the scores of an item are distributed, in words; nothing where that is not known."""
+        if not self.has_replies:
             return ""
-        place = self.items.get_loc(item)
+        place = self.scores.index.get_loc(item)
         total = self.shares[place].sum()
         pairs = sorted((level, s / total) for level, s in zip(self.levels[place], self.shares[place], strict=True) if s)
         return ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in pairs if share >= 0.005)
@@ -270,72 +228,80 @@ class Replies:
 
         A reply that is its score says nothing beside it.
         """
-        if "reply" not in self.rows:
+        if "reply" not in self.ratings:
             return []
-        places = np.flatnonzero(self.of_reply == self.items.get_loc(item))
-        read = sorted((place for place in places if np.isfinite(self.score[place])), key=lambda p: self.score[p])
-        lost = [place for place in places if not np.isfinite(self.score[place])]
+        places = np.flatnonzero(self.item_of_reply == self.scores.index.get_loc(item))
+        scores = self.reply_scores
+        read = sorted((place for place in places if np.isfinite(scores[place])), key=lambda place: scores[place])
+        unread = [place for place in places if not np.isfinite(scores[place])]
         words = []
-        for reply in dict.fromkeys([*read[:1], *read[-1:], *lost[:1]]):
-            row, score = self.rows.iloc[int(np.argmax(self.of_row == reply))], self.score[reply]
+        for reply in dict.fromkeys([*read[:1], *read[-1:], *unread[:1]]):
+            row, score = self.ratings.iloc[int(np.argmax(self.reply_of_row == reply))], scores[reply]
             mark, text = short(score) if np.isfinite(score) else str(row["status"]), str(row["reply"])
             if text.strip() not in ("", mark):
                 words.append((mark, text))
         return words
 
-
-class PromptedJudge(NamedTuple):
-    """One judge under one prompt: its scores by item, its replies, and the same of each prompt that it was asked."""
-
-    who: SliceKey
-    scores: pd.DataFrame
-    replies: Replies
-    prompts: dict[str, PromptedJudge]
-
-    @property
-    def across(self) -> pd.Series:
-        """The largest difference between the scores of each item under two prompts."""
-        under = pd.DataFrame({prompt: one.scores["score"] for prompt, one in self.prompts.items()})
-        return (under.max(axis=1) - under.min(axis=1)).reindex(self.scores.index)
-
-    def contradiction(self, item: str) -> tuple[str, str]:
+    def contradiction(self, item: str) -> tuple[str, list[tuple[str, str]]]:
         """The scores of an item under each prompt, and the judge's words under those of the lowest and the highest."""
         under = {prompt: one.scores["score"].get(item, np.nan) for prompt, one in self.prompts.items()}
         scores = {prompt: score for prompt, score in under.items() if np.isfinite(score)}
         order = sorted(scores, key=scores.__getitem__)
         marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
-        ends = {marks[prompt]: self.prompts[prompt].replies.words(item)[:1] for prompt in (*order[:1], *order[-1:])}
+        ends = {marks[prompt]: self.prompts[prompt].words(item)[:1] for prompt in (*order[:1], *order[-1:])}
         named = [*marks.values()]
         named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
-        return ", ".join(named), _as_one([(mark, text) for mark, words in ends.items() for _, text in words])
+        return ", ".join(named), [(mark, text) for mark, words in ends.items() for _, text in words]
 
 
 def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[PromptedJudge]:
     """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them."""
-    replies = {SliceKey.of(label): rows for label, rows in judges.slices()}
+    ratings = {SliceKey.of(label): rows for label, rows in judges.slices()}
     by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
     for label, rows in scores.slices():
-        who, names = SliceKey.of(label), pd.Index(rows["item"].astype(object))
+        who, items = SliceKey.of(label), pd.Index(rows["item"].astype(object))
+        replies = ratings[who]
+        single = has_replies(replies)
+        if not single:
+            replies = replies.assign(
+                run="", draw=0, weight=1.0, status=np.where(replies["score"].notna(), "ok", "unread")
+            )
+        place = items.get_indexer(replies["item"].astype(object))
+        reply = replies.groupby([place, replies["run"].astype(object), replies["draw"]], sort=False).ngroup().to_numpy()
+        ok = (replies["status"] == "ok").to_numpy()
+        weight, value = np.where(ok, replies["weight"], 0.0), replies["score"].fillna(0.0).to_numpy()
+        mass = np.bincount(reply, weight)
+        item_of_reply = np.zeros(len(mass), dtype=np.intp)
+        item_of_reply[reply] = place
+        share = ratio(weight, mass[reply])[ok]
+        shares, levels = by_slot(place[ok], value[ok], np.nan_to_num(share), len(items))
+        reply_scores = ratio(np.bincount(reply, weight * value), mass)
         under = by_judge.setdefault(who._replace(prompt=""), {})
-        under[who.prompt] = PromptedJudge(who, rows.set_index(names), Replies.of(replies[who], names), under)
+        under[who.prompt] = PromptedJudge(
+            who, rows.set_index(items), replies, single, reply, item_of_reply, reply_scores, shares, levels, under
+        )
     return [one for under in by_judge.values() for one in under.values()]
 
 
-def _as_one(words: Sequence[tuple[str, str]]) -> str:
-    """Replies as one text: a single one that was read as it is, others with their marks.
+def _texts_to_read(
+    look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
+) -> tuple[tuple[str, str], ...]:
+    """How the scores of an item came about, its own texts, the judge's words: those of several replies with marks."""
+    detail, words = judge.distribution(look.item), judge.words(look.item)
+    if look.why == "prompts":
+        detail, words = judge.contradiction(look.item)
+    elif look.why == "people":
+        detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
+    own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
+    out = [("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items())]
+    if "reply" in judge.ratings:
+        is_plain = len(words) == 1 and words[0][0] not in STATUSES
+        out.append(("reply", " ".join(text if is_plain else f"[{mark}] {text}" for mark, text in words)))
+    return tuple(out)
 
-    Examples
-    --------
-    >>> _as_one([("2", "Rambling."), ("5", "Clear.")]), _as_one([("4", "Good.")]), _as_one([("refused", "No.")])
-    ('[2] Rambling. [5] Clear.', 'Good.', '[refused] No.')
-    """
-    alone = len(words) == 1 and words[0][0] not in STATUSES
-    return " ".join(text if alone else f"[{mark}] {text}" for mark, text in words)
 
-
-def _texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
+def _texts_of(table: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
     """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
-    table = items
     names = table["item"].astype(object)
     if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
         has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"
@@ -348,13 +314,7 @@ def _texts_of(items: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
 
 
 def _glimpse(items: Any) -> str:
-    """Two of the items, for a message.
-
-    Examples
-    --------
-    >>> _glimpse(["a", "a", "b", "c"])
-    "'a' and 'b'"
-    """
+    """Two of the items, for a message."""
     return " and ".join(map(repr, list(dict.fromkeys(map(str, items)))[:2])) or "none"
 
 

@@ -1,4 +1,4 @@
-"""What a judge does with its scale, how sure it is, and the items that deserve a look."""
+"""Profile of a judge: what it does with its scale, how sure it is, and the items that deserve a look."""
 
 from __future__ import annotations
 
@@ -195,9 +195,8 @@ class Profile(Result):
 
     def _rows(self) -> list[dict[str, Any]]:
         of_labels = ("n_labels", "label_mean", "difference", "distance") if self.n_labels else ()
-        row = self._row("n", "n_missing", "mean", "sd", *of_labels)
-        row |= {f"median_{name}": spread.median for name, spread in self._histograms}
-        return [row | self._row("warnings")]
+        medians = {f"median_{name}": spread.median for name, spread in self._histograms}
+        return [self._row("n", "n_missing", "mean", "sd", *of_labels) | medians | self._row("warnings")]
 
     @property
     def unused(self) -> tuple[float, ...]:
@@ -274,16 +273,26 @@ def profile(
     Examples
     --------
     >>> weights = [[0.0, 0.1, 0.9], [0.3, 0.4, 0.3], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
-    >>> found = profile(weights, [3, 1, 2, 3], levels=[1, 2, 3], top=2)
-    >>> print(found)
+    >>> result = profile(weights, [3, 1, 2, 3], levels=[1, 2, 3], top=2)
+    >>> print(result)
     scores of 4 items: mean 2.6, median entropy 0.5091, +0.35 from people on 4
-    >>> [(look.why, look.item, round(look.value, 3)) for look in found.looks]
+    >>> [(look.why, look.item, round(look.value, 3)) for look in result.looks]
     [('people', '1', 1.0), ('people', '2', 0.5), ('entropy', '1', 1.089), ('entropy', '2', 0.693)]
     """
     check.whole(top, "top", least=0)
-    number, values, weights = _scores_and_cells(scores, levels)
-    if scale is None and levels is not None and np.ndim(levels) == 1 and values.shape[1] > 1:
-        scale = values[0] if len(values) else None
+    # a number for each item, and what it is made of: values and their weights
+    if levels is None:
+        number = check.array(scores, "scores", ndim=1)
+        values, weights = np.nan_to_num(number)[:, None], np.isfinite(number)[:, None].astype(float)
+    else:
+        weights = np.nan_to_num(check.array(scores, "scores", ndim=2))
+        try:
+            number = np.asarray(expectation(weights, levels))
+        except ArgumentError as error:
+            raise error.renamed({"p": "scores"}) from None
+        values = np.broadcast_to(check.array(levels, "levels"), weights.shape)
+        if scale is None and np.ndim(levels) == 1 and values.shape[1] > 1:
+            scale = values[0] if len(values) else None
     columns = {"labels": labels, "entropy": entropy, "mass": mass, "replies": replies, "unread": unread}
     columns |= reasons or {}
     by = {name: check.array(column, name, ndim=1) for name, column in columns.items() if column is not None}
@@ -322,25 +331,11 @@ def profile(
     return replace(result, warnings=_profile_warnings(result))
 
 
-def _scores_and_cells(scores: ArrayLike, levels: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
-    """A number for each item; what it is made of: values and their weights."""
-    if levels is None:
-        number = check.array(scores, "scores", ndim=1)
-        return number, np.nan_to_num(number)[:, None], np.isfinite(number)[:, None].astype(float)
-    weights = np.nan_to_num(check.array(scores, "scores", ndim=2))
-    try:
-        number = np.asarray(expectation(weights, levels))
-    except ArgumentError as error:
-        raise error.renamed({"p": "scores"}) from None
-    return number, np.broadcast_to(check.array(levels, "levels"), weights.shape), weights
-
-
 def _mean(values: Any) -> float:
     return float(np.mean(values)) if len(values) else _NAN
 
 
 def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLike | None) -> Shares:
-    """Each item counts the same, whatever mass was captured of it."""
     """Each item counts the same, whatever mass was captured of it."""
     share = ratio(weights, weights.sum(axis=1, keepdims=True))
     used = share > 0
@@ -369,7 +364,6 @@ def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLi
 
 def _histogram_of(values: Floats, most: float) -> Histogram | None:
     """From 0 to the most that there can be."""
-    """From 0 to the most that there can be."""
     values = values[np.isfinite(values)]
     if not len(values):
         return None
@@ -380,8 +374,7 @@ def _histogram_of(values: Floats, most: float) -> Histogram | None:
 def _looks(
     reasons: Mapping[str, Floats], columns: tuple[Floats, Floats, Floats], items: Sequence[Any] | None, top: int
 ) -> tuple[FlaggedItem, ...]:
-    """For each reason the items with the largest numbers; of each its score, people's, and its entropy."""
-    """For each reason the items with the largest numbers; of each its score, people's, and its entropy.
+    """For each reason the items with the largest numbers; of each its score, its label, and its entropy.
 
     Of equal ones those whose names come first.
     """

@@ -1,4 +1,4 @@
-"""The command line's draws."""
+"""The command `calib convergence`: how many draws of a judge are enough."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ def convergence(
     **options: Any,
 ) -> None:
     """Means of N draws against the exact expectation, and against labels."""
+    from calib.inputs.resolve import opened
     from calib.table.results import words
 
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.convergence(sampled, exact, labels=labels, items=items, **options, **files.said)
+    tables = (opened(path) for path in (sampled, exact))
+    results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.said)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):

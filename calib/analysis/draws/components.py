@@ -30,6 +30,13 @@ class Sums(NamedTuple):
     inside: Floats  # (rows,): squared distances of draws from their item's mean
 
 
+def _sums_by_count(count: Codes, mean: Floats, inside: Floats) -> Sums:
+    reads, code = np.unique(count, return_inverse=True)
+    items = (code[:, None] == np.arange(len(reads))).astype(float)
+    shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
+    return Sums(reads.astype(float), items, items * shifted, items * shifted**2, inside)
+
+
 class Fit(NamedTuple):
     within: Floats
     between: Floats
@@ -130,7 +137,8 @@ def share(ratio: float) -> float:
 class VarianceComponents(Result):
     """How a judge's draws vary within an item, and their expectations between items.
 
-    Where a judge reasons first, a draw is a chain of reasoning, read by the probabilities after it.
+    Where a judge reasons first, a draw is a chain of reasoning, read by the probabilities after it. Warnings:
+    ``clipped``, ``no_noise``.
 
     Attributes
     ----------
@@ -159,8 +167,6 @@ class VarianceComponents(Result):
         Read draws per item (harmonic mean); infinite for exact distributions.
     n_groups : int
         Independent units: groups, or items where no groups were given.
-    warnings : tuple of str
-        ``clipped``, ``no_noise``.
     """
 
     within: float
@@ -339,15 +345,11 @@ def variance_components(
         # from one of its draws, not from its mean: equal draws then have no noise to the last bit
         first = draws[np.arange(len(draws)), read.argmax(axis=1)]
         shifted = np.where(read, draws - first[:, None], 0.0)
-        mean = shifted.sum(axis=1) / count
-        inside = (np.where(read, shifted - mean[:, None], 0.0) ** 2).sum(axis=1)
-        mean = first + mean
+        off = shifted.sum(axis=1) / count
+        mean, inside = first + off, (np.where(read, shifted - off[:, None], 0.0) ** 2).sum(axis=1)
         fit = moments_fit if estimator == "moments" else reml_fit
         n_draws, n_unread = float(len(count) / np.sum(1 / count)), int((~read).sum())
-    reads, code = np.unique(count, return_inverse=True)
-    items = (code[:, None] == np.arange(len(reads))).astype(float)
-    shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
-    sums = Sums(reads.astype(float), items, items * shifted, items * shifted**2, inside)
+    sums = _sums_by_count(count, mean, inside)
     # the fit to all items, and those without each unit in turn
     whole = fit(Sums(sums.reads, *(np.asarray(part.sum(axis=0, keepdims=True)) for part in sums[1:])))
     without = fit(Sums(sums.reads, *(left_out(part, unit) for part in sums[1:])))
@@ -387,9 +389,6 @@ def variance_components(
         n_groups=len(without.ratio),
         warnings=warnings,
     )
-
-
-# --- what the mean of several draws is worth ----------------------------------------------------------------------
 
 
 def spearman_brown(icc: ArrayLike, n: ArrayLike) -> Floats:

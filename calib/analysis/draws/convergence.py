@@ -106,42 +106,41 @@ class Convergence(WithCoefficient, Result):
     seed: int | None
 
     def _rows(self) -> list[dict[str, Any]]:
-        curves: dict[str, Any] = {"draws": self.sizes} | self._row(*_CURVES)
-        if self.reference != "exact":  # all draws beside themselves would look as if they had converged
-            for name in _NEAR_REFERENCE:
-                values = zip(self.sizes, curves[name], strict=True)
-                curves[name] = [math.nan if n == self.n_draws else value for n, value in values]
-        return [dict(zip(curves, row, strict=True)) for row in zip(*curves.values(), strict=True)]
+        curves = self._row("sizes", *_CURVES)
+        rows = [dict(zip(("draws", *_CURVES), row, strict=True)) for row in zip(*curves.values(), strict=True)]
+        for row in rows:  # all draws beside themselves would look as if they had converged
+            if self.reference != "exact" and row["draws"] == self.n_draws:
+                row.update(dict.fromkeys(_NEAR_REFERENCE, math.nan))
+        return rows
 
     def _terms(self) -> dict[str, Any]:
-        terms: dict[str, Any] = {"convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.coefficient}
-        terms |= {"cl": self.confidence_level, "n": self.n, "groups": self.n_groups, "draws": self.n_draws}
-        return terms | {"unread": self.n_unread, "subsets": self.n_subsets, "seed": self.seed}
+        return {
+            "convergence": True, "to": self.reference.replace(" ", "-"), "coef": self.coefficient,
+            "cl": self.confidence_level, "n": self.n, "groups": self.n_groups, "draws": self.n_draws,
+            "unread": self.n_unread, "subsets": self.n_subsets, "seed": self.seed,
+        }  # fmt: skip
 
     def __str__(self) -> str:
         exact = self.reference == "exact"
         # where all draws are the reference, means of most of them are near it by themselves
         places = [i for i, n in enumerate(self.sizes) if exact or 2 * n <= self.n_draws]
-        to, near = "the exact expectation" if exact else f"the mean of all {self.n_draws}", []
+        to, parts = "the exact expectation" if exact else f"the mean of all {self.n_draws}", []
         if places:
             last, first = (f"{n} draw{'s' * (n > 1)}" for n in (self.sizes[places[-1]], self.sizes[places[0]]))
-            text = f"the mean of {last} is {short(self.rmse[places[-1]])} points (RMSE) from {to}"
-            near = [text + f", of {first} {short(self.rmse[places[0]])}" * (len(places) > 1)]
+            near = f"the mean of {last} is {short(self.rmse[places[-1]])} points (RMSE) from {to}"
+            parts = [near + f", of {first} {short(self.rmse[places[0]])}" * (len(places) > 1)]
         if not exact:
-            near.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
-        agreement = ""
+            parts.append(f"{to} is itself about {short(self.rmse_of_all)} from that of endless draws (extrapolated)")
+        text = "; ".join(parts)
         if np.isfinite(self.agreement_reference) and exact:
-            agreement = (
-                f", agreement with people {short(self.agreement[-1])} (reference {short(self.agreement_reference)})"
-            )
+            reached, reference = short(self.agreement[-1]), short(self.agreement_reference)
+            text += f", agreement with people {reached} (reference {reference})"
         elif np.isfinite(self.agreement_reference):
-            parts = [f"{short(self.agreement[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
-            parts += [f"{short(self.agreement_reference)} of all {self.n_draws}"]
-            parts += (
-                [f"about {short(self.agreement_limit)} of endless draws"] if np.isfinite(self.agreement_limit) else []
-            )
-            agreement = f"; agreement with people {', '.join(parts)}"
-        return f"{'; '.join(near)}{agreement}; r = {short(self.r)}"
+            of = [f"{short(self.agreement[places[-1]])} of {self.sizes[places[-1]]}"] if places else []
+            of += [f"{short(self.agreement_reference)} of all {self.n_draws}"]
+            of += [f"about {short(self.agreement_limit)} of endless draws"] * bool(np.isfinite(self.agreement_limit))
+            text += f"; agreement with people {', '.join(of)}"
+        return f"{text}; r = {short(self.r)}"
 
 
 _NEAR_REFERENCE = ("rmse", "rmse_low", "rmse_high", "rmse_predicted", "correlation", "correlation_predicted")
@@ -199,15 +198,8 @@ def convergence(
     n_subsets : int, default 200
         Random subsets per N.
     confidence_level : float, default 0.95
-        How often the interval is to hold.
     rng : Generator or int, optional
         Source of the subsets; default a fresh one.
-
-    Raises
-    ------
-    ValueError
-        If `samples` has fewer than two draws or items, a size is not in 1..K, lengths differ, or
-        scores that are compared for the same value (kappa, exact, adjacent) cannot be on one scale.
 
     Notes
     -----
@@ -232,7 +224,12 @@ def convergence(
     check.whole(n_subsets, "n_subsets", least=1)
     level = check.probability(confidence_level, "confidence_level")
     k = draws.shape[1]
-    sizes = _checked_sizes(sizes, k)
+    if sizes is None:
+        sizes = (*(n for n in SIZES if n < k), k) if k <= SIZES[-1] else SIZES
+    elif not len(sizes) or any(not 1 <= int(n) <= k or int(n) != n for n in sizes):
+        rule = f"must be whole numbers from 1 to {k} (the draws there are)"
+        raise ArgumentError("sizes", rule, f"got {list(sizes)}")
+    sizes = tuple(map(int, sizes))
     whole = settled(row_means(draws))
     target = whole if exact is None else check.array(exact, "exact", ndim=1)
     y = np.full(len(draws), np.nan) if labels is None else check.array(labels, "labels", ndim=1)
@@ -248,14 +245,18 @@ def convergence(
     with warnings.catch_warnings():  # what there is to say is in `r` and its interval
         warnings.simplefilter("ignore", check.CalibWarning)
         parts = variance_components(draws, groups=None if groups is None else owners, confidence_level=level)
-    errors = [_squared_errors(draws, whole, target, n) for n in sizes]
+    errors = [_squared_distances(draws, whole, target, n) for n in sizes]
     spans = [_root_interval(q, owners, level) for q in errors]
     curves = subset_correlations(draws, sizes, (target, y), kind, n_subsets, owners, np.random.default_rng(rng))
     ends = [toward.interval(kind, level) for _, toward in curves]
     limit = correlation_with_labels(target, y, kind, owners)
     noise, of_all = np.array([_noise_of_means(draws, n) for n in sizes]), _noise_of_means(draws, k)
     left = 0.0 if exact is not None else of_all
-    law, endless = _law(kind, parts.icc, noise, left)
+    law, endless = np.full(len(noise), np.nan), math.nan if left else 1.0
+    if kind == "pearson":  # what means of draws, and endless draws, have of the reference's correlation
+        reference = parts.icc + (1 - parts.icc) * left
+        law = np.sqrt(reference / (parts.icc + (1 - parts.icc) * noise))
+        endless = math.sqrt(reference / parts.icc) if parts.icc > 0 else math.nan
     return Convergence(
         sizes=sizes,
         rmse=tuple(math.sqrt(np.nanmean(q)) for q in errors),
@@ -297,23 +298,7 @@ def _enough_draws(draws: Floats, names: str = "`samples`") -> Floats:
     return draws
 
 
-def _checked_sizes(sizes: Sequence[int] | None, k: int) -> tuple[int, ...]:
-    if sizes is None:
-        return (*(n for n in SIZES if n < k), k) if k <= SIZES[-1] else SIZES
-    if not len(sizes) or any(not 1 <= int(n) <= k or int(n) != n for n in sizes):
-        raise ArgumentError("sizes", f"must be whole numbers from 1 to {k} (the draws there are)", f"got {list(sizes)}")
-    return tuple(int(n) for n in sizes)
-
-
-def _law(kind: str, icc: float, noise: Floats, left: float) -> tuple[Floats, float]:
-    """What means of draws, and endless draws, have of the reference's correlation, by their variances of one draw."""
-    if kind != "pearson":
-        return np.full(len(noise), np.nan), math.nan if left else 1.0
-    endless = math.sqrt((icc + (1 - icc) * left) / icc) if icc > 0 else math.nan
-    return np.sqrt((icc + (1 - icc) * left) / (icc + (1 - icc) * noise)), endless
-
-
-def _squared_errors(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
+def _squared_distances(draws: Floats, whole: Floats, target: Floats, size: int) -> Floats:
     """Mean squared distance of each item's N-draw means from its target, over the subsets with a score."""
     read, k = np.isfinite(draws).sum(axis=1), draws.shape[1]
     off = np.nansum((draws - whole[:, None]) ** 2, axis=1)

@@ -1,4 +1,4 @@
-"""Draws in words: how far the mean of some of them is from where it would end."""
+"""Sentences and pictures of draws: error and agreement of their mean, the gain in precision."""
 
 from __future__ import annotations
 

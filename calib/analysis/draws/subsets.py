@@ -17,6 +17,8 @@ from calib.core.numeric import row_means
 from calib.core.progress import progress
 from calib.core.result import Interval
 
+Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
+_OF_ORDER = frozenset(("spearman", *PAIR_SUMS))  # coefficients of the order alone
 _FOR_SPREAD = 16  # subsets in which each item is left out: its influence on their mean is what counts
 
 
@@ -81,31 +83,25 @@ def _drawn_means(
         yield from (_coded(settled(row_means(shuffled[:, :, :size]))) for size in sizes)
         return
     # draw by draw, which is quick where the draws of one place lie side by side, and each is added once
-    places, whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
+    places, is_whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
     del shuffled
     total, seen = np.zeros(places.shape[1:], dtype=np.int64), np.zeros(places.shape[1:], dtype=np.int64)
     sums, done = {}, 0
     for size in sorted(set(sizes)):
         for one in places[done:size]:
-            total += one if whole else np.maximum(one, 0)
-            seen += True if whole else one >= 0
-        sums[size], done = _coded_sums(total, seen, start, step), size
+            total += one if is_whole else np.maximum(one, 0)
+            seen += True if is_whole else one >= 0
+        done = size
+        # as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted
+        width = int(total.max()) + 1
+        pairs = seen * width + total
+        there = np.flatnonzero(np.bincount(pairs.ravel()))
+        count, whole = there // width, there % width
+        levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
+        table = np.full(int(pairs.max()) + 1, -1)
+        table[there[count > 0]] = place.reshape(-1)
+        sums[size] = start + step * levels, table[pairs]
     yield from map(sums.__getitem__, sizes)
-
-
-def _coded_sums(total: Codes, seen: Codes, start: float, step: float) -> tuple[Floats, Codes]:
-    """Means as places among all that sums of whole steps can give: equal means are equal, and nothing is sorted."""
-    width = int(total.max()) + 1
-    pairs = seen * width + total
-    there = np.flatnonzero(np.bincount(pairs.ravel()))
-    count, whole = there // width, there % width
-    levels, place = np.unique(settled(whole[count > 0] / count[count > 0]), return_inverse=True)
-    table = np.full(int(pairs.max()) + 1, -1)
-    table[there[count > 0]] = place.reshape(-1)
-    return start + step * levels, table[pairs]
-
-
-Coded = tuple[Floats, Codes]  # levels in ascending order, and which of them each score is, -1 for none
 
 
 def _coded(scores: Floats) -> Coded:
@@ -116,34 +112,23 @@ def _coded(scores: Floats) -> Coded:
     return levels, codes
 
 
-def _of_levels(kind: str) -> bool:
-    """Whether a coefficient is one of the order alone."""
-    return kind == "spearman" or kind in PAIR_SUMS
-
-
-def _dense_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
-    """The same where there are fewer pairs of levels than items: what is counted is the table of levels."""
-    others, label = y
-    wide = len(others) + 1
-    size = (len(levels) + 1) * wide  # with a row and a column for none
-    counts = np.empty((len(codes), size), dtype=np.int64)
-    for row, mine in zip(counts, codes, strict=True):
-        row[:] = np.bincount((mine + 1) * wide + (label + 1), minlength=size)
-    table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
-    used = np.flatnonzero(table.any(axis=0))
-    x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
-    return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
-
-
 def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floats:
     """Coefficient of each row of scores with y. Rows differ only in how often they hold each pair of levels."""
     others, label = y
     if not len(others):
         return np.full(len(codes), np.nan)
-    if len(levels) * len(others) * len(codes) <= codes.size:
-        return _dense_correlations(levels, codes, y, kind)
-    mine, second = codes[:, label >= 0], label[label >= 0]
-    pairs = np.where(mine >= 0, mine * len(others) + second, -1)
+    if len(levels) * len(others) * len(codes) <= codes.size:  # fewer pairs of levels than items: count their table
+        wide = len(others) + 1
+        size = (len(levels) + 1) * wide  # with a row and a column for none
+        counts = np.empty((len(codes), size), dtype=np.int64)
+        for row, code in zip(counts, codes, strict=True):
+            row[:] = np.bincount((code + 1) * wide + (label + 1), minlength=size)
+        table = counts.reshape(len(codes), -1, wide)[:, 1:, 1:].reshape(len(codes), -1)
+        used = np.flatnonzero(table.any(axis=0))
+        x, z = levels[used // (wide - 1)], others[used % (wide - 1)]
+        return coefficients.weighted_correlation(x, z, table[:, used].astype(float), kind)
+    first, second = codes[:, label >= 0], label[label >= 0]
+    pairs = np.where(first >= 0, first * len(others) + second, -1)
     if len(levels) * len(others) > CHUNK:
         used, cells = np.unique(pairs, return_inverse=True)
     else:  # the same without a sort
@@ -151,8 +136,8 @@ def _row_correlations(levels: Floats, codes: Codes, y: Coded, kind: str) -> Floa
         used, cells = np.flatnonzero(seen) - 1, (np.cumsum(seen) - 1)[pairs + 1]
     if len(used) * len(codes) > 4 * max(codes.size, CHUNK // 4):  # hardly two pairs alike
         # where levels alone count, whole numbers stand for them, which need no sorting
-        x, z = (np.arange(len(of), dtype=float) if _of_levels(kind) else of for of in (levels, others))
-        return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in mine])
+        x, z = (np.arange(len(of), dtype=float) if kind in _OF_ORDER else of for of in (levels, others))
+        return np.array([sample_correlation(x[row[row >= 0]], z[second[row >= 0]], kind) for row in first])
     cells = cells.reshape(pairs.shape)
     flat = cells + np.arange(len(codes))[:, None] * len(used)
     counts = np.bincount(flat.ravel(), minlength=len(codes) * len(used)).reshape(len(codes), -1)
@@ -169,7 +154,7 @@ def _influences(levels: Floats, codes: Codes, labels: Coded, kind: str) -> Float
         if len(used) < 3:
             return np.full(codes.shape, np.nan)
         x, y = levels[place[used]], scores[label[used]]
-        if _of_levels(kind):
+        if kind in _OF_ORDER:
             x, y = place[used].astype(float), label[used].astype(float)
         without = leave_out(x, y, np.arange(len(used)), kind)
         row[used] = (1 - 1 / len(used)) * (sample_correlation(x, y, kind) - without)

@@ -1,4 +1,4 @@
-"""The command line's drift."""
+"""The command `calib drift`: the readings of a judge then against those of now."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ def drift(
     **options: Any,
 ) -> None:
     """Whether a judge still reads the same items as it did, beyond its own noise; no labels are needed."""
+    from calib.inputs.resolve import opened
+
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.drift(then, now, items=items, **options, **files.said)
+    results = calib.drift(opened(then), opened(now), items=items, **options, **files.said)
     show_results(results, conclude=True)
     if out is not None:
         import pandas as pd

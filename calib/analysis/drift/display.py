@@ -1,4 +1,4 @@
-"""Drift in words: whether a judge changed, how far, and what that does not say."""
+"""Sentences, tables and pictures of drift: whether a judge changed, how far, and what that does not say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from calib.analysis.drift.reading_change import ReadingChange
 from calib.core import check
-from calib.core.result import bracket, short
+from calib.core.result import short
 from calib.table import figure
 from calib.table.results import Results, words
 from calib.table.text import Block, plain_text, telling, title_of, told_apart, visible
@@ -45,19 +45,18 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
         # what else changed, or may hide a change
         others = ("unread_changed", "shared_readings", "same_readings")
         texts = [text.partition(": ")[2] for text in change.warnings if text.startswith(others)]
-        parts = [_verdict(change), *(text[:1].upper() + text[1:] for text in texts)]
+        mark = (1 - change.confidence_level) / 2
+        times = f"read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
+        p = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
+        if change.drifted:
+            verdict = f"The judge reads otherwise than it did: {change.n} items, {times} ({p})."
+        else:
+            seen = f"No drift seen in the scores of {change.n} items, {times}"
+            verdict = f"{seen} ({p}), which is no proof that there is none."
+        parts = [verdict, *(text[:1].upper() + text[1:] for text in texts)]
         parts += [_how_far(change), _single_items(change)]
         sentences.append(f"{about}{': ' * bool(about)}{' '.join(filter(None, parts))}")
     return sentences
-
-
-def _verdict(change: ReadingChange) -> str:
-    mark = (1 - change.confidence_level) / 2
-    read = f"{change.n} items, read {short(change.readings_then)} times then and {short(change.readings_now)} times now"
-    tests = f"p = {short(change.p_value)} of any change, {short(change.p_shift)} of a shift; {short(mark)} is the mark"
-    if change.drifted:
-        return f"The judge reads otherwise than it did: {read} ({tests})."
-    return f"No drift seen in the scores of {read} ({tests}), which is no proof that there is none."
 
 
 def _how_far(change: ReadingChange) -> str:
@@ -72,7 +71,7 @@ def _how_far(change: ReadingChange) -> str:
     ends = "no interval" if math.isnan(low) else ends
     less = " (it became less noisy)" if high < 0 else ""
     return (
-        f"Its mean moved by {short(change.estimate)}, {bracket(change.interval, change.confidence_level)}{seen}. "
+        f"Its mean moved by {short(change.estimate)}, {change.bracket}{seen}. "
         f"{100 * change.differ:.3g} % of its readings differ from those of then, {100 * change.floor:.3g} % by its own "
         f"noise alone: beyond that {100 * change.changed:.3g} points, {ends}{less}."
     )
@@ -82,15 +81,10 @@ def _single_items(change: ReadingChange) -> str:
     """Which items may be named."""
     if change.n_changed:
         return f"{change.n_changed} of them may each be said to have changed (Holm)."
-    if _never_one(change):
+    if change.least_p * change.n > 1 - change.confidence_level:  # none can be significant among so many
         least = f"with so few readings an item's p-value is {short(change.least_p)} at least"
         return f"Of no single item a change can be claimed, whatever it did: {least}."
     return "Of no single item a change may be claimed (Holm)." if change.drifted else ""
-
-
-def _never_one(change: ReadingChange) -> bool:
-    """Whether no item can be significant among so many, whatever it does."""
-    return change.least_p * change.n > 1 - change.confidence_level
 
 
 def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
@@ -101,10 +95,11 @@ def drift_blocks(results: Results[ReadingChange]) -> list[Block]:
     for name, change in zip(told_apart(results.labels), results, strict=True):
         frame = change.changes.head(_ROWS).drop(columns="p_by")
         frame["item"] = [visible(item) for item in frame["item"]]
-        says = [_single_items(change)] if change.n_changed or _never_one(change) else []
+        sure = change.n_changed or change.least_p * change.n > 1 - change.confidence_level
+        notes = [_single_items(change)] if sure else []
         more = [f"The first {_ROWS} of {change.n:,} items; `.changes` has all."] * (change.n > _ROWS)
         title = f"How far each item moved{f' ({visible(name)})' if name else ''}"
-        blocks.append(Block(title, frame.rename(columns=heads), [*says, *more]))
+        blocks.append(Block(title, frame.rename(columns=heads), [*notes, *more]))
     return blocks
 
 

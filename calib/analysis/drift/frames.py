@@ -1,31 +1,34 @@
-"""Drift on tables: the readings of a judge then beside those of now, item by item."""
+"""Drift on tables: a judge's readings of the same items then and now."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from calib import stats
 from calib.analysis.distributions.frames import shared_by_items
-from calib.core.check import Floats, as_typed
+from calib.core.check import Floats
 from calib.core.progress import progress
 from calib.inputs.names import Columns, Data
 from calib.inputs.readings import items_in, opened_sources, resolve_readings
 from calib.table import TableArgumentError
+from calib.table.driver import Slice, each_result, verb
 from calib.table.labelled import with_warnings
 from calib.table.pairs import one_scale
 from calib.table.results import Results, words
-from calib.table.validate import SliceKey, ValidatedTable, renamed_errors, slices
+from calib.table.validate import SliceKey, ValidatedTable, slices
 
 _BY_CHANCE = 1e-4  # readings that agree in their order with no more than this chance were not read anew
 
 
+@verb
 def drift(
     then: Data,
     now: Data,
@@ -58,20 +61,13 @@ def drift(
         is then known, and the question is how far it moved the readings.
     n_permutations, rng, confidence_level
         As for `calib.stats.reading_change`.
-    **columns
-        What the columns of files of your own are, as for `calib.look`; what is not said is recognised.
+    {columns}
 
     Returns
     -------
     Results
         Labelled by criterion, rater, prompt, method, temperature (of then), `n_only_then`, `n_only_now` (items of one
         side, left out), `n_unread_then` and `n_unread_now` (replies without a score).
-
-    Raises
-    ------
-    TableError
-        If scores are given, in which readings are averaged; no item was read twice then and again now; judge, prompt
-        or scale are not the same; or the readings of now are those of then, so that nothing was read anew.
 
     Warns
     -----
@@ -96,50 +92,63 @@ def drift(
     >>> result.drifted, result.n, result.n_groups
     (False, 312, 24)
     """
-    as_typed(drift, locals())
     sources = opened_sources(columns, then=then, now=now)
-    before, after = (_judges_in(name, *source) for name, source in sources.items())
-    tables = [side.frame for side in (before, after)]
-    if items is not None:
-        tables.insert(0, items_in(items))
-    options = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
+    sides = []
+    for name, (source, words_of_columns) in sources.items():
+        table = resolve_readings(source, name, words_of_columns).ratings
+        if not len(table.frame):
+            raise TableArgumentError(name, "must hold readings", "is empty")
+        people = table.frame["method"] == "human"  # whose readings count where there are no others
+        sides.append(table if people.all() else table.only(~people))
+    tables = [*([] if items is None else [items_in(items)]), *(side.frame for side in sides)]
+    options: dict[str, Any] = {"n_permutations": n_permutations, "rng": np.random.default_rng(rng)}
     options |= {"confidence_level": confidence_level}
-    judges, doubts = _read_again(before, after, unlike=unlike)
-    answers = [_compared(judge, tables, groups, options) for judge in progress(judges, "raters")]
-    return Results.of((label, with_warnings(result, doubts)) for label, result in answers)
+    pairs, left_out = _read_again(*sides, unlike=unlike)
+
+    def compared() -> Iterator[Slice[tuple[pd.Index, list[Floats], list[Floats], Any]]]:
+        for label, rows_then, label_now, rows_now in progress(pairs, "raters"):
+            one_scale(label, "'drift'", then=rows_then, now=rows_now)
+            apart = ", ".join(f"{name} {label_now[name]}" for name in _unlike(label, label_now))
+            replies = [_replies_of(rows) for rows in (rows_then, rows_now)]
+            ids_then, ids_now = (side.index.unique("item") for side in replies)
+            ids = ids_then[ids_then.isin(ids_now)]
+            if not len(ids):
+                rule = "must hold items of {0}"
+                raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
+            # scores, NaN where none; 1 for an unread reply, 0 where it was read, NaN where none
+            # a row for each item, its replies in the order of their draws
+            rows = [side.reset_index(["run", "draw"], drop=True).unstack("number").reindex(ids) for side in replies]  # noqa: PD010
+            scores, unread = ([side[name].to_numpy(dtype=float) for side in rows] for name in ("score", "unread"))
+            counts = {"n_only_then": len(ids_then) - len(ids), "n_only_now": len(ids_now) - len(ids)}
+            counts |= {"n_unread_then": int(np.nansum(unread[0])), "n_unread_now": int(np.nansum(unread[1]))}
+            owners = shared_by_items(tables, groups, ids, ("items", "then", "now"))
+            against = {"against": f"now {apart}"} if apart else {}
+            yield Slice(label | against, (ids, scores, unread, owners), counts, left_out)
+
+    def change(part: tuple[pd.Index, list[Floats], list[Floats], Any]) -> stats.ReadingChange:
+        ids, scores, unread, owners = part
+        warnings = _same_readings(*scores)
+        result = stats.reading_change(*scores, groups=owners, **options)
+        warnings += _unread_replies(unread, options)
+        return with_warnings(replace(result, items=ids.to_numpy()[result.items]), warnings)
+
+    return each_result(compared(), change)
 
 
-# --- who was read again -----------------------------------------------------------------------------------------
+# a judge: its label and ratings then, its label and ratings now
+Pair = tuple[dict[str, Any], pd.DataFrame, dict[str, Any], pd.DataFrame]
 
 
-class _Sides(NamedTuple):
-    """The ratings of one judge then and now."""
-
-    label: dict[str, Any]
-    then: pd.DataFrame
-    label_now: dict[str, Any]
-    now: pd.DataFrame
-
-
-def _judges_in(argument: str, thing: Data, columns: Columns) -> ValidatedTable:
-    """The readings of judges; those of people where there are no others."""
-    table = resolve_readings(thing, argument, columns).ratings
-    if not len(table.frame):
-        raise TableArgumentError(argument, "must hold readings", "is empty")
-    people = table.frame["method"] == "human"
-    return table if people.all() else table.only(~people)
-
-
-def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[_Sides], tuple[str, ...]]:
+def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[Pair], tuple[str, ...]]:
     """Each judge of then beside the same one of now, and which were left out."""
     alone, new = [*slices(then.frame)], [*slices(now.frame)]
-    pairs: list[_Sides] = []
+    pairs: list[Pair] = []
     # judges that are the same on both sides; then, if they may be unlike, those of one criterion
     for names in (SliceKey._fields, ("criterion",))[: 1 + unlike]:
         for label, rows in tuple(alone):
             same = [one for one in new if not set(_unlike(label, one[0])) & set(names)]
             if same:
-                pairs.append(_Sides(label, rows, *same[0]))
+                pairs.append((label, rows, *same[0]))
                 alone = [one for one in alone if one[0] is not label]
                 new = [one for one in new if one[0] is not same[0][0]]
     if not pairs:
@@ -148,13 +157,13 @@ def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> t
         apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _unlike(first, near))
         rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
         raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
-    readings = [sides.then[["item", "run", "draw"]].drop_duplicates().groupby("item", observed=True) for sides in pairs]
-    most = [of_item.size().max() for of_item in readings]
-    several = [sides for sides, number in zip(pairs, most, strict=True) if number > 1]
-    once = [sides.label for sides, number in zip(pairs, most, strict=True) if number < 2] if several else []
+    readings = [rows[["item", "run", "draw"]].drop_duplicates()["item"].value_counts().max() for _, rows, *_ in pairs]
+    several = [pair for pair, number in zip(pairs, readings, strict=True) if number > 1]
+    once = [pair[0] for pair, number in zip(pairs, readings, strict=True) if number < 2] if several else []
     left = "; ".join(map(words, [*(label for label, _ in alone), *once, *(label for label, _ in new)]))
-    doubts = (f"not_read_again: left out is what stands on one side alone, or was read once then: {left}.",)
-    return several or pairs, doubts if left else ()  # if none was read twice the arrays say why that is refused
+    warning = f"not_read_again: left out is what stands on one side alone, or was read once then: {left}."
+    # if none was read twice the arrays say why that is refused
+    return several or pairs, (warning,) if left else ()
 
 
 def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -166,40 +175,8 @@ def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     ]
 
 
-# --- one judge --------------------------------------------------------------------------------------------------
-
-
-def _compared(
-    sides: _Sides, tables: list[pd.DataFrame], groups: str | None, options: dict[str, Any]
-) -> tuple[dict[str, Any], stats.ReadingChange]:
-    one_scale(sides.label, "'drift'", then=sides.then, now=sides.now)
-    apart = ", ".join(f"{name} {sides.label_now[name]}" for name in _unlike(sides.label, sides.label_now))
-    label = sides.label | ({"against": f"now {apart}"} if apart else {})
-    then, now = (_replies_of(rows) for rows in (sides.then, sides.now))
-    ids = [side.index.unique("item") for side in (then, now)]
-    items = ids[0][ids[0].isin(ids[1])]
-    if not len(items):
-        rule = "must hold items of {0}"
-        raise TableArgumentError("now", rule, "none of them is there", mentions=("then",), about=words(label))
-    # readings in the order of their draws, NaN where none; lost replies: 1, 0 where it could be read, NaN where none
-    readings: list[Floats] = []
-    lost: list[Floats] = []
-    for side in (then, now):
-        for name, columns in (("score", readings), ("lost", lost)):
-            plain = side[name].reset_index(["run", "draw"], drop=True)
-            columns.append(plain.unstack("number").reindex(items).to_numpy(dtype=float))  # noqa: PD010 - no averages
-    doubts = _not_anew(readings[0], readings[1], label)
-    counts = {"n_only_then": len(ids[0]) - len(items), "n_only_now": len(ids[1]) - len(items)}
-    counts |= {"n_unread_then": int(np.nansum(lost[0])), "n_unread_now": int(np.nansum(lost[1]))}
-    with renamed_errors(label, groups="groups"):
-        owners = shared_by_items(tables, groups, items, ("items", "then", "now"))
-        result = stats.reading_change(readings[0], readings[1], groups=owners, **options)
-        doubts += _lost_replies(lost, options)
-    return label | counts, with_warnings(replace(result, items=items.to_numpy()[result.items]), doubts)
-
-
 def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """The expectation of each reply (of a sampled one its score), and whether it was lost; failed calls are none."""
+    """The expectation of each reply (of a sampled one its score), and whether it was unread; failed calls are none."""
     rows = rows.astype({"item": object, "run": object})
     read = (rows["status"] == "ok").to_numpy()
     weight = rows["weight"].where(read, 0.0)
@@ -211,13 +188,10 @@ def _replies_of(rows: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(invalid="ignore"):
         each["score"] = each["sum"] / each["weight"].where(each["weight"] > 0)
     number = each.groupby("item", sort=False).cumcount().rename("number")
-    return each.assign(lost=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "lost"]]
+    return each.assign(unread=each["score"].isna().astype(float)).set_index(number, append=True)[["score", "unread"]]
 
 
-# --- what was not read ------------------------------------------------------------------------------------------
-
-
-def _not_anew(every_then: Floats, every_now: Floats, label: dict[str, Any]) -> tuple[str, ...]:
+def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
     """Readings that are the same one by one, in the same order, were hardly made anew; all of them are refused."""
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
@@ -229,7 +203,7 @@ def _not_anew(every_then: Floats, every_now: Floats, label: dict[str, Any]) -> t
     if same.all() and np.log(chances).sum() < math.log(_BY_CHANCE):
         rule = "must be read anew: give `rate` another store, or none, and another seed than {0} was read with"
         rows = f"all {then.size} readings are those of then, one by one"
-        raise TableArgumentError("now", rule, rows, mentions=("then",), about=words(label))
+        raise TableArgumentError("now", rule, rows, mentions=("then",))
     number = np.ones(1)  # the distribution of how many are the same by chance, one item after the other
     for chance in chances[varied]:
         number = np.convolve(number, [1 - chance, chance])
@@ -255,17 +229,17 @@ def _chance(then: Floats, now: Floats, size: int) -> float:
     return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
-def _lost_replies(lost: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
-    """Whether more, or fewer, replies cannot be read than then: by the same test, of lost or not."""
-    counts = [int(np.nansum(side)) for side in lost]
-    if not any(counts) or np.isfinite(lost[0]).sum(axis=1).max() < 2 or len(lost[0]) < 2:
+def _unread_replies(unread: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:
+    """Whether more, or fewer, replies cannot be read than then: by the same test, of read or not."""
+    counts = [int(np.nansum(side)) for side in unread]
+    if not any(counts) or np.isfinite(unread[0]).sum(axis=1).max() < 2 or len(unread[0]) < 2:
         return ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.CalibWarning)
-        change = stats.reading_change(lost[0], lost[1], **options)
+        change = stats.reading_change(unread[0], unread[1], **options)
     if change.p_shift > 1 - change.confidence_level:
         return ()
-    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, lost, strict=True)]
-    unread = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
+    of = [f"{count} of {int(np.isfinite(side).sum())}" for count, side in zip(counts, unread, strict=True)]
+    shares = f"{of[1]} replies cannot be read, {of[0]} then (p = {change.p_shift:.2g})"
     why = "the judge answers otherwise, and readings speak only of the replies that could be read."
-    return (f"unread_changed: {unread}: {why}",)
+    return (f"unread_changed: {shares}: {why}",)

@@ -1,4 +1,4 @@
-"""Energy distances between two sets of readings of each item, and the same with the readings dealt out anew."""
+"""Change of a judge's readings: energy distances between then and now, with p-values by dealing readings out anew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, Codes, Floats, Labels
 from calib.core.laws import quantile, two_sided
 from calib.core.numeric import adjusted, row_means
-from calib.core.result import Interval, Result, bracket, short
+from calib.core.result import Estimate, Interval, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +96,11 @@ _PAIRS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ReadingChange(Result):
+class ReadingChange(Estimate):
     """Readings of the same items then and now: whether they changed, how far, and beyond what noise.
+
+    `estimate` is the mean shift, readings now less readings then, each item with the same weight; the interval is for
+    items like these. Warnings: ``items_dropped``, ``few_groups``, ``no_noise``.
 
     Attributes
     ----------
@@ -107,10 +110,6 @@ class ReadingChange(Result):
         Of no change in how any item is read, by `statistic`; exact, whatever the judge's noise.
     p_shift : float
         Of the same, by the mean shift; it sees a shift alone, and of that what is too rare for `statistic`. Exact.
-    estimate : float
-        Mean shift: readings now less readings then, each item with the same weight.
-    interval : Interval
-        Of the shift, for items like these.
     smallest_shift : float
         The mean shift that the interval would have told from 0 four times in five; NaN where its error is not known.
     floor : float
@@ -123,7 +122,6 @@ class ReadingChange(Result):
         `differ` less `floor`. Below 0 where the judge is less noisy than it was.
     changed_interval : Interval
         Of `changed`, for items like these.
-    confidence_level : float
     n, n_groups : int
         Items in use, and independent groups of these.
     n_dropped : int
@@ -142,26 +140,21 @@ class ReadingChange(Result):
         of false ones is tolerated (Benjamini and Yekutieli).
     least_p : float
         The smallest p-value that an item can have with so many readings.
-    warnings : tuple of str
-        ``items_dropped``, ``few_groups``, ``no_noise``.
     """
 
     _cells = (
-        "estimate interval smallest_shift changed changed_interval differ floor floor_gap statistic p_value p_shift "
+        "estimate interval smallest_shift changed differ floor floor_gap statistic p_value p_shift "
         "readings_then readings_now n n_groups n_dropped n_changed least_p warnings"
     )
     statistic: float
     p_value: float
     p_shift: float
-    estimate: float
-    interval: Interval
     smallest_shift: float
     floor: float
     floor_gap: float
     differ: float
     changed: float
     changed_interval: Interval
-    confidence_level: float
     n: int
     n_groups: int
     n_dropped: int
@@ -177,7 +170,6 @@ class ReadingChange(Result):
     p_holm: Floats = field(repr=False)
     p_by: Floats = field(repr=False)
     least_p: float
-    warnings: tuple[str, ...]
 
     @property
     def drifted(self) -> bool:
@@ -199,26 +191,21 @@ class ReadingChange(Result):
         return pd.DataFrame(columns).sort_values("energy", ascending=False, kind="stable", ignore_index=True)
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = self._row(*self._cells.replace("changed_interval", "").split())
         low, high = self.changed_interval
-        return [row | {"changed_low": low, "changed_high": high}]
+        return [self._row(*self._cells.split()) | {"changed_low": low, "changed_high": high}]
 
     def _terms(self) -> dict[str, Any]:
+        groups = self.n_groups if self.n_groups != self.n else None
         terms: dict[str, Any] = {"reading-change": True, "energy": True, "perm": self.n_permutations}
-        terms |= {"cl": self.confidence_level, "n": self.n}
-        return terms | {"groups": self.n_groups if self.n_groups != self.n else None}
+        return terms | {"cl": self.confidence_level, "n": self.n, "groups": groups}
 
     def __str__(self) -> str:
         p = f"p = {short(self.p_value)} of any change, {short(self.p_shift)} of a shift"
         verdict = f"readings changed ({p})" if self.drifted else f"no change seen ({p}), which is no proof of none"
-        shift = f"mean shift {short(self.estimate)}, {bracket(self.interval, self.confidence_level)}"
-        shares = f"{_percent(self.differ)} of readings differ, {_percent(self.floor)} by the judge's noise alone"
+        shift = f"mean shift {short(self.estimate)}, {self.bracket}"
+        shares = f"{100 * self.differ:.3g} % of readings differ, {100 * self.floor:.3g} % by the judge's noise alone"
         read = f"{self.n} items, read {short(self.readings_then)} times then and {short(self.readings_now)} times now"
         return f"{verdict}; {shift}; {shares}; {read}{self._bracketed_warnings}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def reading_change(
@@ -266,7 +253,6 @@ def reading_change(
     rng : Generator or int, default 0
     confidence_level : float, default 0.95
 
-
     Warns
     -----
     CalibWarning
@@ -296,11 +282,20 @@ def reading_change(
     >>> reading_change(then, again).drifted
     False
     """
-    before, after = _readings(then, "then"), _readings(now, "now")
+    before, after = check.array(then, "then"), check.array(now, "now")
+    for name, readings in (("then", before), ("now", after)):
+        if readings.ndim != 2:
+            rule = "must have two dimensions, an item a row and a reading a column"
+            raise ArgumentError(name, rule, f"got shape {readings.shape}")
     check.same_length(then=before, now=after, groups=groups)
     confidence = check.probability(confidence_level, "confidence_level")
     draws = check.whole(n_permutations, "n_permutations", least=99)
-    used, unit = _used(before, after, groups)
+    used = _items_read_twice(before, after)
+    unit = None if groups is None else check.codes(groups, "groups")[used]
+    if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
+        argument, units = ("then", "items") if unit is None else ("groups", "groups")
+        rule = f"must have two {units} at least that were read twice then and again now"
+        raise ArgumentError(argument, rule, f"got {n_units}")
     first, second = before[used], after[used]
     dealt = dealt_anew(first, second, draws, np.random.default_rng(rng))
     means = row_means(first), row_means(second)
@@ -316,8 +311,19 @@ def reading_change(
     # what lies so far from 0 that the interval leaves 0 out four times in five
     reach = two_sided(shift.df, confidence) + float(quantile(math.inf, 1 - _POWER))
     p_items = (1 + dealt.as_far) / (1 + draws)
-    doubts = _reading_doubts(len(before), len(first), shift.n_groups, floor)
-    for text in doubts:
+    # the item with the most readings has this many ways to deal them out
+    counts = zip(*(np.isfinite(side).sum(axis=1).tolist() for side in (first, second)), strict=True)
+    least_p = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
+    n_dropped = len(before) - len(first)
+    texts = {
+        f"items_dropped: {n_dropped} of {len(before)} items have fewer than 2 readings then, or none now.": n_dropped,
+        f"few_groups: only {shift.n_groups} independent items or groups; the intervals are rough ones.": (
+            shift.n_groups < _FEW_GROUPS
+        ),
+        "no_noise: then all readings of each item were alike, so that any change is one beyond noise.": not floor.any(),
+    }
+    warnings = tuple(text for text, holds in texts.items() if holds)
+    for text in warnings:
         check.warn(text)
     return ReadingChange(
         statistic=float(dealt.energy.mean()),
@@ -334,7 +340,7 @@ def reading_change(
         confidence_level=confidence,
         n=len(first),
         n_groups=shift.n_groups,
-        n_dropped=len(before) - len(first),
+        n_dropped=n_dropped,
         readings_then=float(np.isfinite(first).sum() / len(first)),
         readings_now=float(np.isfinite(second).sum() / len(second)),
         n_permutations=draws,
@@ -346,21 +352,13 @@ def reading_change(
         p_items=p_items,
         p_holm=adjusted(p_items, "holm"),
         p_by=adjusted(p_items, "by"),
-        least_p=_least_p(first, second, draws),
-        warnings=doubts,
+        least_p=float(max(least_p, 1 / (1 + draws))),
+        warnings=warnings,
     )
 
 
-def _readings(values: ArrayLike, name: str) -> Floats:
-    table = check.array(values, name)
-    if table.ndim != 2:
-        rule = "must have two dimensions, an item a row and a reading a column"
-        raise ArgumentError(name, rule, f"got shape {table.shape}")
-    return table
-
-
-def _used(then: Floats, now: Floats, groups: Labels | None) -> tuple[NDArray[np.bool_], Codes | None]:
-    """Items with two readings then and one now, and the groups of these."""
+def _items_read_twice(then: Floats, now: Floats) -> NDArray[np.bool_]:
+    """Items with two readings then and one now."""
     counts = [np.isfinite(side).sum(axis=1) for side in (then, now)]
     if counts[0].max(initial=0) < _LEAST:
         rule = (
@@ -371,12 +369,7 @@ def _used(then: Floats, now: Floats, groups: Labels | None) -> tuple[NDArray[np.
     used = (counts[0] >= _LEAST) & (counts[1] > 0)
     if not used.any():
         raise ArgumentError("now", "must have a reading of an item that {0} read twice", "has none", mentions=("then",))
-    unit = None if groups is None else check.codes(groups, "groups")[used]
-    if (n_units := int(used.sum()) if unit is None else len(np.unique(unit))) < 2:
-        argument, what = ("then", "items") if unit is None else ("groups", "groups")
-        rule = f"must have two {what} at least that were read twice then and again now"
-        raise ArgumentError(argument, rule, f"got {n_units}")
-    return np.asarray(used), unit
+    return np.asarray(used)
 
 
 def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats], Any], *, itself: bool) -> Floats:
@@ -387,21 +380,3 @@ def _over_pairs(first: Floats, second: Floats, apart: Callable[[Floats, Floats],
         there = np.isfinite(one) & np.isfinite(other) & (itself | ~np.eye(one.shape[1], other.shape[2], dtype=bool))
         out[start : start + rows] = np.where(there, apart(one, other), 0.0).sum(axis=(1, 2)) / there.sum(axis=(1, 2))
     return out
-
-
-def _least_p(then: Floats, now: Floats, n_permutations: int) -> float:
-    """Of the item with the most readings: two readings of then and now have this many ways to be dealt out."""
-    counts = zip(np.isfinite(then).sum(axis=1).tolist(), np.isfinite(now).sum(axis=1).tolist(), strict=True)
-    least = min((1 + (r == s)) / math.comb(r + s, r) for r, s in set(counts))
-    return float(max(least, 1 / (1 + n_permutations)))
-
-
-def _reading_doubts(n_items: int, n: int, n_groups: int, floor: Floats) -> tuple[str, ...]:
-    doubts = []
-    if n < n_items:
-        doubts.append(f"items_dropped: {n_items - n} of {n_items} items have fewer than 2 readings then, or none now.")
-    if n_groups < _FEW_GROUPS:
-        doubts.append(f"few_groups: only {n_groups} independent items or groups; the intervals are rough ones.")
-    if not floor.any():
-        doubts.append("no_noise: then all readings of each item were alike, so that any change is one beyond noise.")
-    return tuple(doubts)

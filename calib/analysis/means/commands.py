@@ -9,19 +9,13 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, LabelsFile, Out, Scores
+from calib.console.files import Files, Out
 from calib.console.show import show_results
 
 _FILES = (
     "One file or two, then a system, then others to hold it against (without them all others). A file is what is there "
     "or ends in .csv, .xlsx, .parquet and the like."
 )
-
-
-@options_from("interval")
-def interval(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """Mean human score of all items, from a few labels and the judge, with an interval; of preferences a win rate."""
-    show_results(calib.interval(*files.taken(file, labels), **options), out, conclude=True)
 
 
 @options_from("difference", called={"scores": "FILE", "labels": "LABELS", "a": "SYSTEM", "b": "SYSTEM"})

@@ -9,7 +9,7 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, LabelsFile, Out, Scores
+from calib.console.files import Files, Out, Scores
 from calib.console.show import show_results
 
 _SECOND = typer.Argument(help="The other order, where it has a file of its own; FILE then is that with A shown first.")
@@ -25,21 +25,9 @@ def position_bias(
     show_results(calib.position_bias(first, other, **options), out, conclude=True)
 
 
-@options_from("pairwise_agreement")
-def pairwise_agreement(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """How often a judge of pairs prefers what people prefer: with ties and without, kappa, consistency."""
-    show_results(calib.pairwise_agreement(*files.taken(file, labels), **options), out, conclude=True)
-
-
 @options_from("length_controlled", called={"items": "TEXTS"})
 def length_controlled(
     file: Scores, files: Files, texts: Annotated[Path | None, _ITEMS] = None, out: Out = None, **options: Any
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
     show_results(calib.length_controlled(files.taken(file)[0], texts, **options), out, conclude=True)
-
-
-@options_from("leaderboard")
-def leaderboard(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """Who wins against whom: strengths of systems, sets of ranks; with labels on some battles people's strengths."""
-    show_results(calib.leaderboard(*files.taken(file, labels), **options), out, conclude=True)

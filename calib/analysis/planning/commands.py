@@ -11,8 +11,8 @@ import typer
 
 import calib
 from calib.console.command import options_from
-from calib.console.files import Files, LabelsFile, Out, Scores, TableFile
-from calib.console.show import paragraphs, show_lines, show_results, show_rows, write
+from calib.console.files import Files, LabelsFile, Scores, TableFile
+from calib.console.show import paragraphs, show_lines, show_rows, write
 from calib.inputs.names import Columns
 
 if TYPE_CHECKING:
@@ -48,13 +48,6 @@ def choose(
     write(drawn, out)
     texts = shlex.quote(str(file)) if is_own else "ITEMS.csv"
     paragraphs(f"To label them: calib label {shlex.quote(str(out))} {texts} --out label.html")
-
-
-@options_from("labels_needed", without=("pilot",))
-def labels_needed(file: Scores, files: Files, labels: LabelsFile = None, out: Out = None, **options: Any) -> None:
-    """How many labels an interval of a wanted half-width takes, with the judge and without."""
-    results = calib.labels_needed(*files.taken(file, labels), **options)
-    show_results(results, out, conclude=True)
 
 
 @options_from("plan", called={"scores": "FILE", "prices": "the prices (--price-label, --price-judge, ...)"})

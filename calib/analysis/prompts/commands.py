@@ -1,4 +1,4 @@
-"""The command line's prompts."""
+"""The command `calib sensitivity`: how far the wording of a prompt moves the scores."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def sensitivity(
 ) -> None:
     """How far the prompt moves scores: variance components, other designs, means with the prompt inside."""
     from calib.inputs.readings import resolve_readings
+    from calib.inputs.resolve import opened
     from calib.table.results import words
 
     judges, groups, prompt = (options.pop(name) for name in ("judges", "groups", "prompt"))
-    readings = resolve_readings(ratings, "ratings", files.said, prompt=prompt, columns_are="prompts")
+    readings = resolve_readings(opened(ratings), "ratings", files.said, prompt=prompt, columns_are="prompts")
     table, texts = readings.ratings.frame, readings.items
     texts = texts if files.items is None else calib.table.read(files.items, "items")
     by, groups = readings.named(by), readings.named(groups)

@@ -1,16 +1,15 @@
-"""Prompts in words: what the wording is seen to do."""
+"""Sentences and pictures of prompts: shares of variance, worth of designs, means under each prompt."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calib.analysis.prompts.g_study import GStudy, counted
 from calib.analysis.prompts.prompt_mean import PromptMean
-from calib.core.check import ArgumentError, Floats
+from calib.core.check import ArgumentError
 from calib.table import figure
 from calib.table.results import Results
 from calib.table.text import level_words, number_span, plain_text, span_of, title_of
@@ -107,7 +106,19 @@ def d_study(
     prompts, draws = range(1, most_prompts + 1), range(1, most_draws + 1)
     worth = np.reshape(getattr(study.d_study(prompts, draws), coefficient), (most_prompts, most_draws)).T
     drawn = figure.axes_of(ax)
-    _map_of_designs(drawn, prompts, draws, worth)
+    drawn.set_xscale("log", base=2)
+    drawn.set_yscale("log", base=2)
+    for axis, numbers in ((drawn.xaxis, prompts), (drawn.yaxis, draws)):
+        ticks = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
+        axis.set_ticks(ticks, labels=[str(n) for n in ticks])
+        axis.set_ticks([], minor=True)
+    if np.ptp(worth) > 0:  # no lines of equal worth where all designs are alike, or nothing is known
+        drawn.contourf(prompts, draws, worth, levels=7, cmap="Blues", alpha=0.75)
+        lines = drawn.contour(prompts, draws, worth, levels=7, colors="#08306B", linewidths=0.9)
+        for text in drawn.clabel(lines, fontsize="small", fmt="%.3g"):
+            x, y = drawn.transAxes.inverted().transform(drawn.transData.transform(text.get_position()))
+            if not (0.05 < x < 0.95 and 0.05 < y < 0.95):  # the edge would cut it
+                text.set_visible(False)
     for calls in (2**power for power in range(1, 20) if 2**power < most_prompts * most_draws):
         ends = np.array([max(1.0, calls / most_draws), min(float(most_prompts), calls)])
         drawn.plot(ends, calls / ends, color=figure.GREY, linewidth=0.8, linestyle="--")
@@ -129,24 +140,6 @@ def d_study(
     fact = f"{_WORTH[coefficient]} is {value:.2f} with {counted(study.n_prompts, 'prompt')} x {each}"
     figure.say_title(drawn, title_of([label], []), fact)
     return drawn
-
-
-def _map_of_designs(ax: Axes, prompts: Sequence[int], draws: Sequence[int], worth: Floats) -> None:
-    """Lines of designs that are worth the same."""
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log", base=2)
-    for axis, numbers in ((ax.xaxis, prompts), (ax.yaxis, draws)):
-        ticks = [n for n in numbers if n <= 6 or (n % 2 == 0 and n <= 16) or n == numbers[-1]]
-        axis.set_ticks(ticks, labels=[str(n) for n in ticks])
-        axis.set_ticks([], minor=True)
-    if not np.ptp(worth) > 0:  # no lines where all designs are alike, or nothing is known
-        return
-    ax.contourf(prompts, draws, worth, levels=7, cmap="Blues", alpha=0.75)
-    lines = ax.contour(prompts, draws, worth, levels=7, colors="#08306B", linewidths=0.9)
-    for text in ax.clabel(lines, fontsize="small", fmt="%.3g"):
-        x, y = ax.transAxes.inverted().transform(ax.transData.transform(text.get_position()))
-        if not (0.05 < x < 0.95 and 0.05 < y < 0.95):  # the edge would cut it
-            text.set_visible(False)
 
 
 def prompt_means(results: Results[Any] | PromptMean, *, ax: Axes | None = None) -> Axes:

@@ -66,11 +66,6 @@ def sensitivity(
         Labelled by criterion, rater, method and temperature; `.one().d_study(prompts, draws)` says what
         other designs would give.
 
-    Raises
-    ------
-    TableError
-        If there is one prompt only, or the prompts have different scales.
-
     Examples
     --------
     >>> import calib
@@ -83,16 +78,16 @@ def sensitivity(
     (['item', 'prompt', 'item_prompt', 'draw'], 4)
     """
     readings = resolve_readings(ratings, "ratings", columns, prompt=prompt, columns_are="prompts")
-    known = readings.items if items is None else items_in(items)
+    table_of_items = readings.items if items is None else items_in(items)
     name = readings.named(groups) if items is None else groups
-    if known is None and groups not in (None, "group"):
+    if table_of_items is None and groups not in (None, "group"):
         came = f"{groups!r} came without {{0}}"
         raise TableArgumentError("groups", "is a column of the items", came, mentions=("items",))
-    if known is not None and name not in (None, "group", *known):
+    if table_of_items is not None and name not in (None, "group", *table_of_items):
         raise TableArgumentError("groups", "must be a column of the items", f"got {groups!r}")
     owners = None
-    if known is not None and name in known:
-        owners = known.set_index(known["item"].astype(object))[name]
+    if table_of_items is not None and name in table_of_items:
+        owners = table_of_items.set_index(table_of_items["item"].astype(object))[name]
     table = readings.ratings.frame[readings.ratings.frame["method"] != "human"]
     if judges and not table["method"].eq("sample").all():
         raise TableArgumentError("judges", "needs sampled replies", "some ratings are token probabilities")

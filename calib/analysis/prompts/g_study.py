@@ -123,12 +123,6 @@ class GStudy(Result):
         prompts, judges : int or sequence of int
         draws : float or sequence of float
             Replies under each prompt; ``float("inf")`` for exact token probabilities.
-
-        Raises
-        ------
-        ValueError
-            If other draws than 1 are asked for where draws were not repeated, or several judges where there were none
-            to be crossed.
         """
         sizes: dict[str, Any] = {"prompts": prompts, "draws": draws, "judges": judges}
         lists = {}
@@ -141,8 +135,7 @@ class GStudy(Result):
             if not numbers:
                 raise ArgumentError(name, "must be one number at least", "got none")
             lists[name] = [float(number) for number in numbers]
-        self._check_draws(lists["draws"])
-        self._check_judges(lists["judges"])
+        self._check_sizes(lists["draws"], lists["judges"])
         return self._designs(list(product(lists["prompts"], lists["judges"], lists["draws"])))
 
     def equal_calls(self, calls: int) -> DStudy:
@@ -155,7 +148,7 @@ class GStudy(Result):
         calls : int
         """
         check.whole(calls, "calls", least=1)
-        self._check_draws([1.0, 2.0])
+        self._check_sizes(draws=[1.0, 2.0])
         pairs = [(p, 1, calls // p) for p in range(1, calls + 1) if calls % p == 0]
         exact = dict.fromkeys([(1, 1, math.inf), (calls, 1, math.inf)])
         return self._designs([*pairs, *exact])
@@ -187,16 +180,11 @@ class GStudy(Result):
             Of one reply; of writing one more prompt, shared by all items.
         n_items : int
             Items to be scored.
-
-        Raises
-        ------
-        ValueError
-            If no design reaches the target.
         """
         check.probability(target, "target")
         check.choice(coefficient, "coefficient", ("phi", "e_rho2"))
         check.whole(n_items, "n_items", least=1)
-        self._check_judges([check.whole(judges, "judges", least=1)])
+        self._check_sizes(judges=[check.whole(judges, "judges", least=1)])
         for name, price in {"price_reply": price_reply, "price_prompt": price_prompt}.items():
             if not 0 <= price < math.inf:
                 raise ArgumentError(name, "must be 0 or more", f"got {price!r}")
@@ -258,15 +246,13 @@ class GStudy(Result):
         columns: dict[str, Any] = dict(zip(_DESIGN.split(), zip(*rows, strict=True), strict=True))
         return DStudy(**columns)
 
-    def _check_judges(self, judges: Sequence[float]) -> None:
-        if self.n_judges == 1 and any(number != 1 for number in judges):
-            raise ArgumentError("judges", "must be 1 where judges were not crossed", f"got {list(judges)}")
-
-    def _check_draws(self, draws: Sequence[float]) -> None:
+    def _check_sizes(self, draws: Sequence[float] = (), judges: Sequence[float] = ()) -> None:
         confounded = any(part.name == "residual" for part in self.components)
         if confounded and any(k != 1 for k in draws):
             rule = "must be 1 where each prompt was asked once (item x prompt and draw cannot be told apart)"
             raise ArgumentError("draws", rule, f"got {list(draws)}")
+        if self.n_judges == 1 and any(number != 1 for number in judges):
+            raise ArgumentError("judges", "must be 1 where judges were not crossed", f"got {list(judges)}")
 
     def _rows(self) -> list[dict[str, Any]]:
         return [

@@ -92,11 +92,6 @@ class PromptMean(Estimate):
         ----------
         half_width : float
             Wanted half of the interval, in score points.
-
-        Raises
-        ------
-        ValueError
-            If there is one prompt, or the items alone leave more than that.
         """
         if self.conditional:
             raise ArgumentError("prompts_needed", "needs a result of two prompts at least", "this one is of 1")

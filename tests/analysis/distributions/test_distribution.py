@@ -131,15 +131,6 @@ def test_mode(p, levels, most_probable):
 
 
 @pytest.mark.parametrize("function", [expectation, variance, mode, lambda p, levels: entropy(p)])
-def test_batches_equal_rows(function):
-    p = np.random.default_rng(3).random((2, 3, 5))
-    whole = function(p, LEVELS)
-    assert whole.shape == (2, 3)
-    for i, j in np.ndindex(2, 3):
-        assert_allclose(whole[i, j], function(p[i, j], LEVELS), rtol=1e-14)
-
-
-@pytest.mark.parametrize("function", [expectation, variance, mode, lambda p, levels: entropy(p)])
 @pytest.mark.parametrize("p", [[0, 0, 0], [np.nan, 0.5, 0.2], np.ma.array([0.1, 0.2, 0.7], mask=[0, 1, 0])])
 def test_no_mass_or_missing_mass_is_nan(function, p):
     assert np.isnan(function(p, [1, 2, 3]))
@@ -154,20 +145,6 @@ def test_integers_lists_and_masked_arrays_are_read_alike():
     wanted = expectation(np.array([0.0, 1.0, 3.0]), np.array([1.0, 2.0, 3.0]))
     assert expectation([0, 1, 3], (1, 2, 3)) == wanted
     assert expectation(np.ma.array([0, 1, 3]), np.array([1, 2, 3])) == wanted
-
-
-def test_levels_may_differ_by_row():
-    p, levels = [0.25, 0.75], [[1, 2], [3, 5], [10, 20]]
-    assert_allclose(expectation(p, levels), [1.75, 4.5, 17.5])
-    assert_allclose(variance(p, levels), [0.1875, 0.75, 18.75])
-
-
-def test_mode_and_bounds_take_levels_that_differ_by_row():
-    p, levels = [0.25, 0.75, 0.0], [[1, 2, 3], [3, 5, 7]]
-    assert_allclose(mode(p, levels), [2, 5])
-    low, high = expectation_bounds(p, levels, 0.5)
-    assert_allclose(low, [1.75, 4.5])
-    assert_allclose(high, [(1.75 + 1.5) / 1.5, (4.5 + 3.5) / 1.5])
 
 
 @pytest.mark.parametrize(
@@ -361,10 +338,8 @@ def test_temper_moves_the_expectation_between_the_mode_and_the_middle():
 
 @pytest.mark.parametrize("function", [expectation, variance, mode, median])
 def test_messages_about_p_and_levels(function):
-    rule = "`p` must hold weights of one level or more that are not negative, but got "
-    assert message(function, [0.5, -0.1], [1, 2]) == f"{rule}[0.5, -0.1]."
-    assert message(function, 0.5, [1, 2]) == f"{rule}0.5."
-    assert message(function, [], []) == f"{rule}[]."
+    for wrong, levels in (([0.5, -0.1], [1, 2]), (0.5, [1, 2]), ([], [])):
+        assert message(function, wrong, levels) == f"{RULE}{wrong}."
     assert message(function, [[0.5, 0.2], [0.1, 0.9]], np.ones((3, 2))) == (
         "`levels` must fit `p` of shape (2, 2), but got shape (3, 2)."
     )
@@ -386,18 +361,22 @@ def test_levels_are_not_stretched(function, p, levels, entries, shape):
     )
 
 
-def test_message_about_entropy():
-    rule = "`p` must hold weights of one level or more that are not negative, but got "
-    assert message(entropy, [-1]) == f"{rule}[-1]."
-    assert message(entropy, []) == f"{rule}[]."
+RULE = "`p` must hold weights of one level or more that are not negative, but got "
 
 
-def test_messages_about_temper():
-    assert message(temper, [0.5, 0.5], -0.1) == "`tau` must not be negative, but got -0.1."
-    assert message(temper, [0.5, 0.5], np.nan) == "`tau` must not be negative, but got nan."
-    assert message(temper, [0.5, -0.5], 1).startswith("`p` must hold weights of one level or more")
-
-
-def test_messages_about_unseen_and_cap():
-    assert message(expectation_bounds, [0.5, 0], [1, 2], -0.5) == "`unseen` must not be negative, but got -0.5."
-    assert message(expectation_bounds, [0.5, 0], [1, 2], 0.5, cap=-0.1) == "`cap` must not be negative, but got -0.1."
+@pytest.mark.parametrize(
+    ("function", "args", "options", "wanted"),
+    [
+        (entropy, ([-1],), {}, f"{RULE}[-1]."),
+        (entropy, ([],), {}, f"{RULE}[]."),
+        (temper, ([0.5, 0.5], -0.1), {}, "`tau` must not be negative, but got -0.1."),
+        (temper, ([0.5, 0.5], np.nan), {}, "`tau` must not be negative, but got nan."),
+        (temper, ([0.5, -0.5], 1), {}, f"{RULE}[0.5, -0.5]."),
+        (temper, ([1, 2], 1), {"source": 0}, "`source` must be above 0 and finite, but got 0."),
+        (temper, ([1, 2], 1), {"pseudocount": -1}, "`pseudocount` must not be negative, but got -1."),
+        (expectation_bounds, ([0.5, 0], [1, 2], -0.5), {}, "`unseen` must not be negative, but got -0.5."),
+        (expectation_bounds, ([0.5, 0], [1, 2], 0.5), {"cap": -0.1}, "`cap` must not be negative, but got -0.1."),
+    ],
+)
+def test_messages(function, args, options, wanted):
+    assert message(function, *args, **options) == wanted

@@ -45,13 +45,6 @@ def test_expected_entropy_of_new_draws_by_all_sequences(p, correction):
         assert expected_entropy(p, n, replace=True, correction=correction) == pytest.approx(wanted, abs=1e-12)
 
 
-def test_expected_entropy_of_all_draws_is_their_entropy():
-    counts = np.random.default_rng(2).multinomial(30, [0.4, 0.3, 0.2, 0.1], 50)
-    assert_allclose(expected_entropy(counts, 30), sampled_entropy(counts, correction="none"))
-    assert_allclose(expected_entropy(counts, 30, correction="miller-madow"), sampled_entropy(counts))
-    assert_allclose(expected_entropy(counts, 1), 0, atol=1e-14)
-
-
 def test_expected_entropy_takes_many_items_and_sizes():
     counts = np.random.default_rng(3).multinomial([[20], [10]], [0.6, 0.3, 0.1], (2, 4))
     table = expected_entropy(counts, [[1, 2, 5], [10, 11, 20]])

@@ -251,10 +251,8 @@ def test_one_file_of_ones_own_with_its_texts(tmp_path):
     path.write_text("id,question,answer,gpt,label\na,why?,so,4,5\nb,how?,thus,2,1\nc,when?,now,5,\n", encoding="utf-8")
     results = calib.profile(path, judge="gpt", label="label", scale=SCALE)
     found = results.one().items
-    assert found[["item", "value", "source", "output"]].to_numpy().tolist() == [
-        ["a", -1, "why?", "so"],
-        ["b", 1, "how?", "thus"],
-    ]
+    rows = [["a", -1, "why?", "so"], ["b", 1, "how?", "thus"]]
+    assert found[["item", "value", "source", "output"]].to_numpy().tolist() == rows
     texts = tmp_path / "items.csv"
     texts.write_text("item,output\na,A\nb,B\n", encoding="utf-8")
     assert calib.profile(path, judge="gpt", items=texts, scale=SCALE).one().items["output"].tolist() == ["A", "B"]
@@ -348,9 +346,8 @@ def test_entropy_is_a_histogram(planted):
     results = calib.profile(planted[2])
     ax = plot.profile(results, show="entropy")
     assert tuple(ax.patches[0].get_data().values) == results.one().entropy.counts
-    assert "half of the items have an entropy above 0.6 nats (of at most 1.6)" in ax.get_title(loc="left").replace(
-        "\n", " "
-    )
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert "half of the items have an entropy above 0.6 nats (of at most 1.6)" in title
     with pytest.raises(ValueError, match=r"`show` must be 'scores' or 'entropy', but got 'mass'\."):
         plot.profile(results, show="mass")
 
@@ -408,8 +405,7 @@ def test_many_judges_at_several_temperatures_share_one_page(tmp_path):
 
 
 def test_a_list_of_contradicting_prompts_stands_once_on_the_page():
-    ratings = pd.concat([drawn({"a": [2], "b": [3]}, prompt=prompt) for prompt in "pq"])
-    ratings.loc[(ratings["item"] == "a") & (ratings["prompt"] == "q"), "score"] = 5.0
+    ratings = pd.concat([drawn({"a": [2], "b": [3]}, prompt="p"), drawn({"a": [5], "b": [3]}, prompt="q")])
     text = str(calib.report([calib.profile(ratings)]))
     assert text.count("prompts differ (3)") == 1
 

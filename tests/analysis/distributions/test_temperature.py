@@ -1,4 +1,4 @@
-"""Temperature fitted to labels, ranked probability scores, curves, and draws at another temperature."""
+"""Ranked probability scores, temperature curves, and draws at another temperature."""
 
 import numpy as np
 import pytest
@@ -66,9 +66,6 @@ def test_ranked_probability_score_follows_the_levels_not_their_order():
     assert np.isnan(missing).all()
 
 
-# --- the fit ----------------------------------------------------------------------------------------------------
-
-
 # --- curve and conversion ---------------------------------------------------------------------------------------
 
 
@@ -117,9 +114,3 @@ def test_other_messages():
     )
     assert message(temperature_curve, [[0, 0]], [1, 2]) == "`p` must have mass for some item."
     assert message(temperature_curve, [[1, 0]], [1, 2], taus=[-1]) == "`tau` must not be negative, but got -1."
-    assert message(temper, [1, 2], 1, source=0) == "`source` must be above 0 and finite, but got 0."
-    assert message(temper, [1, 2], -1) == "`tau` must not be negative, but got -1."
-    assert message(temper, [1, 2], 1, pseudocount=-1) == ("`pseudocount` must not be negative, but got -1.")
-    assert message(temper, [1, -2], 1) == (
-        "`p` must hold weights of one level or more that are not negative, but got [1, -2]."
-    )

@@ -16,21 +16,13 @@ NAN = math.nan
 # `Dyestuff` and `Dyestuff2` of the R package lme4: six batches, five samples of each, from Davies and Goldsmith (1972),
 # Statistical Methods in Research and Production, and from Box and Tiao (1973), Bayesian Inference (simulated)
 DYESTUFF = [
-    [1545, 1440, 1440, 1520, 1580],
-    [1540, 1555, 1490, 1560, 1495],
-    [1595, 1550, 1605, 1510, 1560],
-    [1445, 1440, 1595, 1465, 1545],
-    [1595, 1630, 1515, 1635, 1625],
-    [1520, 1455, 1450, 1480, 1445],
-]
+    [1545, 1440, 1440, 1520, 1580], [1540, 1555, 1490, 1560, 1495], [1595, 1550, 1605, 1510, 1560],
+    [1445, 1440, 1595, 1465, 1545], [1595, 1630, 1515, 1635, 1625], [1520, 1455, 1450, 1480, 1445],
+]  # fmt: skip
 DYESTUFF_2 = [
-    [7.298, 3.846, 2.434, 9.566, 7.990],
-    [5.220, 6.556, 0.608, 11.788, -0.892],
-    [0.110, 10.386, 13.434, 5.510, 8.166],
-    [2.212, 4.852, 7.092, 9.288, 4.980],
-    [0.282, 9.014, 4.458, 9.446, 7.198],
-    [1.722, 4.782, 8.106, 0.758, 3.758],
-]
+    [7.298, 3.846, 2.434, 9.566, 7.990], [5.220, 6.556, 0.608, 11.788, -0.892], [0.110, 10.386, 13.434, 5.510, 8.166],
+    [2.212, 4.852, 7.092, 9.288, 4.980], [0.282, 9.014, 4.458, 9.446, 7.198], [1.722, 4.782, 8.106, 0.758, 3.758],
+]  # fmt: skip
 # Shrout and Fleiss (1979), table 2: six targets, four judges
 SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
 
@@ -283,63 +275,54 @@ def test_equal_draws_have_no_noise():
     assert "no interval" in str(result)
 
 
-def test_one_noisy_item_does_not_say_how_noisy_others_are():
-    result = variance_components([[1, 1], [2, 2], [3, 3], [4, 5]])
-    assert result.interval == (0, math.inf)
-    assert result.icc_interval == (0, 1)
-
-
 def test_equal_means_do_not_differ():
     with pytest.warns(CalibWarning):
         result = variance_components([[1.1, 3.1], [0.1, 4.1], [2.1, 2.1]])
     assert (result.between, result.r, result.clipped) == (0, math.inf, True)
 
 
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        (([[1, 1], [2, 2], [3, 3], [4, 5]],), {}),  # one noisy item does not say how noisy others are
+        (([[1, 2], [4, 6]],), {}),
+        ((DYESTUFF,), {"groups": [1] * 6}),
+        (([1, 2, 4], [1, 1, 2]), {"groups": [1] * 3}),
+    ],
+)
+def test_one_unit_says_nothing_of_others(args, options):
+    result = variance_components(*args, **options)
+    assert (result.interval, result.icc_interval) == ((0, math.inf), (0, 1))
+
+
 def test_where_nothing_varies_nothing_is_known():
     with pytest.warns(CalibWarning):
         result = variance_components([[2, 2], [2, 2]])
-    assert math.isnan(result.r)
-    assert math.isnan(result.icc)
+    assert np.isnan([result.r, result.icc]).all()
 
 
-def test_two_items_are_too_few_for_an_interval():
-    assert variance_components([[1, 2], [4, 6]]).interval == (0, math.inf)
+FEW = "`samples` must have values for two items, and two for one of them, but has fewer."
+X = [[1, 2], [3, 4]]
 
 
-def test_messages_of_components():
-    assert message(variance_components, [1, 2]) == "`samples` must have 2 dimensions, but got shape (2,)."
-    few = "`samples` must have values for two items, and two for one of them, but has fewer."
-    assert message(variance_components, [[1], [2]]) == few
-    assert message(variance_components, [[1, 2], [NAN, NAN]]) == few
-    x = [[1, 2], [3, 4]]
-    assert (
-        message(variance_components, x, estimator="ml") == "`estimator` must be one of 'moments', 'reml', but got 'ml'."
-    )
-    assert message(variance_components, x, groups="a") == "`groups` must have one label per item (2), but got 1."
-    assert message(variance_components, x, confidence_level=95) == (
-        "`confidence_level` must be between 0 and 1, but got 95."
-    )
-    assert (
-        message(variance_components, [1, 2], [1]) == "`variances` must have the shape of `samples` (2,), but got (1,)."
-    )
-    assert message(variance_components, [1, 2], [1, -1]) == "`variances` must not be negative, but got -1."
-    assert message(variance_components, [1, 2], [1, NAN]) == (
-        "`samples` and `variances` must be known for two items at least, but got 1."
-    )
-
-
-def test_distributions_have_one_estimator():
-    assert message(variance_components, [1, 2], [1, 1], estimator="reml") == (
-        "`estimator` must be one of 'moments', but got 'reml'."
-    )
-    assert message(variance_components, np.ones((2, 2, 2)), np.ones((2, 2, 2))) == (
-        "`samples` must have 2 dimensions, but got shape (2, 2, 2)."
-    )
-
-
-def test_one_group_says_nothing_of_others():
-    assert variance_components(DYESTUFF, groups=[1] * 6).interval == (0, math.inf)
-    assert variance_components([1, 2, 4], [1, 1, 2], groups=[1] * 3).interval == (0, math.inf)
+@pytest.mark.parametrize(
+    ("args", "options", "wanted"),
+    [
+        (([1, 2],), {}, "`samples` must have 2 dimensions, but got shape (2,)."),
+        (([[1], [2]],), {}, FEW),
+        (([[1, 2], [NAN, NAN]],), {}, FEW),
+        ((X,), {"estimator": "ml"}, "`estimator` must be one of 'moments', 'reml', but got 'ml'."),
+        ((X,), {"groups": "a"}, "`groups` must have one label per item (2), but got 1."),
+        ((X,), {"confidence_level": 95}, "`confidence_level` must be between 0 and 1, but got 95."),
+        (([1, 2], [1]), {}, "`variances` must have the shape of `samples` (2,), but got (1,)."),
+        (([1, 2], [1, -1]), {}, "`variances` must not be negative, but got -1."),
+        (([1, 2], [1, NAN]), {}, "`samples` and `variances` must be known for two items at least, but got 1."),
+        (([1, 2], [1, 1]), {"estimator": "reml"}, "`estimator` must be one of 'moments', but got 'reml'."),
+        ((np.ones((2, 2, 2)), np.ones((2, 2, 2))), {}, "`samples` must have 2 dimensions, but got shape (2, 2, 2)."),
+    ],
+)
+def test_messages_of_components(args, options, wanted):
+    assert message(variance_components, *args, **options) == wanted
 
 
 # --- exact distributions ----------------------------------------------------------------------------------------

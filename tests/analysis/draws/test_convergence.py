@@ -3,9 +3,11 @@
 import dataclasses
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+import refusal
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -14,10 +16,7 @@ from calib.stats import agreement, convergence
 NAN = math.nan
 
 
-def message(*args, **options):
-    with pytest.raises(ValueError) as caught:
-        convergence(*args, **options)
-    return str(caught.value)
+message = partial(refusal.message, convergence)
 
 
 def replies(seed=0, n=40, k=7, within=1.0):
@@ -65,17 +64,10 @@ def test_error_follows_the_law(reference):
     assert_allclose(result.rmse_predicted, law, rtol=0.02, atol=1e-12)
 
 
-def test_all_draws_are_their_own_reference():
-    _, draws = ratings(3)
-    result = convergence(draws, sizes=[1, 7], rng=0)
-    assert_allclose([result.rmse[1], result.rmse_predicted[1], result.correlation[1]], [0, 0, 1], atol=1e-12)
-
-
 def test_a_judge_without_spread_is_exact_at_once():
     result = convergence(np.repeat([[1.0], [3.0], [4.0]], 5, axis=1), rng=0)
-    assert set(result.rmse) == set(result.rmse_predicted) == {0.0}
+    assert set(result.rmse) == set(result.rmse_predicted) == {0.0} == {result.r}
     assert_allclose(result.correlation, 1)
-    assert result.r == 0
 
 
 # --- correlations -----------------------------------------------------------------------------------------------
@@ -233,12 +225,10 @@ def test_tied_means_in_tenths_stay_tied():
     assert_allclose(convergence(draws, coefficient="kendall", sizes=[6], rng=0).correlation, 1)
 
 
-def test_without_people_there_is_no_agreement_with_people():
-    _, draws = ratings(10)
-    result = convergence(draws, rng=0)
-    assert np.isnan(
-        [*result.agreement, *result.agreement_low, *result.agreement_high, result.agreement_reference]
-    ).all()
+def test_without_labels_there_is_no_agreement():
+    result = convergence(ratings(10)[1], rng=0)
+    curves = (result.agreement, result.agreement_low, result.agreement_high)
+    assert np.isnan([*np.ravel(curves), result.agreement_reference]).all()
 
 
 # --- draws that could not be read -------------------------------------------------------------------------------
@@ -313,12 +303,6 @@ def test_every_option_changes_the_answer():
     assert base.n_subsets == 200
 
 
-def test_the_coefficient_is_named_in_the_result():
-    truth, draws = ratings(14)
-    one = convergence(draws, labels=truth, coefficient="kendall", rng=0)
-    assert one.coefficient == "kendall"
-
-
 def test_the_draws_are_left_as_they_were():
     _, draws = ratings(15)
     before = draws.copy()
@@ -342,48 +326,44 @@ def test_default_sizes(k, sizes):
 
 def test_one_row_for_each_size():
     result = convergence(ratings(17)[1], sizes=(5, 2, 2), n_subsets=3, rng=0)
-    assert result.sizes == (5, 2, 2)
-    for name in ("rmse", "rmse_predicted", "correlation", "agreement", "agreement_low", "agreement_high"):
-        assert len(getattr(result, name)) == 3
+    assert [row["draws"] for row in result._rows()] == [*result.sizes] == [5, 2, 2]
 
 
 # --- messages and words -----------------------------------------------------------------------------------------
 
 
-def test_messages():
-    draws = ratings(18, 6, 4)[1]
-    few = "`samples` must have two items and two draws at least, but got shape "
-    assert message(draws[:, :1]) == f"{few}(6, 1)."
-    assert message(draws[:1]) == f"{few}(1, 4)."
-    assert message(np.empty((0, 4))) == f"{few}(0, 4)."
-    assert message(draws[0]) == "`samples` must have 2 dimensions, but got shape (4,)."
-    assert message([["a", "b"]]) == "`samples` must be numeric, but got [['a', 'b']]."
-    assert message(draws, exact=[1, 2]) == "`exact` must have the length of `samples` (6), but got 2."
-    assert message(draws, labels=[1, 2, 3]) == "`labels` must have the length of `samples` (6), but got 3."
-    assert message(draws, labels=draws) == "`labels` must have 1 dimension, but got shape (6, 4)."
-    assert message(draws, coefficient="tau") == (
-        "`coefficient` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', "
-        "'gamma', 'pairs', 'exact', "
-        "'adjacent', but got 'tau', which is called 'kendall' here."
-    )
-    sizes = "`sizes` must be whole numbers from 1 to 4 (the draws there are), but got "
-    assert message(draws, sizes=[1, 5]) == f"{sizes}[1, 5]."
-    assert message(draws, sizes=[0]) == f"{sizes}[0]."
-    assert message(draws, sizes=[1.5]) == f"{sizes}[1.5]."
-    assert message(draws, sizes=[]) == f"{sizes}[]."
+DRAWS = ratings(18, 6, 4)[1]
+FEW = "`samples` must have two items and two draws at least, but got shape "
+SIZES = "`sizes` must be whole numbers from 1 to 4 (the draws there are), but got "
+COUNT = "`n_subsets` must be a whole number of 1 or more, but got "
+TAU = (
+    "`coefficient` must be one of 'spearman', 'pearson', 'kappa', 'kendall', 'kendall_a', 'kendall_c', 'gamma', "
+    "'pairs', 'exact', 'adjacent', but got 'tau', which is called 'kendall' here."
+)
 
 
-@pytest.mark.parametrize("n_subsets", [0, -1])
-def test_message_about_the_number_of_subsets(n_subsets):
-    assert message(ratings(19)[1], n_subsets=n_subsets) == (
-        f"`n_subsets` must be a whole number of 1 or more, but got {n_subsets}."
-    )
-    assert convergence(ratings(19)[1], n_subsets=1, rng=0).n_subsets == 1
-
-
-@pytest.mark.parametrize("draws", [np.full((3, 4), NAN), [[1, 2, 3], [NAN] * 3]])
-def test_message_where_too_little_could_be_read(draws):
-    assert message(draws) == "`samples` must have a readable draw for two items at least."
+@pytest.mark.parametrize(
+    ("draws", "options", "wanted"),
+    [
+        (DRAWS[:, :1], {}, f"{FEW}(6, 1)."),
+        (DRAWS[:1], {}, f"{FEW}(1, 4)."),
+        (np.empty((0, 4)), {}, f"{FEW}(0, 4)."),
+        (DRAWS[0], {}, "`samples` must have 2 dimensions, but got shape (4,)."),
+        ([["a", "b"]], {}, "`samples` must be numeric, but got [['a', 'b']]."),
+        (DRAWS, {"exact": [1, 2]}, "`exact` must have the length of `samples` (6), but got 2."),
+        (DRAWS, {"labels": [1, 2, 3]}, "`labels` must have the length of `samples` (6), but got 3."),
+        (DRAWS, {"labels": DRAWS}, "`labels` must have 1 dimension, but got shape (6, 4)."),
+        (DRAWS, {"coefficient": "tau"}, TAU),
+        *[(DRAWS, {"sizes": wrong}, f"{SIZES}{wrong}.") for wrong in ([1, 5], [0], [1.5], [])],
+        *[(DRAWS, {"n_subsets": wrong}, f"{COUNT}{wrong}.") for wrong in (0, -1)],
+        *[
+            (wrong, {}, "`samples` must have a readable draw for two items at least.")
+            for wrong in (np.full((3, 4), NAN), [[1, 2, 3], [NAN] * 3])
+        ],
+    ],
+)
+def test_messages(draws, options, wanted):
+    assert message(draws, **options) == wanted
 
 
 def test_the_line_of_text_names_the_sizes():

@@ -1,7 +1,6 @@
 """Draws, probabilities and chains on tables: each verb says what `calib.stats` says of arrays put together by hand."""
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,6 @@ import pytest
 
 import calib
 from calib import stats
-from calib.stats import CalibWarning
 from calib.table import TableError
 
 NAN = math.nan
@@ -59,15 +57,6 @@ def said(error, verb, *args, **options):
     with pytest.raises(error) as caught:
         verb(*args, **options)
     return str(caught.value)
-
-
-def warned(verb, *args, **options):
-    """What a verb returns, and the texts that it warned with."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = verb(*args, **options)
-    assert {w.category for w in caught} <= {CalibWarning}
-    return result, [str(w.message) for w in caught]
 
 
 QUIET = pytest.mark.filterwarnings("ignore::calib.stats.CalibWarning")
@@ -221,6 +210,16 @@ def test_labels_of_several_people_are_pooled():
     two = pd.concat([people(method="human"), people(HUMAN[::-1], rater="bob", method="human")])
     found = calib.convergence(sampled(), labels=two, rng=1, n_subsets=20).one()
     close(found, stats.convergence(X, labels=(HUMAN + HUMAN[::-1]) / 2, rng=1, n_subsets=20))
+
+
+def test_labels_as_they_came_back_from_a_page(tmp_path):
+    head = "item,criterion,rater,scale,method,score,status,seconds,time,comment,position,swapped,page"
+    rows = [f"i{k},fluency,ann,{FIVE},human,{label:g},ok,9,,,,,3e90d600b322" for k, label in enumerate(HUMAN)]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join([head, *rows]), encoding="utf-8")
+    wanted = stats.convergence(X, labels=HUMAN, rng=1, n_subsets=20)
+    for labels in (path, calib.read_labels(path)):
+        close(calib.convergence(sampled(), labels=labels, rng=1, n_subsets=20).one(), wanted)
 
 
 @pytest.mark.parametrize("verb", [calib.variance_components, calib.temperature_curve, calib.convergence])

@@ -5,12 +5,9 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib import cbook
 
 from calib import Results, plot
 from calib.stats import budget_plan, convergence, g_study, precision_gain, prompt_mean, variance_components
-
-NAMES = ("<b>&", "$x_1$", "_hidden", "a\x1b[31mb\nc", "=1+1")
 
 
 @pytest.fixture(autouse=True)
@@ -102,20 +99,3 @@ def test_plan_shows_the_next_step_first():
     shown = " ".join(texts(plot.plan(found)))
     assert found.next in shown
     assert all(step.what in shown for step in found.steps)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_hostile_names_are_drawn_as_they_stand(name):
-    label = {"criterion": name, "rater": name}
-    result = prompt_mean(scores().mean(axis=2), names=[name + str(i) for i in range(5)])
-    curve = convergence(scores()[:, 0, :], rng=1)
-    labels = tuple(label | {"criterion": f"{name}{i}"} for i in range(2))
-    drawn = [
-        plot.prompt_means(Results((label,), (result,))),
-        plot.components(Results(labels, (g_study(scores()), g_study(scores(2))))),
-        plot.gain(Results(labels, (curve, curve))),
-    ]
-    shown = [text for ax in drawn for text in texts(ax)]
-    assert not any(cbook.is_math_text(text) or "\x1b" in text for text in shown)
-    assert not any(text.startswith("_") for text in shown)

@@ -5,16 +5,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import rankdata, spearmanr, t
+from scipy.stats import rankdata
 
 import calib
 from calib import datasets
 from calib.datasets import TOPICAL_CHAT_PROMPTS
-from calib.stats import convergence, expectation, g_study, variance, variance_components
+from calib.stats import convergence, expectation, g_study, precision_gain, variance, variance_components
 
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(not os.environ.get("CALIB_DATA"), reason="needs the real data: set CALIB_DATA")
+REASONED = ("analyze_rate", "analyze_rate_auto_cot", "rate_explain", "rate_explain_auto_cot")
 CRITERIA = ("naturalness", "coherence", "engagingness", "groundedness")
 
 
@@ -97,54 +98,7 @@ def test_composo_components_keyed_by_query(composo):
     assert found(g_study(x, confidence_level=None)) == pytest.approx(components(x), rel=1e-9)
 
 
-# --- llm_summeval and HANNA: items x prompts --------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def summaries():
-    """Of each criterion the scores (1,200 items, 5 formats) and the mean of the experts."""
-    _, ratings = datasets.load_llm_summeval(reading="shen")
-    out = {}
-    for criterion, rows in ratings.groupby("criterion", observed=True):
-        table = rows.pivot_table("score", "item", ["method", "prompt", "rater"], observed=True)
-        out[criterion] = table["sample"][list(datasets.LLM_SUMMEVAL_PROMPTS)].to_numpy(), table["human"].mean(axis=1)
-    return out
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("criterion", "told", "half_width"),
-    [
-        ("coherence", (0.4985, 0.6692, 0.5360), 1.02),
-        ("consistency", (0.7088, 0.0810, 0.5021), 0.36),
-        ("fluency", (0.5353, 0.5034, 0.5312), 0.88),
-        ("relevance", (0.4724, 0.1454, 0.4972), 0.48),
-    ],
-)
-def test_llm_summeval_components_and_intervals(summaries, criterion, told, half_width):
-    x = summaries[criterion][0]
-    parts = components(x[:, :, None])
-    assert parts == pytest.approx(told, abs=6e-5)
-    assert found(g_study(x, confidence_level=None)) == pytest.approx(parts, rel=1e-9)
-    item, prompt, residual = parts
-    reach = t.ppf(0.975, 4) * np.sqrt(prompt / 5 + (item + residual / 5) / 1200)
-    assert reach == pytest.approx(half_width, abs=0.006)
-    alone = 1.96 * x.std(axis=0, ddof=1) / np.sqrt(1200)
-    assert set(alone.round(2)) <= {0.03, 0.04, 0.05, 0.06, 0.07, 0.08}
-
-
-@needs_data
-@pytest.mark.parametrize(
-    ("criterion", "single", "together"),
-    [
-        ("coherence", (0.444, 0.339, 0.424, 0.430, 0.418), 0.541),
-        ("relevance", (0.448, 0.440, 0.384, 0.244, 0.393), 0.505),
-    ],
-)
-def test_the_mean_of_five_formats_agrees_better_than_each(summaries, criterion, single, together):
-    x, experts = summaries[criterion]
-    assert [spearmanr(column, experts).statistic for column in x.T] == pytest.approx(single, abs=6e-4)
-    assert spearmanr(x.mean(axis=1), experts).statistic == pytest.approx(together, abs=6e-4)
+# --- HANNA: items x prompts -------------------------------------------------------------------------------------
 
 
 @needs_data
@@ -166,9 +120,8 @@ def test_hanna_components():
 
 @pytest.fixture(scope="module")
 def topical():
-    """Of each criterion the draws (360 items, 7 prompts, 20 draws), NaN where off the scale, and people's means."""
+    """Of each criterion the draws (360 items, 7 prompts, 20 draws), NaN where off the scale."""
     drawn = {criterion: np.full((360, 7, 20), np.nan) for criterion in CRITERIA}
-    people = {}
     for place, prompt in enumerate(TOPICAL_CHAT_PROMPTS):
         items, ratings = datasets.load_topical_chat(prompt, reading="chiang-lee")
         for criterion in CRITERIA:
@@ -176,9 +129,7 @@ def topical():
             rows = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "sample")]
             where = rows["item"].map({item: n for n, item in enumerate(items["item"])}).astype(int)
             drawn[criterion][where, place, rows["draw"]] = rows["score"].where(rows["score"].between(low, high))
-            labels = ratings[(ratings["criterion"] == criterion) & (ratings["method"] == "human")]
-            people[criterion] = labels.set_index("item")["score"].reindex(items["item"]).to_numpy()
-    return drawn, people
+    return drawn
 
 
 @needs_data
@@ -192,7 +143,7 @@ def topical():
     ],
 )
 def test_topical_chat_shares(topical, criterion, n, shares, spread):
-    x = topical[0][criterion]
+    x = topical[criterion]
     x = x[(np.isfinite(x).sum(axis=2) >= 10).all(axis=1)]
     counts, cell = np.isfinite(x).sum(axis=2), np.nanmean(x, axis=2)
     # mean squares of the cell means; a cell's mean holds the draws' variance over its own count
@@ -205,13 +156,37 @@ def test_topical_chat_shares(topical, criterion, n, shares, spread):
     assert found(g_study(x, confidence_level=None)) == pytest.approx(parts, rel=1e-9)
 
 
-def runs(topical):
-    """The 28 runs: draws of the items with all 20 replies, and people."""
-    drawn, people = topical
+@needs_data
+def test_topical_chat_has_these_reliabilities(twenty_draws):
+    # an independent computation from the same replies: ICC(1) .22-.60 and one .74 for a bare score, .63-.78 with an
+    # explanation; reliability .59-.95 of 5 draws and .85-.986 of 20; variance within an item .05-.28
+    prompts = [prompt for prompt in TOPICAL_CHAT_PROMPTS for _ in CRITERIA]
+    cells = zip(twenty_draws, prompts, strict=True)
+    found = [(variance_components(x), prompt in REASONED) for (x, *_), prompt in cells]
+    bare = sorted(result.icc for result, reasoned in found if not reasoned)
+    explained = sorted(result.icc for result, reasoned in found if reasoned)
+    assert (len(bare), len(explained)) == (12, 16)
+    assert [bare[0], bare[-2], bare[-1]] == pytest.approx([0.22, 0.60, 0.74], abs=0.005)
+    assert [explained[0], explained[-1]] == pytest.approx([0.63, 0.78], abs=0.005)
+    for n, low, high in ((5, 0.59, 0.95), (20, 0.85, 0.986)):
+        reached = [float(result.reliability(n)) for result, _ in found]
+        assert [min(reached), max(reached)] == pytest.approx([low, high], abs=0.005)
+    within = [result.within for result, _ in found]
+    assert [min(within), max(within)] == pytest.approx([0.05, 0.28], abs=0.005)
+
+
+@needs_data
+def test_a_few_draws_foretell_twenty_and_unread_replies_drop_no_item(topical):
+    inside = []
     for criterion, place in product(CRITERIA, range(7)):
-        x = drawn[criterion][:, place]
-        whole = np.isfinite(x).all(axis=1)
-        yield x[whole], people[criterion][whole]
+        x = topical[criterion][:, place]
+        moments, reml = variance_components(x), variance_components(x, estimator="reml")
+        assert moments.n_unread + np.isfinite(x).sum() + 20 * moments.n_dropped == x.size
+        assert moments.icc == pytest.approx(reml.icc, abs=0.003)
+        # the interval of r from the first five replies of all items against all twenty, of the same items
+        low, high = variance_components(x[:, :5]).interval
+        inside.append(low <= moments.r <= high)
+    assert sum(inside) >= 27
 
 
 def subset_means(x: np.ndarray, size: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
@@ -228,22 +203,22 @@ def correlations(rows: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @needs_data
-def test_topical_chat_spearman_rises_with_draws(topical):
+def test_topical_chat_spearman_rises_with_draws(twenty_draws):
     rng = np.random.default_rng(0)
     rho = [
         [correlations(rankdata(subset_means(x, n, 40, rng), axis=1), rankdata(y)).mean() for n in (1, 5, 10, 20)]
-        for x, y in runs(topical)
+        for x, y, _ in twenty_draws
     ]
     assert np.mean(rho, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
-    ours = [convergence(x, labels=y, sizes=[1, 5, 10, 20], n_subsets=40, rng=0).agreement for x, y in runs(topical)]
+    ours = [convergence(x, labels=y, sizes=[1, 5, 10, 20], n_subsets=120, rng=0).agreement for x, y, _ in twenty_draws]
     assert np.mean(ours, axis=0) == pytest.approx([0.406, 0.493, 0.513, 0.525], abs=3e-3)
 
 
 @needs_data
-def test_topical_chat_follows_the_law_of_draws(topical):
+def test_topical_chat_follows_the_law_of_draws(twenty_draws):
     """From the 20 draws alone, Pearson at fewer draws: at N = 1, where the law reaches furthest, by 500 repeats."""
     rng = np.random.default_rng(1)
-    for x, y in runs(topical):
+    for x, y, _ in twenty_draws:
         parts = variance_components(x)
         within = x.var(axis=1, ddof=1).mean()
         between = x.mean(axis=1).var(ddof=1) - within / 20
@@ -266,8 +241,8 @@ def rubric():
 
 
 @needs_data
-@pytest.mark.parametrize(("question", "r"), [("Q0", 5.71), ("Q3", 1.51), ("Q8", 20.74)])
-def test_llm_rubric_within_over_between(rubric, question, r):
+@pytest.mark.parametrize(("question", "r", "gain"), [("Q0", 5.71, 0.81), ("Q3", 1.51, 0.90), ("Q8", 20.74, 0.62)])
+def test_llm_rubric_within_over_between(rubric, question, r, gain):
     p = rubric[question]
     levels = np.arange(1, 5)
     mean = p @ levels / p.sum(axis=1)
@@ -275,6 +250,10 @@ def test_llm_rubric_within_over_between(rubric, question, r):
     assert spread.mean() / mean.var(ddof=1) == pytest.approx(r, abs=6e-3)
     parts = variance_components(expectation(p, levels), variance(p, levels))
     assert parts.r == pytest.approx(spread.mean() / mean.var(ddof=1), rel=1e-9)
+    assert parts.n == 223
+    assert parts.interval.low < r < parts.interval.high
+    # what twenty draws recover is not one number
+    assert precision_gain(parts.r, 20) == pytest.approx(gain, abs=0.005)
 
 
 @needs_data

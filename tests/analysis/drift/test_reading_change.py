@@ -1,12 +1,15 @@
 """Readings then and now: numbers by hand and by other programs, options, what is refused, how often it alarms."""
 
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from refusal import message
 from scipy import stats
 
+from calib.analysis.drift.reading_change import _apart, _sorted, dealt_anew
 from calib.stats import CalibWarning, mean_interval, reading_change
 
 NAN = np.nan
@@ -25,12 +28,6 @@ def quiet(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibWarning)
         return reading_change(*args, **options)
-
-
-def message(*args, **options):
-    with pytest.raises(ValueError) as caught:
-        reading_change(*args, **options)
-    return str(caught.value)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------
@@ -135,6 +132,74 @@ def test_many_readings_have_a_p_value_of_one_more_than_the_permutations():
     assert quiet(then, now, n_permutations=199).least_p == 1 / 200
 
 
+# --- the permutation within items against what can be counted ---------------------------------------------------
+
+
+def energies(then, now):
+    """Energy distance of each row's readings."""
+    gaps, sides, _ = _sorted(then, now)
+    return _apart(gaps, sides)[1]
+
+
+def present(readings):
+    return readings[~np.isnan(readings)]
+
+
+def by_pairs(a, b):
+    """2 E|a - b| - E|a - a'| - E|b - b'| as it is defined, over all pairs."""
+
+    def mean(x, y):
+        return np.abs(np.subtract.outer(x, y)).mean()
+
+    return 2 * mean(a, b) - mean(a, a) - mean(b, b)
+
+
+def ragged(seed, then=4, now=3):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(1, 6, (40, then)).astype(float), rng.integers(1, 6, (40, now)).astype(float)
+    a[3, -1] = b[7, :-1] = NAN
+    if then > 2:
+        a[7, 0] = a[3, 1] = NAN
+    return a, b
+
+
+def test_a_sum_over_gaps_is_the_mean_over_pairs():
+    a, b = ragged(0)
+    expected = [by_pairs(present(x), present(y)) for x, y in zip(a, b, strict=True)]
+    assert_allclose(energies(a, b), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("then", "now"), [(4, 3), (4, 1), (2, 2), (5, 4)])
+def test_shares_as_far_are_those_of_all_ways_to_deal(then, now):
+    a, b = ragged(1, then, now)
+    draws = 20_000
+    found = dealt_anew(a, b, draws, np.random.default_rng(2)).as_far / draws
+    for i in range(12):
+        values, size = np.concatenate([present(a[i]), present(b[i])]), len(present(a[i]))
+        ways = [by_pairs(values[list(c)], np.delete(values, c)) for c in combinations(range(len(values)), size)]
+        exact = np.mean(np.array(ways) >= by_pairs(present(a[i]), present(b[i])) - 1e-9)
+        assert abs(found[i] - exact) < 5 * np.sqrt(0.25 / draws)
+
+
+def test_the_sum_is_as_far_as_often_as_all_ways_of_two_items_say():
+    a, b = np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([[4.0, 2.0], [5.0, 1.0]])
+    each = []
+    for x, y in zip(a, b, strict=True):
+        values = np.concatenate([x, y])
+        each.append([by_pairs(values[list(c)], np.delete(values, c)) for c in combinations(range(4), 2)])
+    exact = np.mean(np.add.outer(*each) >= energies(a, b).sum() - 1e-9)
+    draws = 40_000
+    found = dealt_anew(a, b, draws, np.random.default_rng(3)).as_far_in_all / draws
+    assert abs(found - exact) < 5 * np.sqrt(0.25 / draws)
+
+
+def test_readings_that_are_all_alike_say_nothing():
+    dealt = dealt_anew(np.full((5, 3), 2.0), np.full((5, 2), 2.0), 99, np.random.default_rng(0))
+    assert dealt.energy.tolist() == [0.0] * 5
+    assert dealt.as_far.tolist() == [99] * 5
+    assert dealt.as_far_in_all == 99
+
+
 # --- what is seen -----------------------------------------------------------------------------------------------
 
 
@@ -221,15 +286,11 @@ def test_a_seed_gives_the_same_and_another_one_another():
 # --- what is refused --------------------------------------------------------------------------------------------
 
 
-def test_one_reading_is_refused_with_the_reason():
-    said = message(np.ones((9, 1)), np.ones((9, 4)))
-    assert "`then` must have 2 readings of an item at least (4 are recommended)" in said
-    assert "the statistic is the same if the two are exchanged" in said
-
-
 @pytest.mark.parametrize(
     ("then", "now", "options", "said"),
     [
+        (np.ones((9, 1)), np.ones((9, 4)), {}, "`then` must have 2 readings of an item at least (4 are recommended)"),
+        (np.ones((9, 1)), np.ones((9, 4)), {}, "the statistic is the same if the two are exchanged"),
         ([1.0, 2.0], [1.0, 2.0], {}, "`then` must have two dimensions"),
         (np.ones((3, 2)), np.ones((2, 2)), {}, "`now` must have the length of `then` (3), but got 2"),
         (np.ones((3, 2)), np.full((3, 2), NAN), {}, "`now` must have a reading of an item that `then` read twice"),
@@ -243,7 +304,7 @@ def test_one_reading_is_refused_with_the_reason():
     ],
 )
 def test_wrong_arguments_say_which_and_why(then, now, options, said):
-    assert said in message(then, now, **options)
+    assert said in message(reading_change, then, now, **options)
 
 
 # --- how often it alarms ----------------------------------------------------------------------------------------

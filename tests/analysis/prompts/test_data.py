@@ -5,10 +5,11 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import spearmanr
 
 import calib
-from calib.datasets import TOPICAL_CHAT_PROMPTS, load_llm_summeval
-from calib.stats import prompt_mean
+from calib.datasets import LLM_SUMMEVAL_PROMPTS, TOPICAL_CHAT_PROMPTS, load_llm_summeval
+from calib.stats import g_study, prompt_mean
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +27,7 @@ def summeval():
     people = ratings["method"] == "human"
     human = ratings[people].groupby(["criterion", "item"], observed=True)["score"].mean()
     judged = ratings[~people].pivot_table(index=["criterion", "item"], columns="prompt", values="score", observed=True)
+    judged = judged[list(LLM_SUMMEVAL_PROMPTS)]
     about = items.set_index("item")
     return {
         criterion: (table.to_numpy(), human[criterion].reindex(table.index).to_numpy(), about.loc[table.index])
@@ -53,6 +55,8 @@ def test_five_formats_of_a_prompt_leave_far_more_open_than_one_of_them_claims(
     assert half(result) == pytest.approx(half_width, abs=0.0051)
     found = (result.item_variance * 1200, result.s2_prompt, result.noise_variance * 1200)
     assert found == pytest.approx(components, abs=6e-5)
+    study = g_study(scores, confidence_level=None)
+    assert [part.estimate for part in study.components] == pytest.approx(components, abs=6e-5)
     alone = [(high - low) / 2 for low, high in result.prompt_intervals]
     assert 0.025 < min(alone) < max(alone) < 0.085
     assert result.range > 5 * result.prompt_width
@@ -60,6 +64,20 @@ def test_five_formats_of_a_prompt_leave_far_more_open_than_one_of_them_claims(
     assert grouped.n_groups == 100
     assert half(grouped) == pytest.approx(half(result), rel=0.03)  # the prompts decide
     assert grouped.prompt_width > 1.4 * result.prompt_width
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("criterion", "single", "together"),
+    [
+        ("coherence", (0.444, 0.339, 0.424, 0.430, 0.418), 0.541),
+        ("relevance", (0.448, 0.440, 0.384, 0.244, 0.393), 0.505),
+    ],
+)
+def test_the_mean_of_five_formats_agrees_better_than_each(summeval, criterion, single, together):
+    x, experts, _ = summeval[criterion]
+    assert [spearmanr(column, experts).statistic for column in x.T] == pytest.approx(single, abs=6e-4)
+    assert spearmanr(x.mean(axis=1), experts).statistic == pytest.approx(together, abs=6e-4)
 
 
 @needs_data

@@ -55,7 +55,7 @@ def items_of(n=12, systems=("A", "B")):
     )
 
 
-def gold_of(labels, **columns):
+def labels_of(labels, **columns):
     frame = pd.DataFrame({"item": [f"i{i}" for i in range(len(labels))], "score": labels})
     return frame.assign(**{"criterion": "fluency", "rater": "ann", "scale": FIVE} | columns)
 
@@ -194,7 +194,7 @@ def test_each_criterion_rater_method_and_temperature_is_a_result():
         ("fluency", "other", "sample", 1.0): (ratings_of(scores_of(seed=2), rater="other"), scores_of(seed=2)),
         ("fluency", "judge", "sample", 0.5): (ratings_of(scores_of(seed=3), temperature=0.5), scores_of(seed=3)),
     }
-    people = gold_of(LABELS, method="human")
+    people = labels_of(LABELS, method="human")
     table = pd.concat([people, *(frame for frame, _ in parts.values()), exact])
     results = calib.sensitivity(table, ITEMS)
     assert [tuple(label.values()) for label in results.labels] == [*parts, ("fluency", "judge", "logprob", 1.0)]
@@ -217,9 +217,6 @@ def test_judges_are_a_facet_of_their_own():
     text = said(ValueError, calib.sensitivity, RATINGS, judges=True)
     assert "two judges" in text
     assert "`x`" not in text
-
-
-def test_judges_with_token_probabilities_are_refused_in_words():
     ratings, *_ = probabilities()
     text = said(ValueError, calib.sensitivity, pd.concat([ratings, ratings.assign(rater="other")]), judges=True)
     assert "`judges` needs sampled replies" in text
@@ -234,7 +231,7 @@ SCALED = pd.concat([RATINGS[RATINGS["prompt"] != "p1"], RATINGS[RATINGS["prompt"
         calib.sensitivity,
         calib.prompt_mean,
         lambda frame: calib.prompt_mean(calib.summarize(frame)),
-        lambda frame: calib.plan(frame, gold_of(LABELS), prices={"label": 1, "judge": 1}, budget=9),
+        lambda frame: calib.plan(frame, labels_of(LABELS), prices={"label": 1, "judge": 1}, budget=9),
     ],
 )
 def test_prompts_of_unlike_scales_are_refused(verb):
@@ -260,6 +257,7 @@ def test_groups_that_are_not_there():
     assert "`groups` must be a column of the items, but got 'topic'" in said(
         TableError, calib.sensitivity, RATINGS, ITEMS, groups="topic"
     )
+    assert "came without `items`" in said(TableError, calib.sensitivity, RATINGS, groups="topic")
     assert "7 have none" in said(TableError, calib.sensitivity, RATINGS, ITEMS.head(5))
     gaps = ITEMS.assign(group=ITEMS["group"].where(ITEMS["item"] != "i3"))
     assert "column `group`, row 3: must not be missing" in said(TableError, calib.sensitivity, RATINGS, gaps)
@@ -269,18 +267,11 @@ def test_groups_that_are_not_there():
     assert "`groups` must be a column" in said(TableError, calib.prompt_mean, SCORES, groups="topic")
 
 
-def test_groups_without_items_are_refused():
-    assert "topic" in said(TableError, calib.sensitivity, RATINGS, groups="topic")
-
-
-@pytest.mark.parametrize("ratings", [probabilities()[0], RATINGS], ids=["logprob", "sample"])
-def test_scores_are_no_ratings(ratings):
-    assert "`ratings`" in said(TableError, calib.sensitivity, calib.summarize(ratings))
-
-
 def test_what_sensitivity_refuses():
+    for ratings in (probabilities()[0], RATINGS):
+        assert "`ratings` must be ratings" in said(TableError, calib.sensitivity, calib.summarize(ratings))
     assert "`ratings` must hold scores of a judge, but has none" in said(TableError, calib.sensitivity, RATINGS.head(0))
-    assert "`ratings` must hold scores of a judge" in said(TableError, calib.sensitivity, gold_of(LABELS))
+    assert "`ratings` must hold scores of a judge" in said(TableError, calib.sensitivity, labels_of(LABELS))
     for option in ({"estimator": "magic"}, {"confidence_level": 95}):
         text = said(ValueError, calib.sensitivity, RATINGS, **option)
         assert text.startswith("fluency, judge, sample: ")
@@ -333,9 +324,9 @@ def test_an_item_that_one_prompt_lacks_is_left_out_and_counted():
 
 
 def test_people_have_no_prompt():
-    both = pd.concat([RATINGS, gold_of(LABELS, method="human")])
+    both = pd.concat([RATINGS, labels_of(LABELS, method="human")])
     same(calib.prompt_mean(calib.summarize(both, ITEMS)).one(), calib.prompt_mean(SCORES).one())
-    assert "must hold scores of a judge" in said(TableError, calib.prompt_mean, gold_of(LABELS))
+    assert "must hold scores of a judge" in said(TableError, calib.prompt_mean, labels_of(LABELS))
 
 
 # --- files ------------------------------------------------------------------------------------------------------
@@ -419,7 +410,7 @@ def test_pooling_counts_what_a_prompt_lacks():
 def test_pooling_keeps_judges_temperatures_and_people_apart():
     one = RATINGS[RATINGS["prompt"] == "p0"].assign(rater="other")
     cold = ratings_of(scores_of(seed=3), temperature=0.0)
-    people = pd.concat([gold_of(LABELS, method="human"), gold_of(LABELS[::-1], method="human", rater="bob")])
+    people = pd.concat([labels_of(LABELS, method="human"), labels_of(LABELS[::-1], method="human", rater="bob")])
     pooled = calib.summarize(pd.concat([RATINGS, one, cold, people]), pool="prompt")
     found = pooled.groupby(["rater", "prompt", "temperature"], observed=True, dropna=False).size()
     named = {(rater, prompt): size for (rater, prompt, _), size in found.items()}
@@ -433,10 +424,12 @@ def test_unlike_scales_are_not_pooled():
     text = said(TableError, calib.summarize, SCALED, pool="prompt")
     assert "one scale" in text
     assert "'fluency' is on 0..100 and 1|2|3|4|5" in text
+    wanted = "`pool` must be one of 'rater', 'prompt', but got 'judge'"
+    assert wanted in said(ValueError, calib.summarize, RATINGS, pool="judge")
 
 
 def test_people_may_have_another_scale_than_the_judge_whose_prompts_are_pooled():
-    people = gold_of(LABELS, method="human", scale="1|2|3|4|5|6|7")
+    people = labels_of(LABELS, method="human", scale="1|2|3|4|5|6|7")
     pooled = calib.summarize(pd.concat([RATINGS, people]), pool="prompt")
     assert pooled.groupby("rater", observed=True)["scale"].first().to_dict() == {"ann": "1|2|3|4|5|6|7", "judge": FIVE}
 
@@ -452,12 +445,6 @@ def test_what_pooled_scores_say_of_doubt_is_that_of_a_prompt():
     assert pooled["sd"].tolist() == pytest.approx(np.sqrt(variance.mean(axis=1)))
 
 
-def test_pooling_needs_a_known_word():
-    assert "`pool` must be one of 'rater', 'prompt', but got 'judge'" in said(
-        ValueError, calib.summarize, RATINGS, pool="judge"
-    )
-
-
 # --- how they look ----------------------------------------------------------------------------------------------
 
 HOSTILE = ["<script>alert(1)</script>", 'a,b "q"\nnew|line', "=cmd()|A1", "\u202edrow", "*f* [d](http://e)", "\x1b[31m"]
@@ -465,8 +452,8 @@ HOSTILE = ["<script>alert(1)</script>", 'a,b "q"\nnew|line', "=cmd()|A1", "\u202
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [
-    lambda s, r, i, g: calib.sensitivity(r, i),
-    lambda s, r, i, g: calib.prompt_mean(s, by="system"),
+    lambda s, r, i: calib.sensitivity(r, i),
+    lambda s, r, i: calib.prompt_mean(s, by="system"),
 ])  # fmt: skip
 def test_hostile_names_are_only_text(make, tmp_path):
     systems = ("<img src=x onerror=alert(1)>", "B|,\n=1")
@@ -475,16 +462,14 @@ def test_hostile_names_are_only_text(make, tmp_path):
         item=RATINGS["item"].map(names), rater="<script>", criterion="flu|<i>", prompt="<b>" + RATINGS["prompt"]
     )
     items = items_of(12, systems).assign(item=list(names.values()))
-    gold = gold_of(LABELS, group=GROUPS).assign(item=list(names.values()), criterion="flu|<i>")
-    results = make(calib.summarize(ratings, items), ratings, items, gold)
+    results = make(calib.summarize(ratings, items), ratings, items)
     assert str(results)
     assert "<script" not in results._repr_html_()
     assert "<img" not in results._repr_html_()
     for ending in ("html", "md"):
         page = calib.report(results, tmp_path / f"x.{ending}").text
-        theirs = re.sub(
-            r"<script>.*</script>\n</body>", "", page, flags=re.DOTALL
-        )  # without the page's own, at its end
+        # without the page's own script, at its end
+        theirs = re.sub(r"<script>.*</script>\n</body>", "", page, flags=re.DOTALL)
         assert not re.search(r"(?<!\\)<(script|img src=x|i>|b>)", theirs)
         assert "\x1b" not in page
     frame = results.to_frame()
@@ -492,10 +477,6 @@ def test_hostile_names_are_only_text(make, tmp_path):
     assert back["rater"].tolist() == ["<script>"] * len(frame)
     numbers = frame.select_dtypes("float").columns
     np.testing.assert_allclose(back[numbers].astype(float), frame[numbers], equal_nan=True)
-
-
-def test_rows_name_their_prompts():
-    assert "p1" in calib.prompt_mean(SCORES).to_frame().to_string()
 
 
 def test_sentences_of_a_report_end_once(tmp_path):
@@ -514,7 +495,7 @@ def test_one_report_takes_every_kind(tmp_path):
         study.one().cheapest(0.8),
         calib.prompt_mean(SCORES),
         calib.prompt_mean(SCORES, by="system"),
-        calib.plan(RATINGS, gold_of(LABELS), prices={"label": 1, "judge": 0.01}, budget=20),
+        calib.plan(RATINGS, labels_of(LABELS), prices={"label": 1, "judge": 0.01}, budget=20),
         calib.summarize(RATINGS, ITEMS, pool="prompt"),
     ]
     text, page = (calib.report(things, tmp_path / f"all.{ending}").text for ending in ("md", "html"))

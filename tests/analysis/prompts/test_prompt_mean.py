@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.stats import mean_interval, prompt_mean
+from calib.stats import mean_interval, prompt_mean, reading_change, variance_components
 
 NAN = math.nan
 
@@ -212,4 +212,9 @@ def test_wrong_scores_are_refused(args, options, wanted):
     assert message(prompt_mean, *args, **options).startswith(wanted)
 
 
-# --- prompt_difference ------------------------------------------------------------------------------------------
+DRAWS = np.arange(20.0)[:, None] / 4 + np.random.default_rng(1).normal(size=(20, 6))
+
+
+@pytest.mark.parametrize("result", [prompt_mean(DRAWS), variance_components(DRAWS), reading_change(DRAWS, DRAWS + 1)])
+def test_the_ends_of_an_interval_have_names(result):
+    assert (result.conf_low, result.conf_high) == tuple(result.interval)
