@@ -64,7 +64,7 @@ from .gate.baseline import Baseline as Baseline
 from .gate.gate import gate as gate, gate_plan as gate_plan
 from .gate.verdict import GateFailed as GateFailed, GateInconclusive as GateInconclusive, Verdict as Verdict
 from .inputs.look import look as look
-from .inputs.tables import scores_from as scores_from
+from .inputs.resolve import scores_from as scores_from
 from .judge.calls.batch import from_jsonl as from_jsonl, to_batch as to_batch
 from .judge.calls.rate import rate as rate, write_steps as write_steps, write_variants as write_variants
 from .judge.calls.transport import JudgeError as JudgeError, LogprobsError as LogprobsError

@@ -179,8 +179,7 @@ def report(
 ) -> None:
     """All that can be computed from files of your own, as one page; it says what each column was taken for."""
     from calib.core.check import ArgumentError
-    from calib.inputs.calls import report_path
-    from calib.inputs.look import taken_text
+    from calib.inputs.look import columns_text, report_path
     from calib.report.parts import parts_of
 
     looked = _looked_at(file, labels, files)
@@ -190,5 +189,5 @@ def report(
         raise ArgumentError("path", "must be a new file or a report of calib's", f"{str(path)!r} is neither")
     parts = parts_of(looked, by=by, **options)
     calib.report(parts, path, title=title or f"calib report: {file.name}", notes=notes)
-    typer.echo(taken_text(looked))
+    typer.echo(columns_text(looked))
     typer.echo(f"wrote {shown_text(path)}")

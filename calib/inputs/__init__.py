@@ -1,5 +1,4 @@
-"""Files and frames of one's own, recognised: what each column is, and the tables that they make.
+"""A user's files and frames as tables: `source` reads them, `roles` recognises columns, `rows`, `tables` make tables.
 
-On the way in they pass `source`, `roles`, `rows` and `ids`; `tables` walks it, `resolve` is the door of the verbs,
-`availability` says what the tables answer, `calls` what to type, `look` shows all of it.
+`resolve` is where the verbs call, `availability` the table of what each analysis needs, `look` prints all of it.
 """

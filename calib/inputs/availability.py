@@ -1,6 +1,6 @@
-"""What can be computed from tables that were taken in, and what cannot and why: counted, not computed.
+"""What each analysis needs of a user's tables, and so which can be computed and which cannot, and why.
 
-Each analysis is a row of `_ANALYSES`, which says what it cannot do without and in what words it is offered.
+Each analysis is a row of `_ANALYSES`: its rules and the words in which it is offered. Nothing is computed here.
 """
 
 from __future__ import annotations
@@ -139,6 +139,7 @@ class Needs:
     count: Callable[[Needs, InferredTables, Sequence[Beside]], Can] = _of_judges
 
     def refusal(self, pair: Beside) -> str:
+        """The first rule that the pair breaks, in words."""
         return next(filter(None, (rule(pair) for rule in self.rules)), "")
 
     def refused(self, why: str) -> Can:
@@ -151,13 +152,13 @@ class Needs:
 def _labels(least: int) -> Rule:
     def rule(pair: Beside) -> str:
         n = len(pair.labelled)
-        return f"{_number(n, 'item')} with a label, {least} are the least" if n < least else ""
+        return f"{number(n, 'item')} with a label, {least} are the least" if n < least else ""
 
     return rule
 
 
 def _labels_vary(pair: Beside) -> str:
-    return _constant("label", pair.labelled["y"])
+    return f"every label is {pair.labelled['y'].iloc[0]:g}" if is_one(pair.labelled["y"]) else ""
 
 
 def _labels_vary_or_have_ends(pair: Beside) -> str:
@@ -167,16 +168,17 @@ def _labels_vary_or_have_ends(pair: Beside) -> str:
 
 
 def _both_vary(pair: Beside) -> str:
-    few = _labels(_LEAST_ITEMS)(pair)
-    return few or _labels_vary(pair) or _constant(f"score of {pair.rater}", pair.labelled["x"])
+    few, x = _labels(_LEAST_ITEMS)(pair), pair.labelled["x"]
+    return few or _labels_vary(pair) or (f"every score of {pair.rater} is {x.iloc[0]:g}" if is_one(x) else "")
 
 
-def _named_systems(pair: Beside) -> str:
-    return "" if pair.has("system") else "no column says which system wrote what (--system)"
+def _named_systems(least: int) -> Rule:
+    def rule(pair: Beside) -> str:
+        if not pair.has("system"):
+            return "no column says which system wrote what (--system)"
+        return "there is one system" if len(pair.values("system")) < least else ""
 
-
-def _two_systems(pair: Beside) -> str:
-    return "there is one system" if len(pair.values("system")) < 2 else ""
+    return rule
 
 
 def _labels_of_each_system(pair: Beside) -> str:
@@ -184,7 +186,7 @@ def _labels_of_each_system(pair: Beside) -> str:
         return ""
     counts = pair.labelled.groupby(pair.frame["system"].astype(str), sort=False)["y"].size()
     counts = counts.reindex(pair.values("system"), fill_value=0)
-    few = [f"{name} has {_number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
+    few = [f"{name} has {number(int(n), 'label')}" for name, n in counts.items() if n < LEAST_GOLD]
     more = f" and {len(few) - 2} more" if len(few) > 2 else ""
     return f"{LEAST_GOLD} labels of each are the least, {', '.join(few[:2])}{more}" if few else ""
 
@@ -207,7 +209,7 @@ def _n_varied(pair: Beside) -> int:
 def _systems_that_vary(pair: Beside) -> str:
     means = pair.labelled.groupby("system")[["x", "y"]].mean()
     if len(means) < _LEAST_SYSTEMS:
-        return f"{_number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
+        return f"{number(len(means), 'system')} with labels, {_LEAST_SYSTEMS} are the least"
     return "all systems have one mean" if is_one(means["y"]) or is_one(means["x"]) else ""
 
 
@@ -265,6 +267,9 @@ def _counted(text: str, count: Callable[[Beside], int] = lambda pair: len(pair.l
     return lambda pairs: text.format(_span([count(pair) for pair in pairs]))
 
 
+_LABELLED = _counted("{} items with a label")
+
+
 def _labelled_of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
@@ -284,9 +289,6 @@ def _named_features(pairs: Sequence[Beside]) -> str:
     return f"{' and '.join(of)}, {_LABELLED(pairs)}"
 
 
-_LABELLED = _counted("{} items with a label")
-
-
 # --- analyses that count in their own way -------------------------------------------------------------------------
 
 
@@ -299,7 +301,7 @@ def _difference(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) ->
         against = " and ".join(names) if len(names) == 2 else f"{len(names)} systems, {one} against the others"
         if not good[0].has("group"):
             return f"{against}, nothing paired, as no column says what both answered (--group)"
-        return f"{against}, paired by {_number(good[0].frame['group'].nunique(), 'group')}"
+        return f"{against}, paired by {number(good[0].frame['group'].nunique(), 'group')}"
 
     return replace(_of_judges(replace(need, words=words), intake, pairs), systems=names)
 
@@ -327,7 +329,7 @@ def _reliability(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Ca
         if raters < 2:
             bad[str(criterion)] = "one annotator: no ceiling"
         elif (n := int((each > 1).sum())) < _LEAST_ITEMS:
-            bad[str(criterion)] = f"{_number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
+            bad[str(criterion)] = f"{number(n, 'item')} with two annotators, {_LEAST_ITEMS} are the least"
         else:
             good[str(criterion)] = raters
     if not good:
@@ -380,7 +382,7 @@ def _choice(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
 
 
 _OF_MEANS = (_labels(LEAST_GOLD), _labels_vary_or_have_ends)
-_OF_SYSTEMS = (_named_systems, _two_systems, _labels_of_each_system)
+_OF_SYSTEMS = (_named_systems(2), _labels_of_each_system)
 _ANALYSES = (
     Needs("win rate, with interval", "interval", (*_OF_MEANS, _labels_of_each_system), _labelled_pairs, "pairs"),
     Needs("human mean, with interval", "interval", _OF_MEANS, _labelled_of_all, "scores"),
@@ -392,7 +394,7 @@ _ANALYSES = (
     # the two sides of a pair mirror each other: what is in a group says nothing more
     Needs("agreement within groups", "agreement", (_groups_that_vary,),
           _counted("{} groups with labels that differ", _n_varied), "scores", some=True, options={"level": "group"}),
-    Needs("agreement over systems", "agreement", (_named_systems, _systems_that_vary),
+    Needs("agreement over systems", "agreement", (_named_systems(1), _systems_that_vary),
           _counted("{} systems with labels", lambda pair: pair.labelled["system"].nunique()), some=True,
           options={"level": "system"}),
     Needs("judges compared", "rank_judges", some=True, count=_ranking),
@@ -419,10 +421,6 @@ _ANALYSES = (
 )  # fmt: skip
 
 
-def _constant(of: str, values: pd.Series) -> str:
-    return f"every {of} is {values.iloc[0]:g}" if is_one(values) else ""
-
-
 def is_one(values: pd.Series) -> bool:
     """Whether all values are one and the same."""
     return len(values) > 0 and bool((values == values.iloc[0]).all())
@@ -433,5 +431,5 @@ def _span(counts: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _number(n: int, of: str) -> str:
+def number(n: int, of: str) -> str:
     return f"{n or 'no'} {of}{'s' * (n != 1)}"

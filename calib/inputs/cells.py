@@ -1,4 +1,4 @@
-"""Cells as people write them, as numbers: words of a scale, blanks, decimal commas, winners of pairs."""
+"""Cells of scores as numbers: words of a scale, blanks, decimal commas, percentages, winners of pairs; ids as texts."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import difflib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import compress, pairwise
 from operator import itemgetter
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 
-from calib.core.check import Floats
-from calib.inputs.codes import BLANKS, FIRST, SECOND, TIE, UNRATED, are_codes, folded, known_order, loosely
+from calib.inputs.scales import are_codes
 from calib.table import TableArgumentError, TableError, parse_scale, scale_words
 
 Line = Callable[[int], str]
@@ -26,6 +26,88 @@ _COMMA = re.compile(r"([+-]?)(\d+)(?:,(\d+))?", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)", re.ASCII)
 _PERCENT = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*%", re.ASCII)
 _UNCLEAR = re.compile("|".join(f"(?:{form.pattern})" for form in (_PLAIN, _COMMA, _PART, _PERCENT)), re.ASCII)
+# cells that hold no value; an id may well be called so, a score is not
+_BLANKS = frozenset(("", "na", "n/a", "nan", "null", "none", "-", "#n/a", "<na>"))
+# words for a score that nobody gave, or could give
+_UNRATED = frozenset((
+    "--", "---", "?", "n.a.", "not labelled", "not labeled", "unlabelled", "unlabeled", "not rated", "unrated",
+    "not annotated", "not graded", "missing", "skip", "skipped", "pending", "todo", "tbd", "no label", "no score",
+    "parse error", "parsing error", "unparsable", "unparseable",
+))  # fmt: skip
+# worse and better; words of several pairs may stand in one column
+PAIRS = (
+    ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("0", "1"), ("0.0", "1.0"), ("fail", "pass"),
+    ("failed", "passed"), ("incorrect", "correct"), ("wrong", "right"), ("bad", "good"), ("reject", "accept"),
+    ("rejected", "accepted"), ("invalid", "valid"), ("unacceptable", "acceptable"),
+)  # fmt: skip
+_PAIRED = {word: float(value) for pair in PAIRS for value, word in enumerate(pair)}
+# worst first; of several that hold all words of a column the shortest is taken
+ORDERS = (
+    ("low", "medium", "high"), ("low", "moderate", "high"), ("very low", "low", "medium", "high", "very high"),
+    ("poor", "fair", "good"), ("poor", "average", "good"), ("poor", "fair", "good", "excellent"),
+    ("poor", "average", "good", "excellent"), ("poor", "fair", "good", "very good", "excellent"),
+    ("very poor", "poor", "fair", "good", "very good"), ("very poor", "poor", "average", "good", "excellent"),
+    ("bad", "ok", "good"), ("bad", "okay", "good"), ("bad", "neutral", "good"), ("bad", "average", "good"),
+    ("bad", "fair", "good"), ("bad", "mediocre", "good"), ("terrible", "bad", "ok", "good", "great"),
+    ("very bad", "bad", "ok", "good", "very good"), ("very bad", "bad", "okay", "good", "very good"),
+    ("very bad", "bad", "neutral", "good", "very good"), ("very bad", "bad", "fair", "good", "very good"),
+    ("disagree", "neutral", "agree"), ("strongly disagree", "disagree", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "undecided", "agree", "strongly agree"),
+    ("strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
+    ("negative", "neutral", "positive"), ("never", "rarely", "sometimes", "often", "always"),
+    ("not at all", "slightly", "moderately", "very", "extremely"),
+    ("incorrect", "partially correct", "correct"), ("incorrect", "partly correct", "correct"),
+    ("wrong", "partially correct", "correct"), ("no", "partially", "yes"), ("no", "partly", "yes"),
+    ("no", "partial", "yes"), ("no", "maybe", "yes"), ("no", "somewhat", "yes"), ("fail", "partial", "pass"),
+    ("irrelevant", "partially relevant", "relevant"), ("not relevant", "partially relevant", "relevant"),
+    ("not relevant", "somewhat relevant", "relevant"), ("not relevant", "somewhat relevant", "highly relevant"),
+)  # fmt: skip
+_ORDERED = frozenset(_PAIRED).union(*ORDERS)
+FIRST = frozenset((
+    "a", "[[a]]", "a>b", "a>>b", "[[a>b]]", "[[a>>b]]", "a > b",
+    "first", "left", "model a", "system a", "response a", "output a", "answer a", "assistant a",
+    "option a", "a wins", "a better", "a is better", "model 1", "system 1", "response 1", "output 1", "answer 1",
+))  # fmt: skip
+SECOND = frozenset((
+    "b", "[[b]]", "b>a", "b>>a", "[[b>a]]", "[[b>>a]]", "b > a",
+    "second", "right", "model b", "system b", "response b", "output b", "answer b", "assistant b",
+    "option b", "b wins", "b better", "b is better", "model 2", "system 2", "response 2", "output 2", "answer 2",
+))  # fmt: skip
+TIE = frozenset((
+    "tie", "[[c]]", "[[tie]]", "tied", "ties", "draw", "equal", "same", "both", "neither", "both bad", "bothbad",
+    "both good", "tie (bothbad)", "tie (both bad)", "no preference", "a=b", "[[a=b]]", "a = b", "a==b", "even",
+))  # fmt: skip
+
+
+def folded(word: str) -> str:
+    """A word in lower case, without blanks around it and with one between its parts."""
+    return " ".join(word.split()).casefold()
+
+
+def loosely(word: str) -> str:
+    """A common word, however its parts are joined: ``Strongly_Disagree``, ``model-a``."""
+    spaced = re.sub(r"(?<=\w)[_-]+(?=\w)", " ", word.replace("_", " "))
+    return " ".join(spaced.split()).casefold()
+
+
+def known_order(words: Collection[str]) -> dict[str, float]:
+    """Words with values of the common order that holds all of these (`loosely` written), or nothing.
+
+    Words of pairs such as no and yes are 0 and 1, of a longer order 0, 1, 2 and so on. What would have one value in
+    one order and another in the next has none.
+    """
+    if not words or not _ORDERED.issuperset(words):
+        return {}
+    if _PAIRED.keys() >= set(words) and set(words) not in ({"good"}, {"bad"}):
+        return {word: value for word, value in _PAIRED.items() if word in words}
+    holding = sorted((order for order in ORDERS if set(words) <= set(order)), key=len)
+    shortest = [order for order in holding if len(order) == len(holding[0])]
+    if len({tuple(map(order.index, words)) for order in shortest}) != 1:
+        return {}
+    return {word: float(place) for place, word in enumerate(shortest[0])}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,33 +125,51 @@ class Values:
     notes: tuple[str, ...] = ()
 
 
-def blank(cells: pd.Series) -> pd.Series:
-    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case.
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """The cells of a column that are not blank, and where they are."""
 
-    Examples
-    --------
-    >>> blank(pd.Series(["4", " ", "n/a", None])).tolist()
-    [False, True, True, True]
-    """
+    column: str
+    line: Line
+    places: list[int]
+    plain: list[Any]
+    scale: str
+
+    def error(self, number: int, rule: str, hint: str = "") -> TableError:
+        text = str(self.plain[number])
+        text = text if len(text) <= 80 else f"{text[:77]}..."
+        at = self.line(self.places[number])
+        return TableError(f"column `{self.column}`, {at}: {rule}, but got {text!r}{f' ({hint})' if hint else ''}.")
+
+
+def blank(cells: pd.Series) -> pd.Series:
+    """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case."""
     if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
         return cells.isna()
     return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
 
 
-def nature(cells: pd.Series) -> Nature:
-    """What a column's cells are: "numbers" (also as texts, and booleans), "words" that are known, "winners", "texts".
+def id_texts(cells: pd.Series) -> pd.Series:
+    """Names as texts: no blanks around, accents in one form, whole numbers without a point; None for a gap.
 
-    Examples
-    --------
-    >>> [nature(pd.Series(cells)) for cells in (["4 ", "3.5", "-"], ["Yes", "no"], ["A", "tie"], ["a1", "a2"])]
-    ['numbers', 'words', 'winners', 'texts']
+    What is empty or missing is a gap; "none" and "NA" may well be names.
     """
-    held = [cell for cell in _plain(cells) if not _is_blank(cell)]
-    if not held:
+    texts = []
+    for cell, missing in zip(cells.astype(object), cells.isna(), strict=True):
+        whole = isinstance(cell, float) and cell.is_integer()
+        text = "" if missing else str(int(cell)) if whole else normalize("NFC", str(cell).strip())
+        texts.append(text or None)
+    return pd.Series(texts, index=cells.index, dtype=object)
+
+
+def nature(cells: pd.Series) -> Nature:
+    """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts"."""
+    values = [cell for cell in _plain(cells) if not _is_blank(cell)]
+    if not values:
         return "blank"
-    if _numbers(held, "") is not None or all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in held):
+    if all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values) or all(_number(v) is not None for v in values):
         return "numbers"
-    words = {loosely(_word(cell)) for cell in held}
+    words = {loosely(_word(cell)) for cell in values}
     if known_order(words):
         return "words"
     sides = words - TIE
@@ -78,39 +178,48 @@ def nature(cells: pd.Series) -> Nature:
 
 
 def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row {}".format) -> Values:
-    """The cells of a column of scores as numbers; `column` and `line` say in messages where a cell stands.
+    """The cells of a column of scores as numbers; `column` and `line` say in messages where a cell is.
 
     The scale is ``"1|2|3|4|5"`` or ``"lo..hi"``; words worst first, ``"poor|fair|good"``, which are 0, 1, 2; words with
     their values, ``"no=0|yes=1"``. Without one, numbers are themselves, and words are those of a common order.
 
     Examples
     --------
-    >>> found = valued(pd.Series(["Good ", "poor", "", "fair"]), "poor|fair|good", column="label")
-    >>> found.numbers.tolist(), found.scale, found.n_forgiven, found.n_blank
+    >>> values = valued(pd.Series(["Good ", "poor", "", "fair"]), "poor|fair|good", column="label")
+    >>> values.numbers.tolist(), values.scale, values.n_forgiven, values.n_blank
     ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
     """
-    values, plain = _words_of(scale), _plain(cells)
-    scale = scale if values else scale.replace(" ", "")
-    places = [place for place, cell in enumerate(plain) if not _is_blank(cell) or folded(str(cell)) in values]
-    where = _Where(column, line, places, [plain[place] for place in places], scale)
-    read = _by_words(values, where) if values else _numbers(where.cells, scale)
-    if read is None:
-        where.refuse_unclear()
-        read = _by_common_words(where)
+    words = _words_of(scale)
+    scale = scale if words else scale.replace(" ", "")
+    empty = blank(cells).to_numpy()
+    numeric = isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iuf"
+    plain = cells.tolist() if numeric else _plain(cells)
+    if words and empty.any():  # such as "none", where the scale has that word
+        empty = np.array([hole and folded(str(cell)) not in words for hole, cell in zip(empty, plain, strict=True)])
+    places = np.flatnonzero(~empty)
+    filled = _Cells(column, line, places.tolist(), list(compress(plain, ~empty)), scale)
+    if numeric and not words and np.isfinite(filled.plain).all():
+        read = Values(pd.Series(filled.plain, dtype=float), scale)
+    else:
+        read = _by_words(words, filled) if words else _numbers(filled.plain, scale) or _by_common_words(filled)
     coded = are_codes(read.numbers.to_numpy(), read.scale)
-    numbers = np.where(coded, np.nan, read.numbers)
-    where.refuse_off_scale(numbers, read.scale)
-    out = np.full(len(cells), np.nan)
-    out[places] = numbers
-    notes, blank_places = list(read.notes), sorted(set(range(len(plain))) - set(places))
-    # cells that say by a code or in words that they hold no score
-    words = [folded(plain[place]) for place in blank_places if isinstance(plain[place], str)]
-    none = [*(_word(where.cells[k]) for k in np.flatnonzero(coded)), *(word for word in words if word in UNRATED)]
-    if none:
-        listed = ", ".join(f"{word} ({n})" for word, n in Counter(none).items())
-        notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
-    series = pd.Series(out, index=cells.index, name=cells.name)
-    return replace(read, numbers=series, n_blank=int(np.isnan(out).sum()), notes=tuple(notes))
+    ends = parse_scale(read.scale)
+    off = np.zeros(len(coded), bool) if ends is None else ~coded & ~ends.holds(read.numbers).to_numpy()
+    if off.any():
+        of_words = f" ({scale})" if scale not in ("", read.scale) else ""
+        hint = "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values"
+        raise filled.error(int(off.argmax()), f"must lie on the scale {read.scale}{of_words}", hint if of_words else "")
+    numbers = np.full(len(cells), np.nan)
+    numbers[places] = np.where(coded, np.nan, read.numbers)
+    notes = list(read.notes)
+    if coded.any() or not numeric:  # cells that say by a code or in words that they hold no score
+        none = [_word(filled.plain[place]) for place in np.flatnonzero(coded)]
+        none += [folded(cell) for cell, hole in zip(plain, empty, strict=True) if hole and isinstance(cell, str)]
+        if count := Counter(word for word in none if word not in _BLANKS):
+            listed = ", ".join(f"{word} ({n})" for word, n in count.items())
+            notes.append(f"column `{column}`: cells that say {listed} are taken for no score.")
+    series = pd.Series(numbers, index=cells.index, name=cells.name)
+    return replace(read, numbers=series, n_blank=int(np.isnan(numbers).sum()), notes=tuple(notes))
 
 
 def preferred(
@@ -125,68 +234,43 @@ def preferred(
 
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
     or the names of the two, which `first` and `second` say for all rows or for each.
-
-    Examples
-    --------
-    >>> preferred(pd.Series(["A", "model_b", "Tie", None]), column="winner").numbers.tolist()
-    [1.0, 0.0, 0.5, nan]
-    >>> preferred(pd.Series(["gpt", "llama"]), "gpt", "llama", column="winner").numbers.tolist()
-    [1.0, 0.0]
     """
-    plain = _plain(cells)
-    names = [
+    plain, empty = _plain(cells), blank(cells).to_numpy()
+    firsts, seconds = (
         [str(name) for name in _plain(side)] if isinstance(side, pd.Series) else [side] * len(plain)
         for side in (first, second)
-    ]
+    )
     numbers, forgiven = np.full(len(plain), np.nan), 0
-    held = [place for place, cell in enumerate(plain) if not _is_blank(cell)]
-    codes = _codes([plain[place] for place in held])
-    for place in held:
-        cell, ours = plain[place], (names[0][place], names[1][place])
-        value = codes[cell] if cell in codes else _winner(cell, *ours)
+    places = np.flatnonzero(~empty).tolist()
+    codes = _codes([plain[place] for place in places])
+    for place in places:
+        cell, names = plain[place], (firsts[place], seconds[place])
+        value = codes.get(cell, _winner(cell, *names))
         if value is None:
-            rule = f"must say which of two won (A, B or tie{f'; {ours[0]} or {ours[1]}' if any(ours) else ''})"
+            rule = f"must say which of two won (A, B or tie{f'; {names[0]} or {names[1]}' if any(names) else ''})"
             raise TableError(f"column `{column}`, {line(place)}: {rule}, but got {cell!r}.")
         numbers[place], forgiven = value, forgiven + (isinstance(cell, str) and cell != cell.strip())
     series = pd.Series(numbers, index=cells.index, name=cells.name)
-    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, len(plain) - len(held))
+    return Values(series, "0|0.5|1", ("second", "tie", "first"), forgiven, int(empty.sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """The cells that are not blank and where they stand, for messages about one."""
+def _codes(cells: list[Any]) -> dict[Hashable, float]:
+    """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
+    numbers = {cell: _number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
+    for codes in ({0.0: 0.0, 0.5: 0.5, 1.0: 1.0}, {1.0: 1.0, 2.0: 0.0, 0.0: 0.5}):
+        telling = 0.5 if 0.5 in codes else 2.0
+        if telling in numbers.values() and all(value in codes for value in numbers.values()):
+            return {cell: codes[value] for cell, value in numbers.items() if value is not None}
+    return {}
 
-    column: str
-    line: Line
-    places: list[int]
-    cells: list[Any]
-    scale: str
 
-    def refused(self, number: int, rule: str, hint: str = "") -> TableError:
-        text = str(self.cells[number])
-        text = text if len(text) <= 80 else f"{text[:77]}..."
-        at = self.line(self.places[number])
-        return TableError(f"column `{self.column}`, {at}: {rule}, but got {text!r}{f' ({hint})' if hint else ''}.")
-
-    def refuse_unclear(self) -> None:
-        texts = [str(cell).strip() for cell in self.cells]
-        if not all(_UNCLEAR.fullmatch(text) for text in texts):
-            return
-        if all(_PERCENT.fullmatch(text) for text in texts):
-            rule = f"must say what 100 % are in column `{self.column}`, '0..1' or '0..100'"
-            raise TableArgumentError("scale", rule, f"got {self.scale!r}" if self.scale else "says nothing")
-        odd = next(number for number, cell in enumerate(self.cells) if _number(cell) is None)
-        hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
-        raise self.refused(odd, "must be a number, and read in one way", hint)
-
-    def refuse_off_scale(self, numbers: Floats, scale: str) -> None:
-        ends = parse_scale(scale)
-        inside = np.ones(len(numbers), bool) if ends is None else ~((numbers < ends.low) | (numbers > ends.high))
-        if not inside.all():
-            first = int(np.argmin(inside))
-            words = f" ({self.scale})" if self.scale not in ("", scale) else ""
-            hint = "words in their order are 0, 1, 2 and so on; `poor=1|good=2` gives them other values"
-            raise self.refused(first, f"must lie on the scale {scale}{words}", hint if words else "")
+def _winner(cell: Any, first: str, second: str) -> float | None:
+    """The names of the two come before the common words."""
+    word, names = folded(str(cell)), [folded(first), folded(second)]
+    if word and word in names and names[0] != names[1]:
+        return 1.0 - names.index(word)
+    word = loosely(word) if isinstance(cell, str) else ""
+    return next((value for words, value in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5)) if word in words), None)
 
 
 def _plain(cells: pd.Series) -> list[Any]:
@@ -196,7 +280,8 @@ def _plain(cells: pd.Series) -> list[Any]:
 
 def _is_blank(cell: Any) -> bool:
     if isinstance(cell, str):
-        return folded(cell) in BLANKS or folded(cell) in UNRATED
+        word = folded(cell)
+        return word in _BLANKS or word in _UNRATED
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
 
 
@@ -220,70 +305,82 @@ def _words_of(scale: str) -> dict[str, tuple[str, float]]:
     return values
 
 
-def _text_of(values: Any) -> str:
+def _text_of(values: Collection[float]) -> str:
     return "|".join(f"{value:g}" for value in sorted(set(values)))
 
 
-def _by_words(values: Mapping[str, tuple[str, float]], where: _Where) -> Values:
-    """Cells that are words of the scale that was said, or its numbers."""
-    numbers, forgiven, coded = np.empty(len(where.cells)), 0, 0
-    for number, cell in enumerate(where.cells):
+def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
+    """Cells that are words of the scale that the user wrote, or its numbers."""
+    numbers, forgiven, coded = np.empty(len(cells.plain)), 0, 0
+    for number, cell in enumerate(cells.plain):
         word = _word(cell)
-        if (hit := values.get(folded(word))) is not None:
-            numbers[number], forgiven = hit[1], forgiven + (word != hit[0])
+        if (match := values.get(folded(word))) is not None:
+            numbers[number], forgiven = match[1], forgiven + (word != match[0])
         elif (value := _number(cell)) is not None:
             numbers[number], coded = value, coded + 1
         else:
             near = difflib.get_close_matches(folded(word), values, n=1)
             hint = f"did you mean {values[near[0]][0]!r}?" if near else ""
-            raise where.refused(number, f"must be a word of the scale {where.scale}", hint)
+            raise cells.error(number, f"must be a word of the scale {cells.scale}", hint)
     in_order = sorted(values.values(), key=itemgetter(1))
     words, notes = tuple(word for word, _ in in_order), []
-    common = dict(known_order({loosely(word) for word in words}))
+    common = known_order({loosely(word) for word in words})
     places = [common.get(loosely(word), math.nan) for word in words]
     if all(low > high for low, high in pairwise(places)):  # the reverse of the common order
         common_order = "|".join(reversed(words))
         notes.append(f"the scale makes {words[-1]!r} the best; words stand worst first: was {common_order!r} meant?")
-    if 0 < coded < len(where.cells):
-        of = f"{coded} of {len(where.cells)} cells"
-        notes.append(f"{of} are numbers beside words, taken as values of {where.scale}.")
-    return Values(pd.Series(numbers), _text_of(value for _, value in in_order), words, forgiven, 0, tuple(notes))
+    if 0 < coded < len(cells.plain):
+        of = f"{coded} of {len(cells.plain)} cells"
+        notes.append(f"{of} are numbers beside words, taken as values of {cells.scale}.")
+    scale = _text_of([value for _, value in in_order])
+    return Values(pd.Series(numbers), scale, words, forgiven, 0, tuple(notes))
 
 
-def _by_common_words(where: _Where) -> Values:
-    """Cells that are words of a common order; anything else must be said."""
-    count = Counter(map(_word, where.cells))
-    odd = [number for number, cell in enumerate(where.cells) if _number(cell) is None]
-    order = dict(known_order({loosely(word) for word in count}))
+def _by_common_words(cells: _Cells) -> Values:
+    """Cells that are words of a common order; anything else the user must say."""
+    unread = [number for number, cell in enumerate(cells.plain) if _number(cell) is None]
+    texts = [str(cell).strip() for cell in cells.plain]
+    if all(_UNCLEAR.fullmatch(text) for text in texts):
+        if all(_PERCENT.fullmatch(text) for text in texts):
+            rule = f"must say what 100 % are in column `{cells.column}`, '0..1' or '0..100'"
+            raise TableArgumentError("scale", rule, f"got {cells.scale!r}" if cells.scale else "says nothing")
+        hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
+        raise cells.error(unread[0], "must be a number, and read in one way", hint)
+    count = Counter(map(_word, cells.plain))
+    order = known_order({loosely(word) for word in count})
     scale = _text_of({0.0, 1.0, *order.values()})
-    rule = f"must be a number on the scale {where.scale}" if where.scale and (not order or scale != where.scale) else ""
-    if not order and len(odd) < len(where.cells):  # numbers, and something between them
+    rule = f"must be a number on the scale {cells.scale}" if cells.scale and (not order or scale != cells.scale) else ""
+    if not order and len(unread) < len(cells.plain):  # numbers, and something between them
         rule = rule or "must be a number, or blank where there is no score"
     if rule:
-        dated = hasattr(where.cells[odd[0]], "year")
+        dated = hasattr(cells.plain[unread[0]], "year")
         hint = "Excel makes a date of 3/5" if dated else "a scale of words names them: 'poor|fair|good'"
-        raise where.refused(odd[0], rule, hint)
+        raise cells.error(unread[0], rule, hint)
     if not order:
         most = sorted(count.items(), key=lambda one: -one[1])
         often = [f"{word[:40]!r} ({'once' if n == 1 else f'{n} times'})" for word, n in most[:8]]
         example = "|".join(dict.fromkeys(word.strip()[:40] for word, _ in most[:5]))
-        rule = f"must name the words of column `{where.column}`, worst first, such as {example!r} in the right order"
+        rule = f"must name the words of column `{cells.column}`, worst first, such as {example!r} in the right order"
         raise TableArgumentError("scale", rule, f"says nothing of {', '.join(often)}{', ...' * (len(most) > 8)}")
     spelled: dict[str, str] = {}
     for word, _ in count.most_common():
         spelled.setdefault(loosely(word), word.strip())
     forgiven = sum(n for word, n in count.items() if word != spelled[loosely(word)])
-    numbers = pd.Series([order[loosely(_word(cell))] for cell in where.cells])
+    numbers = pd.Series([order[loosely(_word(cell))] for cell in cells.plain])
     words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
     listed = ", ".join(f"{word} = {value:g}" for word, value in words)
-    notes = (f"column `{where.column}`: words are read as {listed}.",)
+    notes = (f"column `{cells.column}`: words are read as {listed}.",)
     return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
 
 
 def _numbers(cells: list[Any], scale: str) -> Values | None:
     """Cells that are all numbers, in one way of writing them; None where they are not."""
-    values = [_number(cell) for cell in cells]
-    if None not in values:
+    values = []
+    for cell in cells:
+        values.append(_number(cell))
+        if values[-1] is None:
+            break
+    else:
         boolean = any(isinstance(cell, bool) for cell in cells)
         forgiven = sum(isinstance(cell, str) and cell != cell.strip() for cell in cells)
         return Values(pd.Series(values, dtype=float), scale or "0|1" * boolean, n_forgiven=forgiven)
@@ -319,13 +416,7 @@ def _number(cell: Any) -> float | None:
 
 
 def decimal_commas(texts: list[str]) -> list[float] | None:
-    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands.
-
-    Examples
-    --------
-    >>> decimal_commas(["3,5", "4", "0,125"]), decimal_commas(["1,234", "5"]), decimal_commas(["3,5", "x"])
-    ([3.5, 4.0, 0.125], None, None)
-    """
+    """Numbers with decimal commas; None where one is none, or where each comma may be of thousands."""
     parts = [_COMMA.fullmatch(text) for text in texts]
     if not all(parts):
         return None
@@ -333,24 +424,3 @@ def decimal_commas(texts: list[str]) -> list[float] | None:
     # 1,234 and 12,345 may be thousands; 0,125 and 3,5 may not
     sure = [len(after) != 3 or len(before) > 3 or before[0] == "0" for before, after in split]
     return [float(text.replace(",", ".")) for text in texts] if any(sure) else None
-
-
-def _codes(cells: list[Any]) -> dict[Hashable, float]:
-    """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
-    numbers = {cell: _number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
-    values = set(numbers.values())
-    if 0.5 in values and values <= {0.0, 0.5, 1.0}:
-        return {cell: value for cell, value in numbers.items() if value is not None}
-    if 2.0 in values and values <= {0.0, 1.0, 2.0}:
-        return {cell: {1.0: 1.0, 2.0: 0.0, 0.0: 0.5}[value] for cell, value in numbers.items() if value is not None}
-    return {}
-
-
-def _winner(cell: Any, first: str, second: str) -> float | None:
-    """The names of the two come before the common words."""
-    word, names = folded(str(cell)), [folded(first), folded(second)]
-    if word and word in names and names[0] != names[1]:
-        return 1.0 - names.index(word)
-    word = loosely(word) if isinstance(cell, str) else ""
-    values = [value for words, value in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5)) if word in words]
-    return values[0] if values else None

@@ -1,11 +1,12 @@
-"""A look at files of one's own: what they are taken for, what they can answer, and what to type."""
+"""A look at a user's files: the roles of their columns, what they can answer, and the calls and commands to type."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
@@ -16,11 +17,10 @@ from typing import Any, Unpack
 import pandas as pd
 
 from calib.core.check import ArgumentError
-from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, possibilities
-from calib.inputs.calls import FRAMES, commands_of, lines_of, tries_of
+from calib.inputs.availability import LEAST_GOLD, Beside, Can, beside, is_one, number, possibilities
 from calib.inputs.cells import blank
-from calib.inputs.names import Columns, InferredColumn, InferredTables, Source
-from calib.inputs.roles import Side, seen, sided
+from calib.inputs.names import BY_COLUMN, Columns, InferredColumn, InferredTables, Side, Source
+from calib.inputs.roles import is_table, seen, sided
 from calib.inputs.source import source_of
 from calib.inputs.tables import infer_tables
 from calib.table import TableArgumentError, TableError, parse_scale
@@ -37,6 +37,7 @@ ROLES = {
     "output": "output text", "text": "text", "weight": "weights", "first": "first of a pair",
     "second": "second of a pair", "other": "not used",
 }  # fmt: skip
+_FRAMES = ("frame", "labels")  # what a frame is called that has no name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,13 +96,36 @@ class Look:
         return pd.DataFrame(rows, columns=["file", "column", "taken for", "why"])
 
     def __str__(self) -> str:
-        return "\n".join(_lines(self))
+        lines = [columns_text(self), "", _CAN]
+        lines += _grid([(visible(one.what), visible(one.why)) for one in self.can if one.possible], "  ")
+        refused, possible = _refused(self.can), any(one.possible for one in self.can)
+        if not possible:
+            lines.append(f"  Nothing: {self.can[0].why}." if len(refused) == 1 else "  Nothing.")
+        if len(refused) > 1 or possible:
+            lines += ["", _CANNOT, *(line for text in refused for line in _wrapped(text, "  - "))]
+        for head, texts in (("In a shell", self.commands), ("In Python", self.lines)):
+            if texts:
+                lines += ["", head, *(f"  {text}" for text in texts)]
+        return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return "".join(_marked_up(self))
+        """As a page has it; nothing in it is of ours but the tags."""
+        names = "; ".join(visible(source.name) for source in self.intake.sources)
+        html = f"<p>{escape(names)}: {escape(_holds(self.intake))}</p>"
+        if self.columns:
+            html += str(self.to_frame().map(visible).to_html(index=False, escape=True))
+        rows, cell = "", "<td style='text-align: left'>{}</td>".format
+        for one in self.can:
+            if one.possible:
+                rows += f"<tr>{cell(escape(visible(one.what)))}{cell(escape(visible(one.why)))}</tr>"
+        html += _html_list(_MIND, map(visible, self.notes))
+        html += f"<p><b>{_CAN}</b></p><table><tbody>{rows}</tbody></table>" + _html_list(_CANNOT, _refused(self.can))
+        for head, texts in (("In Python", self.lines), ("In a shell", self.commands)):
+            if texts:
+                html += f"<p><b>{head}</b></p><pre>{escape(chr(10).join(texts))}</pre>"
+        return html
 
 
 def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
@@ -115,8 +139,8 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     second : str, Path or frame, optional
         People's labels, where they are somewhere else.
     **columns : str
-        What is not to be recognised, but as you say: `item`, `label_item`, `judge`, `label`, `annotator`, `rater`,
-        `system`, `group`, `criterion`, `scale`, `wide`.
+        Roles of columns that you say, rather than leave to be recognised: `item`, `label_item`, `judge`, `label`,
+        `annotator`, `rater`, `system`, `group`, `criterion`, `scale`, `wide`.
 
     Returns
     -------
@@ -132,31 +156,29 @@ def look(first: Any, second: Any = None, **columns: Unpack[Columns]) -> Look:
     --------
     >>> import calib, pandas as pd
     >>> mine = pd.DataFrame({"id": ["a", "b", "c", "d"], "gpt-4o": [4, 2, 5, 3], "label": [5, 1, None, None]})
-    >>> found = calib.look(mine)
-    >>> found.to_frame()[["column", "taken for"]].values.tolist()
+    >>> overview = calib.look(mine)
+    >>> overview.to_frame()[["column", "taken for"]].values.tolist()
     [['id', 'ids'], ['gpt-4o', "judge's scores"], ['label', "people's labels"]]
-    >>> [str(one) for one in found.can if one.verb == "reliability"]
+    >>> [str(one) for one in overview.can if one.verb == "reliability"]
     ['reliability of people, ceiling of a judge: no, one annotator: no ceiling']
     """
-    words: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
+    options: Columns = {name: value for name, value in columns.items() if value is not None}  # type: ignore[assignment]
     sources = []
-    for name, frame, thing in zip(("first", "second"), FRAMES, (first, second), strict=True):
-        if name == "second" and thing is None:
-            continue
+    for name, frame, thing in zip(("first", "second"), _FRAMES, (first, second), strict=True):
         if isinstance(thing, str | os.PathLike):  # a file that is not there has a name of its own; it may name a sheet
             sources.append(replace(source_of(thing, ""), path=Path(thing)))
-        else:
+        elif name == "first" or thing is not None:
             source = source_of(thing.ratings if isinstance(thing, Labels) else thing, name)
             # two frames are called as the lines to type call them
             sources.append(source if second is None else replace(source, name=f"the frame `{frame}`"))
     try:
-        return look_of(infer_tables(*sources, **words))
-    except TableError as error:  # of the files, not of a word that was said
-        return _not_taken(sources, words, error)
+        return look_of(infer_tables(*sources, **options))
+    except TableError as error:  # of the files, not of an option
+        return _look_of_unread(sources, options, error)
 
 
 def look_of(intake: InferredTables) -> Look:
-    """At files that are tables already."""
+    """A look at files from which tables were inferred already."""
     pairs = beside(intake)
     can = possibilities(intake, pairs)
     roles, lacking = {one.role for one in intake.columns}, []
@@ -167,39 +189,38 @@ def look_of(intake: InferredTables) -> Look:
     read = [f"{source.name}: {note}" for source in intake.sources for note in source.notes]
     doubts = [*intake.notes, *intake.scale_warnings, *lacking, *suspicions(pairs), *copied_labels(intake)]
     notes = tuple(dict.fromkeys([*read, *doubts]))
-    return Look(intake, can, notes, commands_of(intake, can), lines_of(intake, can))
+    return Look(intake, can, notes, *calls_of(intake, can))
 
 
-def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Look:
-    """Of files that make no tables: what the columns look like, what is wrong, and what to try."""
+def _look_of_unread(sources: list[Source], options: Columns, error: TableError) -> Look:
+    """A look at files that make no tables: what the columns look like, what is wrong, and what to try."""
     sides: list[Side] = [""] if len(sources) == 1 else ["judge", "label"]
-    recognised = sided([seen(source, side, words) for source, side in zip(sources, sides, strict=True)], words)
-    # the likeliest column of ids, which is settled where rows are matched
-    with_ids = [
-        one.with_role("item", one.ids[0], "the likeliest of them") if one.ids and "item" not in one.roles else one
-        for one in recognised
-    ]
-    text = str(trouble)
-    if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
-        text = trouble.told("--{}".format)
+    recognised = sided([seen(source, side, options) for source, side in zip(sources, sides, strict=True)], options)
+    text, columns = str(error), list[InferredColumn]()
+    for one in recognised:  # with the likeliest column of ids, which is settled where rows are matched
+        likely = one.ids and "item" not in one.roles
+        columns += (one.with_role("item", one.ids[0], "the likeliest of them") if likely else one).columns()
+    if isinstance(error, TableArgumentError) and error.argument in Columns.__annotations__:
+        text = error.told("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
-    columns = tuple(column for one in with_ids for column in one.inferred({}))
-    intake = InferredTables(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)
+    intake = InferredTables(
+        tuple(sources), tuple(columns), "", False, None, None, None, None, False, (), notes, options
+    )
     can = possibilities(intake, ())
     turned = replace(intake, sources=intake.sources[::-1])
     with suppress(ValueError):
-        if len(sources) == 2 and infer_tables(*turned.sources, **words).scores is not None:
+        if len(sources) == 2 and infer_tables(*turned.sources, **options).scores is not None:
             text = "the other way round they make tables: the judge's file comes first, people's second."
-            return Look(intake, can, (*notes, text), *tries_of(turned))
+            return Look(intake, can, (*notes, text), *_calls_of_look(turned))
     scale = ""
-    if isinstance(trouble, ArgumentError) and trouble.argument == "scale" and "scale" not in words:
+    if isinstance(error, ArgumentError) and error.argument == "scale" and "scale" not in options:
         # the words of scores whose order nobody knows, the commonest first; of percentages their ends
         scores = [(one.source.frame[value.column], value.nature) for one in recognised for value in one.graded]
         texts = Counter(str(cell).strip() for cells, kind in scores if kind == "texts" for cell in cells.dropna())
         percent = any(str(cell).strip().endswith("%") for cells, _ in scores for cell in cells)
         scale = "0..100" if percent else "|".join(word for word, _ in texts.most_common() if word)
-    tries = tries_of(replace(intake, options=Columns(**words, scale=scale))) if scale else ((), ())
-    return Look(intake, can, notes, *tries)
+    calls = _calls_of_look(replace(intake, options=Columns(**options, scale=scale))) if scale else ((), ())
+    return Look(intake, can, notes, *calls)
 
 
 # --- what looks wrong -------------------------------------------------------------------------------------------
@@ -216,8 +237,10 @@ def suspicions(pairs: Sequence[Beside]) -> Iterator[str]:
             yield f"{who} says what people say of all {len(rows)} labelled items: is it a copy of the labels?"
         elif len(rows) >= LEAST_GOLD and is_one(rows["y"]):
             yield f"all {len(rows)} labels beside {who} are {rows['y'].iloc[0]:g}: they cannot tell if it is right."
-        elif len(rows) >= LEAST_GOLD and (r := _rank_correlation(rows)) < -0.3:
-            yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
+        elif len(rows) >= LEAST_GOLD and not is_one(rows["x"]):
+            ranks = rows[["x", "y"]].astype(float).rank()
+            if (r := float(ranks["x"].corr(ranks["y"]))) < -0.3:
+                yield f"{who} goes against the labels (rank correlation {r:.2f}): is one of the scales reversed?"
 
 
 def copied_labels(intake: InferredTables) -> Iterator[str]:
@@ -235,35 +258,15 @@ def copied_labels(intake: InferredTables) -> Iterator[str]:
                 yield f"{one} and {other} say the same of all {len(both)} items of {criterion}: is one a copy?"
 
 
-def _rank_correlation(rows: pd.DataFrame) -> float:
-    if is_one(rows["x"]) or is_one(rows["y"]):
-        return 0.0
-    ranks = rows[["x", "y"]].astype(float).rank()
-    return float(ranks["x"].corr(ranks["y"]))
-
-
 # --- in words ---------------------------------------------------------------------------------------------------
 
 
-def _lines(look: Look) -> Iterator[str]:
-    yield taken_text(look)
-    yield from ("", _CAN, *_grid([(visible(one.what), visible(one.why)) for one in look.can if one.possible], "  "))
-    refused = _refused(look.can)
-    if not any(one.possible for one in look.can):
-        yield f"  Nothing: {look.can[0].why}." if len(refused) == 1 else "  Nothing."
-    if len(refused) > 1 or any(one.possible for one in look.can):
-        yield from ("", _CANNOT, *(line for text in refused for line in _wrapped(text, "  - ")))
-    for head, texts in (("In a shell", look.commands), ("In Python", look.lines)):
-        if texts:
-            yield from ("", head, *(f"  {text}" for text in texts))
-
-
-def taken_text(look: Look) -> str:
+def columns_text(look: Look) -> str:
     """What the files were taken for, and what looks wrong."""
     lines = []
     for source in look.intake.sources:
         rows, columns = source.frame.shape
-        lines.append(f"{visible(source.name)}: {_number(rows, 'row')}, {_number(columns, 'column')}")
+        lines.append(f"{visible(source.name)}: {number(rows, 'row')}, {number(columns, 'column')}")
     if look.columns:
         lines += ["", *_grid([("columns", "taken for", "why"), *_grouped(look.intake)])]
         lines += ["", *_wrapped(_holds(look.intake))]
@@ -288,10 +291,10 @@ def _holds(intake: InferredTables) -> str:
         parts.append(_names("judge", intake.scores["rater"]))
         parts += [_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
         if "group" in intake.scores:
-            parts.append(_number(intake.scores["group"].nunique(), "group"))
+            parts.append(number(intake.scores["group"].nunique(), "group"))
     if intake.labels is not None and intake.annotations is not None and len(intake.labels):
         people = intake.annotations["rater"].nunique()
-        parts.append(f"{_number(len(intake.labels), 'label')} of {_number(people, 'annotator')}")
+        parts.append(f"{number(len(intake.labels), 'label')} of {number(people, 'annotator')}")
     scale = "scale not known (--scale)"
     if intake.scale:
         parsed = parse_scale(intake.scale)
@@ -348,31 +351,105 @@ def _wrapped(text: str, mark: str = "") -> list[str]:
     return textwrap.wrap(visible(text), _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark))
 
 
-def _number(n: int, of: str) -> str:
-    return f"{n} {of}{'s' * (n != 1)}"
+def _html_list(head: str, texts: Iterable[str]) -> str:
+    points = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"<p><b>{head}</b></p><ul>{points}</ul>" if points else ""
 
 
-# --- in a notebook ----------------------------------------------------------------------------------------------
+# --- calls of verbs as lines of Python and as commands ----------------------------------------------------------------
 
 
-def _marked_up(look: Look) -> Iterator[str]:
-    """As a page has it; nothing in it is of ours but the tags."""
-    names = "; ".join(visible(source.name) for source in look.intake.sources)
-    yield f"<p>{escape(names)}: {escape(_holds(look.intake))}</p>"
-    if look.columns:
-        yield str(look.to_frame().map(visible).to_html(index=False, escape=True))
-    if look.notes:
-        notes = "".join(f"<li>{escape(visible(note))}</li>" for note in look.notes)
-        yield f"<p><b>{_MIND}</b></p><ul>{notes}</ul>"
-    rows = "".join(
-        f"<tr><td style='text-align: left'>{escape(visible(one.what))}</td>"
-        f"<td style='text-align: left'>{escape(visible(one.why))}</td></tr>"
-        for one in look.can
-        if one.possible
-    )
-    yield f"<p><b>{_CAN}</b></p><table><tbody>{rows}</tbody></table>"
-    if refused := _refused(look.can):
-        yield f"<p><b>{_CANNOT}</b></p><ul>{''.join(f'<li>{escape(text)}</li>' for text in refused)}</ul>"
-    for head, texts in (("In Python", look.lines), ("In a shell", look.commands)):
-        if texts:
-            yield f"<p><b>{head}</b></p><pre>{escape(chr(10).join(texts))}</pre>"
+def report_path(intake: InferredTables) -> Path:
+    """Where a report goes that was not told where: into this folder, called as the file is."""
+    path = next((source.path for source in intake.sources if source.path is not None), Path("calib"))
+    return Path(f"{path.stem}-report.html")
+
+
+def calls_of(intake: InferredTables, can: Sequence[Can]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The report, then each question that can be answered: as commands, where all is in files, and as lines."""
+    frames, words = _python_arguments(intake)
+    paths, options = [str(source.path) for source in intake.sources], _as_options(intake.options)
+    commands, lines = list[str](), list[str]()
+    if any(one.possible and one.verb not in ("choose", "labels_needed") for one in can):
+        commands.append(_joined("report", paths, options))
+        page = _literal(str(report_path(intake)))
+        lines.append(f"calib.report(calib.look({', '.join([*frames, *words])}), {page})")
+    own = not any(is_table(source.frame) for source in intake.sources) and "criterion" not in intake.options
+    for one in (one for one in can if one.possible):
+        # for all criteria, or for each one that allows it
+        each: list[dict[str, Any]] = [{}] if one.whole else [{"criterion": name} for name in one.criteria]
+        # of two systems both are named, else the first, which is held against all others
+        systems = one.systems if len(one.systems) == 2 else one.systems[:1]
+        # of reliability people come first; items are drawn from the judge's scores alone
+        order = {"choose": slice(1), "reliability": slice(None, None, -1)}.get(one.verb, slice(None))
+        for criterion in each if one.whole or (own and one.verb != "choose") else ():
+            named = {**one.options, **criterion}
+            sides = dict(zip("ab", systems, strict=False))
+            arguments = [f"{name}={_literal(value)}" for name, value in {**sides, **named}.items()]
+            lines.append(f"calib.{one.verb}({', '.join([*frames[order], *arguments, *words])})")
+            amount = [str(named.pop("n"))] if "n" in named else []
+            more = [*_as_options(named), *options, *["--out", "chosen.csv"] * (one.verb == "choose")]
+            commands.append(_joined(one.verb.replace("_", "-"), [*paths[order], *amount, *systems], more))
+    in_files = all(source.path is not None for source in intake.sources)
+    return tuple(commands) if in_files else (), tuple(lines)
+
+
+def _calls_of_look(intake: InferredTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A look with these options: a command, where all is in files, and a line."""
+    files, options = _python_arguments(intake)
+    line = f"calib.look({', '.join([*files, *options])})"
+    in_files = all(source.path is not None for source in intake.sources)
+    paths = [str(source.path) for source in intake.sources]
+    return (_joined("look", paths, _as_options(intake.options)),) if in_files else (), (line,)
+
+
+def _python_arguments(intake: InferredTables) -> tuple[list[str], list[str]]:
+    """The files, a frame by a name that its user will know better, and the options for columns."""
+    files = [_FRAMES[place] if s.path is None else _literal(str(s.path)) for place, s in enumerate(intake.sources)]
+    return files, [f"{name}={_literal(value)}" for name, value in intake.options.items()]
+
+
+def _as_options(values: Mapping[str, Any]) -> list[str]:
+    """Each value as an option; one that begins as an option does is joined to its name."""
+    words = []
+    for name, value in values.items():
+        option = "--column" if name in BY_COLUMN else f"--{name.replace('_', '-')}"
+        for one in map(str, [value] if isinstance(value, str | float | int) else value):
+            if name in BY_COLUMN:
+                words += [option, f"{name}={one}"]
+                continue
+            words += [f"{option}={one}"] if one[:1] == "-" else [option, one]
+    return words
+
+
+def _joined(command: str, places: Sequence[str], options: Sequence[str]) -> str:
+    """A place that begins as an option does stands behind two dashes, and so do all."""
+    dashed = any(place[:1] == "-" for place in places)
+    words = [*options, "--", *places] if dashed else [*places, *options]
+    return " ".join(["calib", command, *map(shell_word, words)])
+
+
+def shell_word(text: str) -> str:
+    r"""A word as a shell reads it; what is not to be seen is written out, which bash and zsh understand.
+
+    Examples
+    --------
+    >>> print(shell_word("results.csv"), shell_word("my file's"), shell_word("a\x1b[31m"))
+    results.csv 'my file'"'"'s' $'a\x1b[31m'
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    written = ""
+    for char in text.replace("\\", "\\\\").replace("'", "\\'"):
+        code = f"\\x{ord(char):02x}" if ord(char) < 128 else f"\\U{ord(char):08x}"
+        written += char if char.isprintable() else code
+    return f"$'{written}'"
+
+
+def _literal(value: Any) -> str:
+    """A value as Python reads it; a text in the quotes that the documentation has, where it may."""
+    if not isinstance(value, str | float | int):
+        return f"[{', '.join(map(_literal, value))}]"
+    text = repr(value)
+    plain = isinstance(value, str) and text[0] == "'" and not {'"', "\\"} & set(text)
+    return f'"{text[1:-1]}"' if plain else text

@@ -1,4 +1,4 @@
-"""What files of one's own are taken for: the words in which a user may say it, and what came of it."""
+"""Options for the columns of a user's files, the tables inferred from them, and what the name of a column says."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ Role = Literal[
     "item", "system", "group", "criterion", "first", "second", "judge", "rater", "label", "annotator", "source",
     "output", "text", "weight", "other",
 ]  # fmt: skip
-Stands = Literal["rater", "system", "criterion"]
+Side = Literal["judge", "label", ""]
+Wide = Literal["rater", "system", "criterion"]
 # a table of calib's, or a path, a frame of pandas, polars, pyarrow, columns, rows; or `InferredTables`
 Data: TypeAlias = Any
 
 
 class Columns(TypedDict, total=False):
-    """What a user may say of the columns of files of one's own; what is not said is recognised.
+    """Options for the columns of a user's files; what they leave open is recognised.
 
     The same words in Python and, as options, in the shell.
     """
@@ -36,7 +37,7 @@ class Columns(TypedDict, total=False):
     group: Annotated[str, "Column of what several outputs answer, such as the source document."]
     criterion: Annotated[str, "Column of what was rated; or the criterion that is meant."]
     scale: Annotated[str, "1|2|3|4|5, or lo..hi; words worst first, poor|fair|good; words=values, no=0|yes=1."]
-    wide: Annotated[Stands, "What several columns of scores stand for: system, rater (judges) or criterion."]
+    wide: Annotated[Wide, "What several columns of scores stand for: system, rater (judges) or criterion."]
 
 
 # roles that a command line gives as --column ROLE=NAME; the others have an option of their own
@@ -57,9 +58,29 @@ class Source:
     notes: tuple[str, ...] = ()  # how it was read, where that was a guess: separator, decimal comma, encoding, sheet
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Scores of judges, or labels of people, one per row: who, of what, the number, and the row of the file.
+
+    The columns of `rows` are `ROW`; `ids` and `system` name the columns of the file that hold these.
+    """
+
+    rows: pd.DataFrame
+    source: Source
+    ids: str
+    system: str
+    table: pd.DataFrame | None = None  # where it is one of calib's
+
+    def line(self, at: int) -> str:
+        return self.source.line(int(at))
+
+    def __str__(self) -> str:
+        return f"`{self.ids}` of {self.source.name}" if self.ids else f"the rows of {self.source.name}"
+
+
 @dataclass(frozen=True, slots=True)
 class InferredColumn:
-    """What one column of one source was taken for, and why."""
+    """The role of one column of one source, and why."""
 
     source: str
     column: str
@@ -70,7 +91,7 @@ class InferredColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InferredTables:
-    """Files of one's own as tables.
+    """A user's files as tables.
 
     `scores` are the judges' (None where there are none), `annotations` the labels of each annotator, `labels` these
     pooled to one rater per criterion, `items` the texts, where there are any.
@@ -86,11 +107,9 @@ class InferredTables:
     items: pd.DataFrame | None
     pairwise: bool  # preferences of one of two, as 1, 0.5 and 0 for the first
     words: tuple[str, ...]  # of the scale, in the order of its values, where labels were words
-    notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs say them as warnings
-    options: Columns  # what the user wrote
-    scale_warnings: tuple[
-        str, ...
-    ] = ()  # on judges on a scale of their own, for verbs that need them on that of people
+    notes: tuple[str, ...]  # what looks wrong or was forgiven, each a sentence; verbs give them as warnings
+    options: Columns
+    scale_warnings: tuple[str, ...] = ()  # on judges on a scale of their own, for verbs that need that of people
 
 
 # --- what the names of columns say ------------------------------------------------------------------------------------
@@ -191,7 +210,7 @@ _OF_A_SCORE = re.compile(r"(^|_)(confidence|certainty|std|stdev|stddev|sd|stderr
 class Name:
     """A score column by its name: the side that it says, the person, the criterion, and what is left of it."""
 
-    side: Literal["judge", "label", ""] = ""
+    side: Side = ""
     person: str = ""  # "annotator_1" of a name that says no more than who labelled
     criterion: str = ""
     entity: str = ""  # a system, a judge or a person, in its own spelling
@@ -227,7 +246,7 @@ def no_score(name: object) -> bool:
     >>> no_score("total_tokens"), no_score("tone")
     (True, False)
     """
-    return of_a_score(name) or _NO_SCORES.search(key(name)) is not None
+    return _NO_SCORES.search(key(name)) is not None or of_a_score(name)
 
 
 def of_a_score(name: object) -> bool:
@@ -267,41 +286,31 @@ criterion='', entity=''))
     # a hyphen, or a dot between digits, within the name of a model parts nothing
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", "_", text) if re.fullmatch(r"[a-z]+([A-Z][a-z]+)+", text) else text
     between = r"[\s_:/|()\[\]]+|(?<!\d)\.|\.(?!\d)" if is_model(spaced) else r"[\W_]+"
-    parts = [part for part in re.split(between, spaced) if part]
-    kinds: dict[str, str] = {}
-    words: list[str] = []
-    place = 0
+    parts = list(filter(None, re.split(between, spaced)))
+    side: Side = ""
+    person, criterion, words, place = "", "", list[str](), 0
     while place < len(parts):
-        kind, spelled, width = _word(parts, place, criterion="criterion" not in kinds)
-        if kind == "rest":
-            words += parts[place : place + width]
-        elif kind:
-            kinds[kind] = spelled or kinds.get(kind, "")
-        place += width
+        two = parts[place : place + 2]
+        here, after = two[0].casefold(), "".join(two[1:]).casefold()
+        numbered = re.fullmatch(r"([^\W\d]+)(\d+)", here)
+        word, number = (numbered[1], numbered[2]) if numbered else (here, "")
+        follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
+        both = False  # whether the next part goes with this one
+        if word in _HUMAN or (word == "rater" and (number or follows)):
+            side, both = "label", follows
+            person = "_".join(two) if follows else two[0] if number else person
+        elif here in ("model", "system") and follows:
+            words, both = words + two, True
+        elif here in _JUDGE:
+            side = side or "judge"
+        elif not criterion and f"{here}_{after}" in CRITERIA:
+            criterion, both = "_".join(two), True
+        elif not criterion and here in CRITERIA:
+            criterion = two[0]
+        elif here not in _PLAIN:
+            words.append(two[0])
+        place += 1 + both
     # what is left of the name, as it was spelled where that is one piece
     piece = re.search(r"[\W_]+".join(map(re.escape, words)), text) if words else None
     entity = piece[0] if piece else "_".join(words)
-    side: Literal["judge", "label", ""] = "label" if "label" in kinds else ""
-    if "judge" in kinds or is_model(entity):
-        side = side or "judge"
-    return Name(side, kinds.get("label", ""), kinds.get("criterion", ""), entity)
-
-
-def _word(parts: list[str], place: int, *, criterion: bool) -> tuple[str, str, int]:
-    """What the word at a place says, its spelling where that matters, and how many parts it has."""
-    two = parts[place : place + 2]
-    here, after = parts[place].casefold(), "".join(two[1:]).casefold()
-    numbered = re.fullmatch(r"([^\W\d]+)(\d+)", here)
-    word, number = (numbered[1], numbered[2]) if numbered else (here, "")
-    follows = not number and re.fullmatch(r"\d+|[a-z]", after) is not None
-    if word in _HUMAN or (word == "rater" and (number or follows)):
-        return "label", "_".join(two) if follows else parts[place] if number else "", 1 + follows
-    if here in ("model", "system") and follows:
-        return "rest", "", 2
-    if here in _JUDGE:
-        return "judge", "", 1
-    if criterion and f"{here}_{after}" in CRITERIA:
-        return "criterion", "_".join(two), 2
-    if criterion and here in CRITERIA:
-        return "criterion", parts[place], 1
-    return "" if here in _PLAIN else "rest", "", 1
+    return Name(side or ("judge" if is_model(entity) else ""), person, criterion, entity)

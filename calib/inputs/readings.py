@@ -15,7 +15,7 @@ from calib.inputs.names import Columns, Source
 from calib.inputs.resolve import Inputs, is_calibs, opened, resolve_inputs
 from calib.inputs.roles import Seen, seen, sided
 from calib.inputs.source import source_of
-from calib.inputs.tables import checked_words
+from calib.inputs.tables import checked_options
 from calib.scale.partitions import refuse_partitions
 from calib.table import SCORE_KEY, TableArgumentError, TableError, check_scores, has_replies
 from calib.table.labels import Labels
@@ -56,7 +56,7 @@ def opened_sources(columns: Columns, **things: Any) -> dict[str, tuple[AnySource
 
     Tables of calib's need no words: to give some beside these alone is an error.
     """
-    columns = checked_words(columns)
+    columns = checked_options(columns)
     sources: dict[str, AnySource] = {}
     for name, thing in things.items():
         refuse_partitions(thing, name)

@@ -1,8 +1,9 @@
-"""Where files of one's own enter the verbs; tables of calib's pass as they are."""
+"""Where a user's files enter the verbs; tables of calib's pass as they are. A table of scores from own columns."""
 
 from __future__ import annotations
 
 import csv
+import difflib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,14 +13,23 @@ from typing import Any, get_args
 import pandas as pd
 
 from calib.core import check
-from calib.core.check import ArgumentError
-from calib.inputs.cells import blank
+from calib.core.check import ArgumentError, as_typed
+from calib.inputs.cells import blank, valued
 from calib.inputs.names import Columns, Data, InferredTables, Role, Source
 from calib.inputs.roles import is_table
 from calib.inputs.source import source_of
-from calib.inputs.tables import checked_words, infer_tables
+from calib.inputs.tables import checked_options, infer_tables
 from calib.scale.partitions import refuse_partitions
-from calib.table import TableError, check_ratings, check_scores, read_frame
+from calib.table import (
+    SCHEMAS,
+    SCORE_KEY,
+    TableArgumentError,
+    TableError,
+    check_ratings,
+    check_scores,
+    has_replies,
+    read_frame,
+)
 from calib.table.checks import has_answers
 from calib.table.labelled import mean_of_annotators
 from calib.table.labels import Labels
@@ -41,7 +51,7 @@ _SIDE = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """What a verb was given: tables, and how they were taken in where they are of one's own.
+    """The tables that a verb works on, and how they were inferred from a user's files.
 
     `scores` are those of judges, `gold` people's pooled to one, `people` people's one by one.
     """
@@ -50,27 +60,20 @@ class Inputs:
     gold: Any
     people: Any
     inferred: InferredTables | None = None
+    pairwise: bool = False  # preferences of one of two
+    each: str | None = None  # what preferences are answered by: a win rate is of a system
+    guessed: str = ""  # the scale, where no option says it
 
     def named(self, column: str | None) -> str | None:
         """A column as the tables call it."""
-        roles = [one.role for one in self.inferred.columns if one.column == column] if self.inferred is not None else []
-        mine = f"my_{column}" if roles and f"my_{column}" in self.scores else column
+        if column is None or self.inferred is None:
+            return column
         names = {"system": "system", "group": "group", "criterion": "criterion", "judge": "score"}
-        return next((names[role] for role in roles if role in names), mine)
-
-    @property
-    def each(self) -> str | None:
-        """What preferences are answered by: a win rate is of a system."""
-        return "system" if self.pairwise and "system" in self.scores else None
-
-    @property
-    def pairwise(self) -> bool:
-        return self.inferred is not None and self.inferred.pairwise
-
-    @property
-    def guessed(self) -> str:
-        """The scale, where nobody said it."""
-        return _scale_in_words(self.inferred) if self.inferred is not None and self.inferred.guessed_scale else ""
+        for one in self.inferred.columns:
+            if one.column == column and one.role in names:
+                return names[one.role]
+        mine = f"my_{column}" in self.scores and any(one.column == column for one in self.inferred.columns)
+        return f"my_{column}" if mine else column
 
 
 def resolve_inputs(
@@ -84,44 +87,50 @@ def resolve_inputs(
     in_pairs: bool = False,
     either_side: bool = False,
 ) -> Inputs:
-    """Tables of calib's as they are, and anything else as it is taken in.
+    """Tables of calib's as they are, and tables inferred from anything else.
 
-    What looks wrong in files of one's own is warned of, a judge on a scale of its own only where it may not be
+    What looks wrong in a user's files becomes a warning, a judge on a scale of its own only where it may not be
     (`any_scale`); a side that is needed and not there is refused. `in_pairs` keeps preferences as they are.
     With `either_side` a judge may stand in the place of people, and people in that of a judge.
     """
-    intake = resolve_tables(first, second, columns, names=names, in_pairs=in_pairs)
-    if not isinstance(intake, InferredTables):
-        return _of_tables(intake, names, needs, either_side)
-    doubts = [f"{one.name}: {note}" for one in intake.sources for note in one.notes if note.endswith("?")]
-    for note in (*doubts, *intake.notes, *(() if any_scale else intake.scale_warnings)):
+    tables = resolve_tables(first, second, columns, names=names, in_pairs=in_pairs)
+    if not isinstance(tables, InferredTables):
+        return _of_tables(tables, names, needs, either_side)
+    for source in tables.sources:
+        for note in source.notes:
+            if note.endswith("?"):
+                check.warn(f"{source.name}: {note}")
+    for note in (*tables.notes, *(() if any_scale else tables.scale_warnings)):
         check.warn(note)
-    for side, table in (("judge", intake.scores), ("label", intake.labels)):
+    for side, table in (("judge", tables.scores), ("label", tables.labels)):
         if side in needs and table is None:
-            left = [one.column for one in intake.columns if one.role == "other"]
-            idle = f"; not used: {_few(left)}" if left else ""
-            recognised = f"none was recognised: {'; '.join(in_words(intake))}{idle}"
+            unused = [one.column for one in tables.columns if one.role == "other"]
+            idle = f"; not used: {_few(unused)}" if unused else ""
+            recognised = f"none was recognised: {'; '.join(in_words(tables))}{idle}"
             raise ArgumentError(side, f"must name {_WANTED[side]}", recognised)
-    return Inputs(
-        intake.scores, intake.labels, intake.annotations, replace(intake, scale_warnings=()) if any_scale else intake
-    )
+    scores = tables.scores
+    each = "system" if tables.pairwise and scores is not None and "system" in scores else None
+    guessed = _scale_in_words(tables) if tables.guessed_scale else ""
+    tables = replace(tables, scale_warnings=()) if any_scale else tables
+    return Inputs(scores, tables.labels, tables.annotations, tables, tables.pairwise, each, guessed)
 
 
 def resolve_tables(
     first: Data, second: Data, columns: Columns, *, names: Sequence[str], in_pairs: bool = False
 ) -> InferredTables | tuple[Any, Any]:
-    """Two tables of calib's, of one's own files what was taken in."""
-    columns = checked_words(columns)
+    """Two tables of calib's, or the tables inferred from a user's files."""
+    options = checked_options(columns)
     for thing, name in zip((first, second), names, strict=False):
-        refuse_partitions(thing, name)
+        if thing is not None:
+            refuse_partitions(thing, name)
     if isinstance(first, InferredTables):
-        if columns:
-            raise ArgumentError(next(iter(columns)), "was said when the files were taken in, and cannot be said again")
+        if options:
+            raise ArgumentError(next(iter(options)), "was said when the files were taken in, and cannot be said again")
         return infer_tables(*first.sources, names=names, in_pairs=True, **first.options) if in_pairs else first
-    one, two = (opened(thing, name) for thing, name in zip((first, second), (*names, ""), strict=False))
-    if any(not is_calibs(thing) for thing in (one, two) if thing is not None):
-        return infer_tables(one, two, names=names, in_pairs=in_pairs, **columns)
-    for word in columns:
+    one, two = opened(first, names[0]), opened(second, (*names, "")[1])
+    if not (one is None or is_calibs(one)) or not (two is None or is_calibs(two)):
+        return infer_tables(one, two, names=names, in_pairs=in_pairs, **options)
+    for word in options:
         raise ArgumentError(word, "describes a file of your own", "the files are tables of calib's")
     return _as_table(one), _as_table(two)
 
@@ -235,7 +244,7 @@ def is_file(text: str) -> bool:
     return text.casefold().partition("#")[0].endswith(_TABLE_ENDINGS) or Path(text).is_file()
 
 
-def in_words(intake: InferredTables) -> tuple[str, ...]:
+def in_words(tables: InferredTables) -> tuple[str, ...]:
     """For each file what its columns were taken for, in a line.
 
     Examples
@@ -244,22 +253,22 @@ def in_words(intake: InferredTables) -> tuple[str, ...]:
     the dict: `id` as ids, `gpt-4o` as the judge, `label` as labels (1 of 3); scale 1|2|3|4|5 (guessed)
     """
     lines = []
-    for source in intake.sources:
-        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(intake, source)
+    for source in tables.sources:
+        columns = ["a table of calib's"] if is_table(source.frame) else _columns_in_words(tables, source)
         lines.append(f"{source.name}: {', '.join(columns) or 'nothing'}")
-    if intake.scale:
-        lines[-1] += f"; scale {_scale_in_words(intake)}{' (guessed)' * intake.guessed_scale}"
+    if tables.scale:
+        lines[-1] += f"; scale {_scale_in_words(tables)}{' (guessed)' * tables.guessed_scale}"
     return tuple(lines)
 
 
-def _scale_in_words(intake: InferredTables) -> str:
-    return f"{intake.scale} for {'|'.join(intake.words)}" if intake.words else intake.scale
+def _scale_in_words(tables: InferredTables) -> str:
+    return f"{tables.scale} for {'|'.join(tables.words)}" if tables.words else tables.scale
 
 
-def _columns_in_words(intake: InferredTables, source: Source) -> list[str]:
+def _columns_in_words(tables: InferredTables, source: Source) -> list[str]:
     """The columns of each role; of several columns of scores also what they stand for, of labels how many there are."""
     by_role: dict[str, list[str]] = {}
-    for one in intake.columns:
+    for one in tables.columns:
         if one.source == source.name and one.role != "other":
             by_role.setdefault(one.role, []).append(one.column)
     words = [] if "item" in by_role else ["each row as an item"]
@@ -268,9 +277,9 @@ def _columns_in_words(intake: InferredTables, source: Source) -> list[str]:
         if role == "label":
             labelled = sum(~blank(source.frame[name]) for name in names) > 0
             filled = "" if labelled.all() else f" ({int(labelled.sum())} of {len(source.frame)})"
-        table = {"judge": intake.scores, "label": intake.annotations}.get(role)
+        table = {"judge": tables.scores, "label": tables.annotations}.get(role)
         if table is not None and len(names) > 1:
-            scores_of = {one.score_of for one in intake.columns if one.role == role and one.column in names}
+            scores_of = {one.score_of for one in tables.columns if one.role == role and one.column in names}
             several = {"judge": "judges", "label": "labels of several annotators"}[role]
             kinds = {
                 "rater": several,
@@ -286,3 +295,117 @@ def _columns_in_words(intake: InferredTables, source: Source) -> list[str]:
 def _few(names: Sequence[str]) -> str:
     texts = [f"`{name}`" for name in names[:4]]
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:]))) + (" ..." if len(names) > 4 else "")
+
+
+# --- a table of scores from a user's columns ------------------------------------------------------------------------
+
+
+def scores_from(
+    frame: Any,
+    *,
+    item: str = "item",
+    score: str = "score",
+    criterion: str | None = None,
+    rater: str | None = None,
+    scale: str = "",
+    group: str | None = None,
+    system: str | None = None,
+) -> pd.DataFrame:
+    """A table of scores from your own columns.
+
+    Columns that are not named here ride along; one with a name of calib's own (`prompt`, `mode`) as `my_prompt`.
+
+    Parameters
+    ----------
+    frame : DataFrame, path, dict or list
+        A pandas, polars or pyarrow frame; a .csv, .tsv, .jsonl, .json, .parquet or .xlsx file; columns; rows.
+    item : str
+        The column of ids.
+    score : str
+        The column of scores: numbers, or words of a scale.
+    criterion : str, optional
+        A column, or, where there is none of that name, the criterion of all rows. Default: the column `criterion`
+        where there is one, else "quality".
+    rater : str, optional
+        A column, or, where there is none of that name, the rater of all rows. Default: the column `rater` where
+        there is one. Without either the scores are labels of people ("human"): where one is empty there is no label,
+        and the row is left out. A rater's empty score stays, and counts as unread.
+    scale : str, optional
+        ``"1|2|3|4|5"`` or ``"lo..hi"``; words worst first, ``"poor|fair|good"``, which are 0, 1, 2; words with their
+        values, ``"no=0|yes=1"``. Blanks around words and their case do not matter. Pass and fail, yes and no, low,
+        medium and high and their like are known without it.
+    group : str, optional
+        The column of what several outputs answer, such as the source document. Default: the column `group`.
+    system : str, optional
+        The column of who wrote the output. Default: the column `system`.
+
+    Examples
+    --------
+    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
+    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
+      item  score  rater
+    0    a    4.0  human
+    1    b    2.0  human
+    """
+    as_typed(scores_from, locals())
+    source = source_of(frame, "frame")
+    frame, named = source.frame, {"item": item, "score": score, "group": group, "system": system}
+    if is_table(frame) and has_replies(frame):
+        rule = "must be scores, one row per label or grade"
+        raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
+    columns = {column: name for column, name in named.items() if name}
+    free = [name for name in ("group", "system") if name not in columns and name not in columns.values()]
+    columns |= {name: name for name in free if name in frame and frame[name].notna().all()}
+    for argument, name in columns.items():
+        if name not in frame:
+            there = ", ".join(map(repr, frame.columns))
+            near = difflib.get_close_matches(name, frame.columns, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; calib.look says what its columns may be"
+            raise TableArgumentError(
+                argument, "must be a column of the frame", f"got {name!r}; there are {there}{hint}"
+            )
+    out = pd.DataFrame({column: frame[name] for column, name in columns.items()})
+    for column, option, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
+        out[column] = frame.get(column, default) if option is None else frame.get(option, option)
+    try:
+        values = valued(out["score"], scale, column=score, line=source.line)
+    except TableArgumentError as error:
+        raise error.renamed({}, about=source.name) from None
+    except TableError as error:
+        raise TableError(f"{source.name}: {error}") from None
+    forgiven = f"column `{score}`: blanks, case or form of {values.n_forgiven} cells were passed over."
+    for note in (*source.notes, *values.notes, *[forgiven] * bool(values.n_forgiven)):
+        check.warn(f"{source.name}: {note}")
+    read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in frame)
+    how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
+    more = _other_columns(
+        source, {*columns.values(), criterion or "criterion", rater or "rater", *["scale"] * bool(values.scale)}
+    )
+    made = {name: cells for name, cells in (how | {"scale": values.scale}).items() if name not in more}
+    table = out.assign(score=values.numbers, **made).join(more)
+    table = table[read] if people else table
+    where, key = f"{source.name}: column `{item}`", [name for name in SCORE_KEY if name in table]
+    missing = table["item"].isna() | (table["item"].astype(object) == "")
+    if missing.any():
+        raise TableError(f"{where}, {source.line(missing.idxmax())}: must hold an id, but is empty.")
+    again = table.duplicated(key)
+    if again.any():
+        row = again.idxmax()
+        first = (table[key].astype(object).fillna("") == table.loc[row, key].fillna("")).all(axis=1).idxmax()
+        rule = f"must be there once for each rater and criterion, but {str(table['item'][row])!r} is in"
+        hint = "`rater` and `criterion` name the columns of these; of several systems each output is an item"
+        raise TableError(f"{where}, {source.line(row)}: {rule} {source.line(first)}, too ({hint}).")
+    return check_scores(table)
+
+
+def _other_columns(source: Source, used: set[str]) -> pd.DataFrame:
+    """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
+    more = source.frame[[name for name in source.frame if name not in used]]
+    if is_table(source.frame):
+        return more
+    reserved = {*SCHEMAS["ratings"], *SCHEMAS["scores"]}
+    names = {name: f"my_{name}" for name in more if name in reserved and f"my_{name}" not in source.frame}
+    if names:
+        renamed = ", ".join(f"`{name}` rides along as `{mine}`" for name, mine in names.items())
+        check.warn(f"{source.name}: column {renamed}, since a table of scores has columns of such names.")
+    return more.rename(columns=names)[[names.get(name, name) for name in more if name in names or name not in reserved]]

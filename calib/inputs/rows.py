@@ -1,200 +1,274 @@
-"""Columns of scores as rows: what several columns stand for, and each cell as a number."""
+"""Columns of scores as rows: ids as texts, what several columns are of, who gave the scores, winners of pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from calib.inputs.cells import Values, blank, preferred, valued
-from calib.inputs.codes import FIRST, SECOND, TIE, folded, known_order, loosely
-from calib.inputs.ids import Rows, id_texts, item_texts
-from calib.inputs.names import Columns, Role, Stands, is_model, key, loose
-from calib.inputs.roles import Seen, Side, Value
-from calib.table import TableArgumentError, TableError
+from calib.inputs.cells import (
+    FIRST,
+    SECOND,
+    TIE,
+    Values,
+    blank,
+    folded,
+    id_texts,
+    known_order,
+    loosely,
+    preferred,
+    valued,
+)
+from calib.inputs.names import Columns, Role, Rows, Side, Wide, is_model, key, loose
+from calib.inputs.roles import Seen, Value
+from calib.table import SCHEMAS, TableArgumentError, TableError, check_items, check_scores
 from calib.table.schema import scale_words
 
 PREFERENCE = "preference"
+ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
+_RESERVED = frozenset((*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]))  # names of calib's columns
 _SAYS = ("winner", "prefer", "better", "choice", "vote", "verdict", "wins")
-_ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
-_A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
-_B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
-_SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
-_WON = ("winner", "prefer", "wins")
+_WON = re.compile("winner|prefer|wins")
 _SIDES: tuple[Role, Role] = ("first", "second")
 _CODES = frozenset(("0", "1", "2", "0.5", "0.0", "1.0", "2.0"))
-ROW = ["at", "item", "system", "group", "criterion", "rater", "score", "column"]
+_ORDERS = ("order", "shown_order", "presentation_order", "position", "swapped", "swap", "swap_order", "flipped")
+_SHOWN_FIRST = ("shown_first", "first_shown", "presented_first")
+_A_FIRST = frozenset(("ab", "a, b", "a b", "a first", "false", "original", "not swapped"))
+_B_FIRST = frozenset(("ba", "b, a", "b a", "b first", "true", "swapped", "reversed", "flipped"))
+
+
+def item_texts(one: Seen) -> pd.Series:
+    """The ids of rows; their numbers, where no column has ids."""
+    frame = one.source.frame
+    return id_texts(frame[one.roles["item"]]) if "item" in one.roles else pd.Series(map(str, range(len(frame))))
+
+
+# --- what columns of scores are of ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Stood:
-    """What the columns of scores of a study stand for: their entities, and where one side spells them otherwise."""
+class WideColumns:
+    """What the names of columns of scores are, and where one side spells them otherwise."""
 
-    stands: Stands
+    kind: Wide
     spelled: dict[str, str]  # loose spelling -> that of the judge's side
 
     def entity(self, value: Value) -> str:
         """The system, judge or criterion that a column of scores is of; nothing where it says none."""
         if value.side == "judge":
             return value.name.entity
+        if not self.spelled:
+            return ""
         last = value.name.person.rpartition("_")[2]
         return self.spelled.get(loose(value.name.entity)) or (self.spelled.get(loose(last), "") if last else "")
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
-    """How cells become numbers: on a scale, or as who won of two."""
-
-    scale: str = ""
-    wins: tuple[str, str] | tuple[()] | None = None  # the two names, if winners are called by them
-    done: dict[tuple[int, str], Values] = field(default_factory=dict)
-
-    def of(self, one: Seen, value: Value) -> Values:
-        """The cells of a column as numbers, read once; what cannot be read is told with the file."""
-        key, cells = (id(one.source.frame), value.column), one.source.frame[value.column]
-        where: dict[str, Any] = {"column": value.column, "line": one.source.line}
-        if key in self.done:
-            return self.done[key]
-        try:
-            if self.wins is not None:  # 1, .5 and 0 of the first
-                sides = self.wins or [one.cells(side) for side in _SIDES]
-                first, second = ("" if s is None else s if isinstance(s, str) else s.astype(str) for s in sides)
-                self.done[key] = preferred(cells, first, second, **where)
-            else:
-                # what a scale calls words in is of words; a judge beside it may give numbers of another scale
-                words = scale_words(self.scale) if self.scale and ".." not in self.scale else ()
-                of_words = any(word != f"{number:g}" for word, number in words)
-                beside = value.side == "judge" and value.nature == "numbers" and of_words
-                self.done[key] = valued(cells, "" if beside else self.scale, **where)
-        except TableArgumentError:
-            raise
-        except TableError as error:
-            raise TableError(f"{one.source.name}: {error}") from None
-        return self.done[key]
+    def name_of(self, value: Value) -> str:
+        """The entity and the criterion of a column of scores, in words."""
+        entity = self.entity(value) or value.name.person or value.name.entity
+        return ", ".join(filter(None, (entity, value.name.criterion)))
 
 
-def stood(files: Sequence[Seen], options: Columns) -> Stood:
-    """What entities in the names of columns are: said, found in the other file, or shared by both sides."""
-    judges, labels = ([v for one in files for v in one.of(side)] for side in ("judge", "label"))
-    ours = list(dict.fromkeys(v.name.entity for v in judges if v.name.entity))
-    theirs = {loose(name) for v in labels for name in (v.name.entity, v.name.person.rpartition("_")[2]) if name}
+def wide_columns(files: Sequence[Seen], options: Columns) -> WideColumns:
+    """What names in the names of columns are: as the options say, as the other file has them, or both sides."""
+    ours, theirs = dict[str, None](), set[str]()  # names in the names of columns
+    for value in (value for one in files for value in one.graded):
+        if value.side == "judge" and value.name.entity:
+            ours[value.name.entity] = None
+        if value.side == "label" and (value.name.entity or value.name.person):
+            theirs |= {loose(name) for name in (value.name.entity, value.name.person.rpartition("_")[2]) if name}
+    if not ours and not theirs and "wide" not in options:
+        return WideColumns("rater", {})
     spelled = {loose(name): name for name in ours}
     if "wide" in options:
-        return Stood(options["wide"], {} if options["wide"] == "rater" else spelled)
-    many: tuple[Stands, Stands] = ("system", "criterion")
-    for stands in many:
-        for one in files:
-            if (cells := one.cells(stands)) is None:
-                continue
-            names = {loose(name): str(name) for name in cells.dropna().unique()}
-            if ours and not one.of("judge") and 2 * len(spelled.keys() & names.keys()) >= len(names):
-                return Stood(stands, spelled)
-            if theirs and not one.of("label") and 2 * len(theirs & names.keys()) >= len(theirs):
-                return Stood(stands, names)
+        return WideColumns(options["wide"], {} if options["wide"] == "rater" else spelled)
+    kinds: tuple[Wide, Wide] = ("system", "criterion")
+    for kind, one in ((kind, one) for kind in kinds for one in files if kind in one.roles):
+        names = {loose(name): str(name) for name in one.source.frame[one.roles[kind]].dropna().unique()}
+        if ours and not one.of("judge") and 2 * len(spelled.keys() & names.keys()) >= len(names):
+            return WideColumns(kind, spelled)
+        if theirs and not one.of("label") and 2 * len(theirs & names.keys()) >= len(theirs):
+            return WideColumns(kind, names)
     free = not any("system" in one.roles for one in files)
     if ours and theirs and 2 * len(theirs & spelled.keys()) >= len(theirs):
-        systems = len(ours) > 1 or is_model(ours[0])
-        return Stood("system" if systems and free else "criterion", spelled)
-    return Stood("system" if not labels and len(ours) > 1 and free else "rater", {})
+        systems = len(ours) > 1 or is_model(next(iter(ours)))
+        return WideColumns("system" if systems and free else "criterion", spelled)
+    labels = any(one.of("label") for one in files)
+    return WideColumns("system" if not labels and len(ours) > 1 and free else "rater", {})
 
 
-def rows_of(one: Seen, side: Side, how: Stood, options: Columns, read: Reading) -> pd.DataFrame:
-    """A row for each cell of the columns of a side: who, of what, its number and where it stood."""
-    ids = compared_ids(one) if read.wins is not None else item_texts(one)
-    design: tuple[Role, ...] = ("system", "group", "criterion")
-    texts = {name: list(id_texts(cells)) if (cells := one.cells(name)) is not None else None for name in design}
+def values_of(one: Seen, value: Value, scale: str, pair: tuple[str, str] | tuple[()] | None) -> Values:
+    """The cells of a column as numbers on a scale, or as who won of a pair, whose two names are one for all rows."""
+    cells, line = one.source.frame[value.column], one.source.line
+    try:
+        if pair is not None:  # 1, .5 and 0 of the first
+            sides = [one.cells(role) for role in _SIDES]
+            first, second = pair or ("" if side is None else side.astype(str) for side in sides)
+            return preferred(cells, first, second, column=value.column, line=line)
+        # what a scale calls words in is of words; a judge beside it may give numbers of another scale
+        if "|" in scale and value.side == "judge" and value.nature == "numbers":
+            scale = "" if any(word != f"{number:g}" for word, number in scale_words(scale)) else scale
+        return valued(cells, scale, column=value.column, line=line)
+    except TableArgumentError:
+        raise
+    except TableError as error:
+        raise TableError(f"{one.source.name}: {error}") from None
+
+
+Cells: TypeAlias = dict[tuple[Side, str], Values]  # of the columns of scores of both sides, as numbers
+
+
+def rows_of(
+    one: Seen, side: Side, wide: WideColumns, options: Columns, cells: Cells, *, pairwise: bool
+) -> pd.DataFrame:
+    """A row for each of the `cells` of the columns of a side: who, of what, the number, and the row of the file."""
+    ids = compared_ids(one) if pairwise else item_texts(one)
+    texts: dict[str, Any] = {"system": None, "group": None}
+    for role in ("system", "group", "criterion", "rater" if side == "judge" else "annotator"):
+        if role in one.roles:
+            texts[role] = id_texts(one.source.frame[one.roles[role]]).to_numpy()
+    criterion, rater = texts.get("criterion"), texts.get("rater" if side == "judge" else "annotator")
     parts = []
     for value in one.of(side):
-        entity = how.entity(value)
-        part = pd.DataFrame({"at": range(len(ids)), "score": read.of(one, value).numbers.to_numpy()})
+        entity = wide.entity(value)
+        numbers = cells[side, value.column].numbers.to_numpy()
+        part = pd.DataFrame({"at": range(len(ids)), "item": ids.to_numpy(dtype=object), "score": numbers})
         part = part.assign(column=value.column, system=texts["system"], group=texts["group"])
-        if entity and how.stands == "system":
+        if entity and wide.kind == "system":
             part["system"] = entity
-        preference = PREFERENCE if read.wins is not None else None
-        named = value.name.criterion or str(options.get("criterion", "")) or preference
-        criteria = texts["criterion"] if texts["criterion"] is not None else named
-        part["criterion"] = entity if entity and how.stands == "criterion" else criteria
-        part["rater"] = _rater(one, value, entity, how, options)
-        parts.append(part.assign(item=ids.to_numpy(dtype=object)))
-    out = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=ROW)
-    return out[out["item"].notna()].reset_index(drop=True)
+        if entity and wide.kind == "criterion":
+            part["criterion"] = entity
+        else:
+            named = value.name.criterion or str(options.get("criterion", "")) or (PREFERENCE if pairwise else None)
+            part["criterion"] = named if criterion is None else criterion
+        if rater is None:
+            part["rater"] = _rater(one, value, wide, options)
+        else:
+            part["rater"] = ["not named" if name is None else name for name in rater]
+        parts.append(part)
+    rows = pd.concat(parts, ignore_index=True)
+    return rows[rows["item"].notna() & (rows["score"].notna() | (side == "judge"))].reset_index(drop=True)
 
 
-def _rater(one: Seen, value: Value, entity: str, how: Stood, options: Columns) -> Any:
-    """Who gave the scores: a column that says it, the name of the column, or what the file is called."""
-    role: Role = "rater" if value.side == "judge" else "annotator"
-    cells = one.cells(role)
-    if cells is not None:
-        return [name if name is not None else "not named" for name in id_texts(cells)]
-    columns = one.of(value.side)
-    like = [v for v in columns if (how.entity(v), v.name.criterion) == (entity, value.name.criterion)]
+def _rater(one: Seen, value: Value, wide: WideColumns, options: Columns) -> str:
+    """Who gave the scores of a column, by its name, by the options, or by what the file is called."""
+    entity, named = wide.entity(value), str(options.get("rater", ""))
+    several, columns = False, one.of(value.side)
+    if len(columns) > 1:
+        like = [v for v in columns if (wide.entity(v), v.name.criterion) == (entity, value.name.criterion)]
+        several = len(like) > 1
     if value.side == "label":
         person = value.name.person or value.name.entity
         if person and not entity:
             return person
-        # the name that was said for who rated, in a study where that can only be a person
-        named = str(options.get("rater", "")) if one.side == "label" and "judge" not in options else ""
-        return value.column if len(like) > 1 else named or "human"
-    if entity and how.stands == "rater":
+        # the option names who rated, in a study where that can only be a person
+        named = named if one.side == "label" and "judge" not in options else ""
+        return value.column if several else named or "human"
+    if entity and wide.kind == "rater":
         return entity
-    if len(like) > 1:
+    if several:
         return value.column
     stem = one.source.path.stem if one.source.path is not None and one.side == "judge" else ""
-    return str(options.get("rater", "")) or (stem if value.name.says_nothing and stem else "judge")
+    return named or (stem if value.name.says_nothing and stem else "judge")
 
 
-def common_words(files: Sequence[Seen]) -> str:
+def common_words(graded: Sequence[tuple[Seen, Value]]) -> str:
     """A scale of the words of all columns, where they are of one common order; so that all mean the same."""
-    values = [(one, v) for one in files for v in one.graded if v.side]
-    if not any(v.nature == "words" for _, v in values) or len(values) < 2:
-        return ""
-    cells = [one.source.frame[v.column] for one, v in values]
+    cells = [one.source.frame[value.column] for one, value in graded]
     words = dict.fromkeys(" ".join(str(cell).split()) for part in cells for cell in part[~blank(part)].unique())
-    order = dict(known_order({loosely(word) for word in words}))
+    order = known_order({loosely(word) for word in words})
     scale = {word.casefold(): f"{word}={order[loosely(word)]:g}" for word in reversed(words) if loosely(word) in order}
     return "|".join(scale.values()) if order and not any("|" in word or "=" in word for word in words) else ""
+
+
+# --- rows as tables ---------------------------------------------------------------------------------------------------
+
+
+def score_table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
+    """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
+    if side.table is not None:
+        return side.table
+    rows = side.rows.reset_index(drop=True)
+    names = ["item", "criterion", "rater", "score"]
+    for name in ("group", "system"):
+        if rows[name].notna().any():
+            names.append(name)
+            if rows[name].isna().any():
+                at = rows.loc[rows[name].isna(), "at"].iloc[0]
+                rule = f"must name the {name} of each row, but this one has none"
+                raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
+    names += [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
+    out = rows[names].assign(
+        method="given" if judge else "human",
+        scale=rows["criterion"].map(scale).fillna(""),
+        n=rows["score"].notna().astype(int),
+        n_unread=rows["score"].isna().astype(int),
+    )
+    if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
+        frame, used = side.source.frame, set[str]()
+        for one in files:
+            if one.source is side.source:
+                used = set(one.roles.values()) - {one.roles.get("weight")}
+                used.update(value.column for value in one.graded)
+        others = {name: f"my_{name}" if name in _RESERVED else name for name in frame if name not in used}
+        beside = frame[list(others)].rename(columns=others)
+        out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
+    return check_scores(out)
+
+
+def item_table(files: Sequence[Seen], sides: Mapping[Side, Rows]) -> pd.DataFrame | None:
+    """The texts of the items, from the first file that has some."""
+    for one in files:
+        if not one.roles.keys() & {"source", "output"}:
+            continue
+        side = next((side for side in sides.values() if side.source is one.source), None)
+        if side is None or side.table is not None:
+            continue
+        rows = side.rows.drop_duplicates("item").reset_index(drop=True)
+        cells = one.source.frame.iloc[rows["at"].astype(int)].reset_index(drop=True)
+        names: dict[Role, str] = {"source": "source", "output": "output", "text": "reference"}
+        texts = {name: cells[one.roles[role]] for role, name in names.items() if role in one.roles}
+        design = [name for name in ("group", "system") if rows[name].notna().all()]
+        return check_items(rows[["item", *design]].join(pd.DataFrame(texts).fillna("").astype(str)))
+    return None
 
 
 # --- preferences of one of two as win rates ---------------------------------------------------------------------------
 
 
-def is_pairwise(files: Sequence[Seen], options: Columns) -> bool:
-    """Whether the scores are winners of pairs."""
-    values = [(one, v) for one in files for v in one.graded if v.side]
-    if not values or "scale" in options:
-        return False
-    named, numbered = [], []
-    for one, value in values:
-        held = {loosely(str(cell)) for cell in _held(one, value)}
-        sides = [cells for role in _SIDES if (cells := one.cells(role)) is not None]
-        names = {loosely(str(name)) for cells in sides for name in cells.dropna().unique()}
+def winners_named(graded: Sequence[tuple[Seen, Value]]) -> tuple[str, str] | tuple[()] | None:
+    """Where the scores are winners of pairs: the two names of all pairs, or () where cells or columns say them.
+
+    None where they are scores. Names of winners are of all pairs where no columns say who was compared, and there are
+    ties or columns called as winners are.
+    """
+    named, numbered, texts = [], [], dict[str, str]()
+    for one, value in graded:
+        two = {"first", "second"} <= set(one.roles)
+        says = _WON.search(key(value.column)) is not None
+        if value.nature == "numbers" and not two and not says:
+            return None
+        cells = one.source.frame[value.column]
+        cells = cells[~blank(cells)]
+        words = {loosely(str(cell)) for cell in cells.unique()}
+        sides = [one.source.frame[one.roles[role]] for role in _SIDES if two]
+        names = {loosely(str(name)) for side in sides for name in side.dropna().unique()}
         # the names of the two that are compared, or numbers of them
-        names_a_side = len(sides) == 2 and (held <= _CODES or held <= names | TIE)
-        named.append(value.nature == "winners" or names_a_side)
+        named.append(value.nature == "winners" or (two and (words <= _CODES or words <= names | TIE)))
         # 1 and 2, and 0 for a tie, in a column that says who won
-        codes = {word.removesuffix(".0") for word in held}
-        says = any(part in key(value.column) for part in _WON)
+        codes = {word.removesuffix(".0") for word in words}
         numbered.append(says and "2" in codes and codes <= {"0", "1", "2"} | TIE)
-    return all(named) or all(numbered) or bool(rivals(files))
-
-
-def _held(one: Seen, value: Value) -> pd.Series:
-    cells = one.source.frame[value.column]
-    return cells[~blank(cells)]
-
-
-def rivals(files: Sequence[Seen]) -> tuple[str, str] | tuple[()]:
-    """The two names that winners are called by, where no columns say who was compared; with ties, or by their head."""
-    values = [(one, v) for one in files for v in one.graded if v.side]
-    if not values or any(v.nature != "texts" or {"first", "second"} & set(one.roles) for one, v in values):
-        return ()
-    words = {folded(str(cell)): str(cell).strip() for one, v in values for cell in _held(one, v)}
-    names = sorted(name for word, name in words.items() if loosely(word) not in TIE)
-    says = len(words) > len(names) or all(any(part in key(v.column) for part in _SAYS) for _, v in values)
-    return (names[0], names[1]) if len(names) == 2 and says else ()
+        texts |= {folded(str(cell)): str(cell).strip() for cell in cells}
+    if any(value.nature != "texts" or {"first", "second"} & set(one.roles) for one, value in graded):
+        return () if all(named) or all(numbered) else None
+    two_names = sorted(name for word, name in texts.items() if loosely(word) not in TIE)
+    says = len(texts) > len(two_names) or all(any(part in key(v.column) for part in _SAYS) for _, v in graded)
+    if len(two_names) == 2 and says:
+        return two_names[0], two_names[1]
+    return () if all(named) or all(numbered) else None
 
 
 def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
@@ -209,7 +283,7 @@ def in_one_order(side: Rows, files: Sequence[Seen]) -> Rows:
     at = side.rows["at"]
     cells = {name: one.cells(name) for name in _SIDES}
     texts = {name: [None] * len(at) if c is None else id_texts(c).to_numpy()[at] for name, c in cells.items()}
-    pairs, own = compared(files), pd.DataFrame(texts, dtype=object)  # the two as each row names them
+    pairs, own = _compared(files), pd.DataFrame(texts, dtype=object)  # the two as each row names them
     nameless = side.rows.assign(first=None, second=None)
     rows = nameless if pairs.empty else side.rows.merge(pairs, on="item", how="left")
     turned = ((own["first"] == rows["second"]) & (own["first"] != rows["first"])).to_numpy()
@@ -268,19 +342,19 @@ def as_pairs(side: Rows, files: Sequence[Seen]) -> Rows:
     return replace(side, rows=rows.drop(columns=["first", "second"]).assign(**systems, system=None))
 
 
-def as_win_rates(side: Rows, files: Sequence[Seen]) -> Rows:
+def as_win_rates(side: Rows, files: Sequence[Seen], first: str) -> Rows:
     """Rows of comparisons as rows of a system's wins.
 
     Where the two are always the same there is a row for each comparison, of the first; where they vary there are two,
-    one for each system, and the comparison is their group.
+    one for each system, and the comparison is their group. `first` is the first of two that no columns name.
     """
-    all_pairs, of_first = compared(files), (rivals(files) or ("A",))[0]
+    all_pairs = _compared(files)
     if side.table is not None:
-        return replace(side, rows=side.rows.assign(system=of_first)) if all_pairs.empty else side
+        return replace(side, rows=side.rows.assign(system=first)) if all_pairs.empty else side
     plain = side.rows.drop(columns=["score_a_first", "score_b_first"])
     rows = plain.drop(columns=["first", "second"])
     if all_pairs.empty:
-        return replace(side, rows=rows.assign(system=of_first))
+        return replace(side, rows=rows.assign(system=first))
     names = pd.unique(all_pairs[["first", "second"]].to_numpy().ravel())
     if len(names) == 2:
         turned = (plain["first"] != names[0]) & plain["first"].notna()
@@ -292,18 +366,19 @@ def as_win_rates(side: Rows, files: Sequence[Seen]) -> Rows:
 
 def compared_ids(one: Seen) -> pd.Series:
     """The ids of comparisons: where several pairs answer one question, the question and the two."""
-    ids, sides = item_texts(one), [one.cells(side) for side in _SIDES]
-    if sides[0] is None or sides[1] is None:
+    ids = item_texts(one)
+    if not {"first", "second"} <= set(one.roles):
         return ids
-    first, second = map(id_texts, sides)
-    pairs = pd.DataFrame({"item": ids, "first": first, "second": second})
-    named = pairs.assign(first=np.minimum(first.fillna(""), second.fillna("")))
-    named["second"] = np.maximum(first.fillna(""), second.fillna(""))  # the two orders of a pair are one comparison
-    several = named[pairs.notna().all(axis=1)].drop_duplicates()["item"].duplicated().any()
-    return ids + "/" + named["first"] + "/" + named["second"] if several else ids
+    sides = pd.DataFrame({name: id_texts(one.source.frame[one.roles[name]]) for name in _SIDES})
+    texts = sides.fillna("")
+    low, high = np.minimum(texts["first"], texts["second"]), np.maximum(texts["first"], texts["second"])
+    # the two orders of a pair are one comparison
+    pairs = pd.DataFrame({"item": ids, "first": low, "second": high})
+    several = pairs[ids.notna() & sides.notna().all(axis=1)].drop_duplicates()["item"].duplicated().any()
+    return ids + "/" + low + "/" + high if several else ids
 
 
-def compared(files: Sequence[Seen]) -> pd.DataFrame:
+def _compared(files: Sequence[Seen]) -> pd.DataFrame:
     """Who was compared in each item, from the file that says it."""
     for one in files:
         if {"first", "second"} <= set(one.roles):

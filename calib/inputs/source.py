@@ -1,23 +1,29 @@
-"""What a user has, as a frame: a path, a DataFrame of pandas, polars or pyarrow, columns, rows."""
+"""What a user has, as a frame: a path of a file, a DataFrame of pandas, polars or pyarrow, columns, rows."""
 
 from __future__ import annotations
 
+import csv
 import difflib
 import json
+import math
 import os
+import re
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import compress, islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from calib.core.text import needed, printable
-from calib.inputs.grid import cut, decoded, first_sheet, tidied
+from calib.inputs.cells import decimal_commas
 from calib.inputs.names import Source
 from calib.table import TableArgumentError, TableError
-from calib.table.files import frame_of, from_json, json_object, of_form
+from calib.table.files import csv_rows, frame_of, from_json, guessed, json_object, of_form
 
 _TEXTS, _LINES = (".csv", ".tsv", ".txt"), (".jsonl", ".ndjson")
 _ENDINGS = (*_TEXTS, *_LINES, ".json", ".parquet", ".xlsx")
@@ -26,6 +32,15 @@ _MAY_BE = (
     f"must be a path ({', '.join(_ENDINGS)}), a DataFrame (of pandas, polars, pyarrow or what else speaks Arrow), "
     "a dict of columns or a list of dicts"
 )
+_SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
+_MARKS = ((b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+# other files than their names say
+_OTHERS = {
+    b"PK\x03\x04": "a zip archive or an Excel file: give it the ending .xlsx",
+    b"\xd0\xcf\x11\xe0": "an old Excel file or one with a password: save it as .xlsx or .csv",
+    b"\x1f\x8b": "a gzip file: unpack it",
+    b"PAR1": "a Parquet file: give it the ending .parquet",
+}
 
 
 def source_of(thing: Any, argument: str) -> Source:
@@ -41,70 +56,59 @@ def source_of(thing: Any, argument: str) -> Source:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "mine.csv")
     ...     _ = path.write_text("id;mark\n007;3,5\n\n8;4\n")
-    ...     found = source_of(path, "scores")
-    >>> found.frame.to_dict("list"), found.line(1)
+    ...     source = source_of(path, "scores")
+    >>> source.frame.to_dict("list"), source.line(1)
     ({'id': ['007', '8'], 'mark': [3.5, 4.0]}, 'line 4')
-    >>> found.notes
+    >>> source.notes
     ('cells are separated by semicolons.', 'column `mark`: numbers have decimal commas.')
     """
     source = _from_path(thing, argument) if isinstance(thing, str | os.PathLike) else _framed(thing, argument)
-    if source.frame.empty:
-        lacking = "row" if len(source.frame.columns) else "column"
+    frame, notes = source.frame, [*source.notes]
+    if frame.empty:
+        lacking = "row" if len(frame.columns) else "column"
         raise TableError(f"{source.name}: must have rows and columns, but has no {lacking}.")
-    # columns with one name each, that of a text, and rows that are counted; an index with a name is a column
-    frame = source.frame
     if isinstance(frame.columns, pd.MultiIndex):
         raise TableError(f"{source.name}: must have one level of column names, but has {frame.columns.nlevels}.")
-    notes: list[str] = []
-    frame = _index_as_columns(frame, notes)
-    if not all(isinstance(name, str) for name in frame.columns):
-        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    # an index that is more than a count of rows may hold the ids
+    levels = frame.index.nlevels
+    if levels > 1 or frame.index.name is not None or not pd.api.types.is_integer_dtype(frame.index.dtype):
+        unnamed = [f"index {k + 1}" if levels > 1 else "index" for k in range(levels)]
+        names = [name if own is None else str(own) for own, name in zip(frame.index.names, unnamed, strict=True)]
+        if not set(names) & set(map(str, frame.columns)):
+            notes.append(f"the index became a column ({', '.join(names)}).")
+            frame = frame.reset_index(names=names)
+    counted = isinstance(frame.index, pd.RangeIndex) and frame.index.start == 0 and frame.index.step == 1
+    if not counted or frame.index.name is not None:
+        frame = frame.reset_index(drop=True)
+    if set(map(type, frame.columns)) != {str}:
+        frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     if not frame.columns.is_unique:
         again = frame.columns[frame.columns.duplicated()][0]
         raise TableError(f"{source.name}: column `{again}` must be there once, but is there more than once.")
-    if not isinstance(frame.index, pd.RangeIndex) or frame.index.start or frame.index.step != 1:
-        frame = frame.reset_index(drop=True)
-    frame = _unnested(_without_counter(frame, notes), notes)
-    notes = [printable(note) for note in (*source.notes, *notes)]
-    return replace(source, frame=frame, name=printable(source.name), notes=tuple(notes))
-
-
-def _unnested(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """A column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`."""
+    if frame.columns[0] in ("column 1", "Unnamed: 0"):
+        frame = _without_counter(frame, notes)
     while nested := next((name for name in frame if _holds_objects(frame[name], frame)), None):
-        rows = [cell if isinstance(cell, dict) else {} for cell in frame[nested]]
-        inner = frame_of(rows).add_prefix(f"{nested}.")
+        # a column of objects as one column for each of their keys: `scores` as `scores.fluency`, `scores.tone`
+        inner = frame_of([cell if isinstance(cell, dict) else {} for cell in frame[nested]]).add_prefix(f"{nested}.")
         place = frame.columns.get_loc(nested)
         frame = pd.concat([frame.iloc[:, :place], inner, frame.iloc[:, place + 1 :]], axis=1)
         notes.append(f"`{nested}` holds objects: each of their keys became a column ({', '.join(inner.columns[:4])}).")
-    return frame
+    return replace(source, frame=frame, name=printable(source.name), notes=tuple(map(printable, notes)))
 
 
 def _holds_objects(cells: pd.Series, frame: pd.DataFrame) -> bool:
-    if cells.dtype != object or not any(isinstance(cell, dict) for cell in cells):
+    objects = [cell for cell in cells if isinstance(cell, dict)] if cells.dtype == object else []
+    if not objects:
         return False
-    keys = {f"{cells.name}.{key}" for cell in cells if isinstance(cell, dict) for key in cell}
+    keys = {f"{cells.name}.{key}" for cell in objects for key in cell}
     plain = all(isinstance(cell, dict) or cell is None or cell != cell for cell in cells)  # noqa: PLR0124
     return plain and 0 < len(keys) <= _MOST_KEYS and not keys & set(frame.columns)
-
-
-def _index_as_columns(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """An index that is more than a count of rows may hold the ids."""
-    levels = frame.index.nlevels
-    if levels == 1 and frame.index.name is None and pd.api.types.is_integer_dtype(frame.index.dtype):
-        return frame
-    names = [f"index {k + 1}" if levels > 1 else "index" for k in range(levels)]
-    names = [name if own is None else str(own) for own, name in zip(frame.index.names, names, strict=True)]
-    if set(names) & set(map(str, frame.columns)):
-        return frame.reset_index(drop=True)
-    notes.append(f"the index became a column ({', '.join(names)}).")
-    return frame.reset_index(names=names)
 
 
 def _without_counter(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Without a first column that only counts rows, as pandas writes and reads it, where another may be of ids."""
     first = str(frame.columns[0])
-    if first not in ("column 1", "Unnamed: 0") or not pd.api.types.is_integer_dtype(frame[first].dtype):
+    if not pd.api.types.is_integer_dtype(frame[first].dtype):
         return frame
     for name in frame.columns[1:] if frame[first].is_unique else ():
         cells = frame[name]
@@ -181,41 +185,39 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 
 def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
     path, sheet = _existing(thing, argument)
-    ending = path.suffix.lower()
-    if ending in _TEXTS:
-        text, notes = decoded(path.read_bytes(), path.name)
-        grid = cut(text, path.name)
-        frame, lines, tidy = tidied(grid, path.name)
-        return Source(frame, path.name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
-    if ending in _LINES:
-        text, notes = decoded(path.read_bytes(), path.name)
-        numbers, rows = [], []
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                try:
-                    rows.append(json_object(line))
-                except ValueError as error:
-                    raise TableError(f"{path.name}, line {number}: must be a JSON object, but {error}.") from None
-                numbers.append(number)
-        return Source(frame_of(rows), path.name, path, lambda row: f"line {numbers[row]}", tuple(notes))
-    if ending == ".json":
-        return _from_json_file(path)
+    ending, name = path.suffix.lower(), path.name
     if ending == ".xlsx":
         grid, name = first_sheet(path, sheet)
-        frame, lines, tidy = tidied(grid, name, "row")
-        return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(tidy))
-    parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
-    with of_form(path, "Parquet"):
-        return Source(_from_arrow(parquet.read_table(path)), path.name, path)
+        frame, lines, notes = _tidied(grid, name, "row")
+        return Source(frame, name, path, lambda row: f"row {lines[row]}", tuple(notes))
+    if ending == ".parquet":
+        parquet = needed("pyarrow.parquet", extra="parquet", use="Parquet files")
+        with of_form(path, "Parquet"):
+            return Source(_from_arrow(parquet.read_table(path)), name, path)
+    text, notes = decoded(path.read_bytes(), name)
+    if ending in _TEXTS:
+        frame, lines, tidy = _tidied(cut(text, name), name, "line")
+        return Source(frame, name, path, lambda row: f"line {lines[row]}", (*notes, *tidy))
+    if ending == ".json":
+        return Source(_from_json(text, name, notes), name, path, notes=tuple(notes))
+    numbers, rows = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                rows.append(json_object(line))
+            except ValueError as error:
+                raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
+            numbers.append(number)
+    return Source(frame_of(rows), name, path, lambda row: f"line {numbers[row]}", tuple(notes))
 
 
 def _existing(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
     """A file that is there and ends as tables do, and which of its sheets is meant."""
     path, sheet = Path(thing).expanduser(), ""
-    if ".xlsx#" in path.name.lower() and not _is_there(path):
+    if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
         stem, _, sheet = str(path).rpartition("#")
         path = Path(stem)
-    if not _is_there(path):
+    if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
         name = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
         hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
         raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {name!r}{hint}."))
@@ -226,13 +228,6 @@ def _existing(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
         raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     return path, sheet
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):  # a text that is no path
-        return False
 
 
 def _beside(path: Path, where: str = "beside it") -> str:
@@ -247,32 +242,27 @@ def _beside(path: Path, where: str = "beside it") -> str:
     return f"; {where} there is {', '.join(map(repr, likely))}" if likely else ""
 
 
-def _from_json_file(path: Path) -> Source:
+def _from_json(text: str, name: str, notes: list[str]) -> pd.DataFrame:
     """A list of objects, also under one key; a dict of columns; what pandas writes with orient="split"."""
-    text, notes = decoded(path.read_bytes(), path.name)
     try:
         value = from_json(text)
     except json.JSONDecodeError as error:
-        raise TableError(f"{path.name}, line {error.lineno}: not JSON: {error.msg}.") from None
+        raise TableError(f"{name}, line {error.lineno}: not JSON: {error.msg}.") from None
     except ValueError as error:
-        raise TableError(f"{path.name}: {error}.") from None
-    while isinstance(value, dict) and len(held := [(k, one) for k, one in value.items() if _holds_rows(one)]) == 1:
-        notes = [*notes, f"rows are those under {held[0][0]!r}."]
-        value = held[0][1]
+        raise TableError(f"{name}: {error}.") from None
+    while isinstance(value, dict) and len(keys := [key for key, inner in value.items() if _holds_rows(inner)]) == 1:
+        notes.append(f"rows are those under {keys[0]!r}.")
+        value = value[keys[0]]
     if _is_rows(value):
-        frame = frame_of(value)
-    elif isinstance(value, dict) and {"columns", "data"} <= set(value):
-        columns, rows = value["columns"], value["data"]
-        if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
-            raise TableError(f"{path.name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
-        frame = frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})
-    elif isinstance(value, dict):
-        frame = _from_columns(value, path.name)
-    else:
-        raise TableError(
-            f"{path.name}: must be a list of objects or an object of columns, but is {text.strip()[:40]!r}."
-        )
-    return Source(frame, path.name, path, notes=tuple(notes))
+        return frame_of(value)
+    if not isinstance(value, dict):
+        raise TableError(f"{name}: must be a list of objects or an object of columns, but is {text.strip()[:40]!r}.")
+    if not {"columns", "data"} <= set(value):
+        return _from_columns(value, name)
+    columns, rows = value["columns"], value["data"]
+    if not isinstance(rows, list) or any(not isinstance(row, list) or len(row) != len(columns) for row in rows):
+        raise TableError(f"{name}: each row of `data` must have {len(columns)} cells, as there are `columns`.")
+    return frame_of({str(column): [row[place] for row in rows] for place, column in enumerate(columns)})
 
 
 def _holds_rows(value: Any, depth: int = 3) -> bool:
@@ -283,3 +273,226 @@ def _holds_rows(value: Any, depth: int = 3) -> bool:
 
 def _is_rows(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+# --- csv --------------------------------------------------------------------------------------------------------
+
+
+class Grid(NamedTuple):
+    """Rows of cells, the names first, with the line that each begins in, and how they were read."""
+
+    rows: list[list[Any]]
+    lines: list[int]
+    notes: list[str]
+    commas: bool = False  # whether commas separate the cells, and are in no number
+
+
+def decoded(data: bytes, name: str) -> tuple[str, list[str]]:
+    """A file's bytes as text, and a note where the encoding had to be guessed."""
+    if form := _other_form(data):
+        raise TableError(f"{name}: must be text, but is {form}.")
+    encoding = "utf-8-sig"
+    for mark, other in reversed(_MARKS):  # those of UTF-32 begin as those of UTF-16
+        encoding = other if data.startswith(mark) else encoding
+    try:
+        text, notes = data.decode(encoding, "surrogatepass"), []
+    except UnicodeDecodeError as error:
+        if encoding != "utf-8-sig" or b"\0" in data:
+            raise TableError(f"{name}: must be text, but {error}.") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        text = data.decode("cp1252", "replace")
+        notes = [f"line {line} is not UTF-8: the file was read as Windows-1252 (Western European); check its accents."]
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise TableError(f"{name}, line {line}: must be text, but holds a NUL byte: save the file as UTF-8.")
+    return text, notes
+
+
+def _other_form(data: bytes) -> str:
+    """What a file is by its first bytes, where it is no text."""
+    for magic, form in _OTHERS.items():
+        if data.startswith(magic):
+            return form
+    return ""
+
+
+def cut(text: str, name: str) -> Grid:
+    """The rows of a csv text; the separator is the one that cuts its first rows into equally many cells."""
+    first = re.match(r"sep=(.)\r?\n", text)  # as Excel writes and reads it
+    separator = first[1] if first else _separator(text)
+    usual = "\t" if name.lower().endswith(".tsv") else ","
+    notes = [] if separator == usual else [f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}."]
+    text = text[first.end() :] if first else text
+    names = _line_of_names(text)
+    # as people type: a, b, c
+    spaced = f"{separator} " in names and names.count(separator) == names.count(f"{separator} ")
+    notes += ["blanks after separators were passed over."] * spaced
+    try:
+        rows = csv_rows(text, separator, spaced=spaced)
+    except csv.Error as error:
+        quote = " (a quote is opened and not closed?)" if "end of data" in str(error) else ""
+        raise TableError(f"{name}: not a csv table: {error}{quote}.") from None
+    lines, cells = map(list, zip(*rows, strict=True)) if rows else ([], [])
+    return Grid(cells, [line + 1 for line in lines] if first else lines, notes, separator == ",")
+
+
+def _line_of_names(text: str) -> str:
+    """The first line without the texts in quotes."""
+    return re.split(r"[\r\n]", re.sub(r'"[^"]*"', '""', text.lstrip("\r\n")[:1_000_000]), maxsplit=1)[0]
+
+
+def _separator(text: str) -> str:
+    """The first in the line of names that cuts each of the first rows into as many cells as there are names."""
+    names = _line_of_names(text)
+    candidates = sorted(filter(names.__contains__, _SEPARATORS), key=names.index)
+    default = candidates[0] if candidates else ","
+    if len(candidates) == 1:
+        return default
+    if not candidates:  # under a title, which nothing cuts
+        below = next((line for line in text.splitlines(keepends=True)[:10] if set(_SEPARATORS) & set(line)), "")
+        text, candidates = text[text.index(below) :], [separator for separator in _SEPARATORS if separator in below]
+    for separator in candidates:
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows = [row for _, row in csv_rows(text, separator, spaced=True, most=50)]
+        least, most = (_width(rows[0]), len(rows[0])) if rows else (0, 0)
+        if least > 1 and all(len(row) >= least and _width(row) <= most for row in rows):
+            return separator
+    return default
+
+
+def _width(row: list[Any]) -> int:
+    """The number of cells without the empty ones at the end."""
+    n = len(row)
+    while n and _empty(row[n - 1]):
+        n -= 1
+    return n
+
+
+def _empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _tidied(grid: Grid, name: str, place: str) -> tuple[pd.DataFrame, list[int], list[str]]:
+    """A frame, the lines of its rows, and what was passed over to make it."""
+    filled = list(map(_width, grid.rows))
+    lines, rows, widths = (
+        list(compress(grid.lines, filled)),
+        list(compress(grid.rows, filled)),
+        list(filter(None, filled)),
+    )
+    if len(rows) < 2:
+        raise TableError(f"{name}: must have a line of names and rows below it, but has {len(rows) or 'no'} line.")
+    notes, top = [*grid.notes], _line_of_names_below(rows) if widths[0] == 1 else 0
+    if top:
+        words = ", ".join(repr(str(row[0])[:40]) for row in rows[:top])
+        notes.append(f"{place} {lines[0]} ({words}) stands above the names of the columns and was passed over.")
+    at, width = f"{name}, {place} {lines[top]}", max(widths[top:])
+    names = _names(rows[top][: widths[top]], at, notes)
+    for line, row, n in zip(lines[top + 1 :], rows[top + 1 :], widths[top + 1 :], strict=True):
+        if len(row) < len(names) or n > len(rows[top]):
+            rule = f"must have as many cells as {place} {lines[top]} has names ({len(names)})"
+            hint = " (a cell with a comma needs quotes around it)" * (grid.commas and len(row) > len(names))
+            raise TableError(f"{name}, {place} {line}: {rule}, but has {len(row)}{hint}.")
+    columns = {}
+    for number, cells in enumerate(islice(zip_longest(*rows[top + 1 :], fillvalue=""), width)):
+        column = names[number] if number < len(names) else ""
+        if not column and not all(map(_empty, cells)):
+            column = f"column {number + 1}"
+            if number:
+                raise TableError(f"{at}: must name each column, but {column} has none.")
+        if column:
+            columns[column] = _typed(column, list(cells), notes, commas=not grid.commas)
+    frame = frame_of(columns)
+    if gaps := grid.lines.index(lines[-1]) + 1 - len(lines):
+        notes.append(f"{gaps} empty rows were left out.")
+    return frame, lines[top + 1 :], notes + _headless(frame, f"{place} {lines[top]}")
+
+
+def _line_of_names_below(rows: list[list[Any]]) -> int:
+    """The place of the names below lines of one cell, where the names and all rows below may have more."""
+    top = next((place for place, row in enumerate(rows) if sum(not _empty(cell) for cell in row) > 1), 0)
+    names = [cell for cell in rows[top] if not _empty(cell)]
+    scores = any(not isinstance(cell, str) or cell.strip()[0].isdigit() for cell in names)
+    return 0 if scores or top == len(rows) - 1 or any(_empty(row[0]) for row in rows[:top]) else top
+
+
+def _names(cells: list[Any], at: str, notes: list[str]) -> list[str]:
+    """The names of columns, each once, without blanks around them."""
+    texts = ["" if _empty(cell) else str(cell) for cell in cells]
+    names = list(map(str.strip, texts))
+    (most, n), *_ = Counter(filter(None, names)).most_common(1)
+    if n > 1:
+        places = " and ".join(str(number + 1) for number, name in enumerate(names) if name == most)
+        raise TableError(f"{at}: column `{most}` must be there once, but is column {places}.")
+    if names != texts:
+        padded = ", ".join(name for name, text in zip(names, texts, strict=True) if name != text)
+        notes.append(f"blanks around the names of columns were passed over ({padded}).")
+    return names
+
+
+def _typed(column: str, cells: list[Any], notes: list[str], *, commas: bool) -> list[Any]:
+    """Cells that are all numbers as numbers; with decimal commas where no comma separates the cells."""
+    if set(map(type, cells)) != {str}:
+        return cells
+    if commas and any("," in cell for cell in cells):
+        filled = [cell.strip() for cell in cells if not _empty(cell)]
+        if (numbers := decimal_commas(filled)) is not None:
+            notes.append(f"column `{column}`: numbers have decimal commas.")
+            values = iter(numbers)
+            return [math.nan if _empty(cell) else next(values) for cell in cells]
+    return guessed(cells)
+
+
+def _headless(frame: pd.DataFrame, at: str) -> list[str]:
+    """A warning where the names look like cells."""
+    numeric = [str(name) for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
+    counted = list(map(str, range(len(numeric) + 1)))  # annotators may be called 1, 2, 3
+    as_number = bool(numeric) and all(map(re.compile(r"-?\d+(\.\d+)?").fullmatch, numeric))
+    as_number = as_number and (len(numeric) == 1 or numeric not in (counted[:-1], counted[1:]))
+    again = [name for name in set(frame) - set(numeric) if (frame[name] == name).any()]
+    if not as_number and not again:
+        return []
+    listed = ", ".join(f"`{name}`" for name in list(frame)[:4])
+    return [f"{at} looks like data, but is taken for the names of the columns ({listed}): is a line of names missing?"]
+
+
+# --- sheets of Excel ----------------------------------------------------------------------------------------------
+
+
+def first_sheet(path: Path, wanted: str = "") -> tuple[Grid, str]:
+    """The first sheet with cells, or the one that is wanted, and what to call it.
+
+    Formulas count as the values that Excel kept for them.
+    """
+    sheets: dict[str, list[list[Any]]] = {}
+    openpyxl = needed("openpyxl", extra="excel", use="Excel files")
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and validations, which are no cells
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            for sheet in book.worksheets:
+                sheet.reset_dimensions()  # some writers state them wrong
+                rows = sheets[sheet.title] = [list(row) for row in sheet.iter_rows(values_only=True)]
+                while rows and all(cell is None for cell in rows[-1]):  # at the end
+                    rows.pop()
+    except Exception as error:  # noqa: BLE001 - whatever openpyxl, zipfile and expat raise
+        with path.open("rb") as file:
+            magic = file.read(8)
+        form = _other_form(magic)
+        why = str(error) if form.endswith(".xlsx") or not form else f"it is {form}"
+        raise TableError(f"{path.name}: not an Excel file (.xlsx) that can be read: {why}.") from None
+    filled = {name: rows for name, rows in sheets.items() if rows}
+    if wanted and wanted not in sheets:
+        raise TableError(f"{path.name}: must have a sheet {wanted!r}, but has {', '.join(map(repr, sheets))}.")
+    if not filled:
+        raise TableError(f"{path.name}: must have cells, but all sheets are empty.")
+    name = wanted or next(iter(filled))
+    rows = sheets[name]
+    width = max(map(len, rows), default=0)
+    grid = Grid([[*row, *[None] * (width - len(row))] for row in rows], list(range(1, len(rows) + 1)), [])
+    others = [other for other in filled if other != name]
+    if others and not wanted:
+        listed = ", ".join(map(repr, others))
+        grid.notes.append(f"sheet {name!r} was read; there is also {listed} ({path.name}#{others[0]} names one).")
+    return grid, f"{path.name}, sheet {name}" if others else path.name

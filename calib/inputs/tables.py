@@ -1,53 +1,57 @@
-"""Files of one's own as tables: what the columns hold, put into rows, matched by item, checked."""
+"""Tables of scores and of labels from a user's files: columns recognised, rows matched by item, scales settled."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, cast, get_args
+from typing import Any, TypeAlias, Unpack, cast, get_args
 
 import pandas as pd
 
-from calib.core import check
 from calib.core.check import ArgumentError, as_typed
-from calib.inputs.cells import Values, valued
-from calib.inputs.codes import n_summaries
-from calib.inputs.ids import (
+from calib.inputs.cells import id_texts
+from calib.inputs.names import (
+    Columns,
+    InferredColumn,
+    InferredTables,
     Rows,
-    Sides,
-    blank_ids,
-    chosen_ids,
-    joined,
-    of_criteria,
-    of_one_spelling,
-    parted,
-    refuse_larger_labels,
-    refuse_repeated,
-    scales_of,
+    Side,
+    Source,
+    Wide,
+    is_model,
+    is_person,
+    loose,
 )
-from calib.inputs.names import Columns, InferredTables, Source, Stands, is_model
-from calib.inputs.roles import BOTH_SIDES, Seen, Side, is_table, refuse_unknown, seen, sided
+from calib.inputs.roles import BOTH_SIDES, Seen, id_columns, is_table, refuse_unknown, seen, sided, with_ids
 from calib.inputs.rows import (
     ROW,
-    Reading,
-    Stood,
+    Cells,
+    WideColumns,
     as_pairs,
     as_win_rates,
     averaged_orders,
     common_words,
     in_one_order,
-    is_pairwise,
-    rivals,
+    item_table,
     rows_of,
-    stood,
+    score_table,
+    values_of,
+    wide_columns,
+    winners_named,
 )
+from calib.inputs.scales import scales_of
 from calib.inputs.source import source_of
-from calib.table import SCHEMAS, SCORE_KEY, TableArgumentError, TableError, check_items, check_scores, has_replies
+from calib.table import TableError
 from calib.table.labelled import mean_of_annotators
 from calib.table.validate import ValidatedTable, scores_in
 
+Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
+QUALITY = "quality"
 _PEOPLE = ("labels", "gold", "human", "people")  # arguments that are people's
+_KEY = ["item", "system", "criterion", "rater"]
+_ORDER = "shown"  # of the two of a pair, each order is asked of its own
+_MOSTLY = 0.5
+_SPARSE = 0.9  # people rated less than this share of what the busiest did
 
 
 def infer_tables(
@@ -58,7 +62,7 @@ def infer_tables(
     in_pairs: bool = False,
     **columns: Unpack[Columns],
 ) -> InferredTables:
-    """Files or frames of one's own, or one beside a table of calib's, as tables.
+    """A user's files or frames as tables, or one of them beside a table of calib's.
 
     They are what `source_of` takes: one that holds both sides, or one of each; `names` are the arguments that they came
     as, of which "labels" are people's. With `in_pairs` preferences stay shares of the first of the two
@@ -69,58 +73,68 @@ def infer_tables(
     --------
     >>> import pandas as pd
     >>> mine = pd.DataFrame({"id": ["a", "b", "c"], "gpt-4o": [4, 2, 5], "label": [5, None, None]})
-    >>> found = infer_tables(mine)
-    >>> [(one.column, one.role) for one in found.columns]
+    >>> tables = infer_tables(mine)
+    >>> [(one.column, one.role) for one in tables.columns]
     [('id', 'item'), ('gpt-4o', 'judge'), ('label', 'label')]
-    >>> len(found.scores), len(found.labels), found.scale
+    >>> len(tables.scores), len(tables.labels), tables.scale
     (3, 1, '1|2|3|4|5')
     """
-    things = [(thing, name) for thing, name in zip((first, second), names, strict=False) if thing is not None]
-    sources = [thing if isinstance(thing, Source) else source_of(thing, name) for thing, name in things]
-    if len(sources) == 2 and sources[0].name == sources[1].name:
-        # two files of one name by their folders, two frames by the names of their arguments
-        apart = sources[0].path != sources[1].path
-        sources = [
-            replace(one, name=str(one.path) if apart and one.path is not None else f"`{name}`")
-            for one, (_, name) in zip(sources, things, strict=True)
-        ]
-    # whose scores a file holds is said by its place; one alone may hold both
-    sides: list[Side] = ["label" if name in _PEOPLE else "judge" if len(things) > 1 else "" for _, name in things]
-    words = _of_people(checked_words(columns), sources, sides)
-    refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, words)
-    files = [seen(source, side, words) for source, side in zip(sources, sides, strict=True)]
+    options, both = checked_options(columns), first is not None and second is not None
+    sources: list[Source] = []
+    sides: list[Side] = []
+    for thing, name in zip((first, second), names, strict=False):
+        if thing is not None:
+            sources.append(thing if isinstance(thing, Source) else source_of(thing, name))
+            # the place of a file says whose scores it holds; one alone may hold both
+            sides.append("label" if name in _PEOPLE else "judge" if both else "")
+    if both:
+        sources = _told_apart(sources, names)
+        options = _label_options(options, sources, sides)
+    if options:
+        refuse_unknown([one for one in sources if not is_table(one.frame)] or sources, options)
+    recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
-    files = sided(_in_order(files, words, notes), words)
-    return _tables_of(files, words, notes, in_pairs=in_pairs)
+    if set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
+        recognised = _in_order(recognised, options, notes)
+    return _tables_of(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 
-def checked_words(columns: Columns) -> Columns:
-    """The words that were said; None says nothing."""
-    words_known = Columns.__annotations__
+def _told_apart(sources: list[Source], names: Sequence[str]) -> list[Source]:
+    """Two files of one name by their folders, two frames by the names of their arguments."""
+    if sources[0].name != sources[1].name:
+        return sources
+    files = sources[0].path != sources[1].path
+    return [
+        replace(one, name=str(one.path) if files and one.path is not None else f"`{name}`")
+        for one, name in zip(sources, names, strict=False)
+    ]
+
+
+def checked_options(columns: Columns) -> Columns:
+    """The options for columns that the user wrote; None leaves one open."""
+    if not columns:
+        return columns
+    allowed = Columns.__annotations__
     for name in columns:
-        if name not in words_known:
-            raise TypeError(
-                f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(words_known)}"
-            )
-    words = {name: value for name, value in columns.items() if value is not None}
-    as_typed(Columns, words)
+        if name not in allowed:
+            raise TypeError(f"got an unexpected keyword argument {name!r}; words for columns are {', '.join(allowed)}")
+    options = {name: value for name, value in columns.items() if value is not None}
+    as_typed(Columns, options)
     # a column may be called by a number
-    words = {name: str(v) if isinstance(v, int) else v for name, v in words.items() if v not in ((), [])}
-    if words.get("wide") not in (None, *get_args(Stands)):
-        raise ArgumentError("wide", f"must be one of {', '.join(get_args(Stands))}", f"got {words['wide']!r}")
-    return cast(Columns, words)
+    options = {name: str(v) if isinstance(v, int) else v for name, v in options.items() if v not in ((), [])}
+    if options.get("wide") not in (None, *get_args(Wide)):
+        raise ArgumentError("wide", f"must be one of {', '.join(get_args(Wide))}", f"got {options['wide']!r}")
+    return cast(Columns, options)
 
 
-def _of_people(options: Columns, sources: Sequence[Source], sides: Sequence[str]) -> Columns:
-    """Words for scores are about the labels, where the judge's are in a table of calib's."""
-    theirs = [place for place, one in enumerate(sources) if not is_table(one.frame)]
-    if len(sources) < 2 or len(theirs) != 1 or sides[theirs[0]] != "label":
+def _label_options(options: Columns, sources: Sequence[Source], sides: Sequence[Side]) -> Columns:
+    """The options for scores are about the labels, where the judge's are in a table of calib's."""
+    own = [place for place, one in enumerate(sources) if not is_table(one.frame)]
+    if len(own) != 1 or sides[own[0]] != "label":
         return options
-    names = {"judge": "label"} | ({"rater": "annotator"} if options.get("rater") in sources[theirs[0]].frame else {})
-    of_labels = {
-        names.get(word, word): value for word, value in options.items() if names.get(word, word) not in options
-    }
-    return cast(Columns, of_labels | {word: value for word, value in options.items() if word not in names})
+    names = {"judge": "label"} | ({"rater": "annotator"} if options.get("rater") in sources[own[0]].frame else {})
+    renamed = {names.get(word, word): value for word, value in options.items() if names.get(word, word) not in options}
+    return cast(Columns, renamed | {word: value for word, value in options.items() if word not in names})
 
 
 def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
@@ -129,8 +143,6 @@ def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list
     Both files say that they are the other, or one does, the other says nothing, and their lengths agree.
     """
     places = [one.side for one in files]
-    if set(places) != {"judge", "label"} or "judge" in options or "label" in options:
-        return list(files)
     says = [{value.side for value in one.graded if value.side} for one in files]
     others = [{places[1]}, {places[0]}]
     rows = {one.side: len(one.source.frame) for one in files}
@@ -148,107 +160,66 @@ def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list
 
 def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
-    pairwise, how = is_pairwise(files, options), stood(files, options)
-    files = [_with_ids(one, ids, notes) for one, ids in zip(files, chosen_ids(files), strict=True)]
-    scale = options.get("scale", "") or ("" if pairwise else common_words(files))
-    read = Reading(scale, rivals(files) if pairwise else None)
-    sides = of_criteria(parted(_sides(files, how, options, read), files), options, notes)
-    sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs)
+    graded = [(one, value) for one in files for value in one.graded]
+    winners = winners_named(graded) if graded and "scale" not in options else None
+    pairwise, wide = winners is not None, wide_columns(files, options)
+    files = [with_ids(one, ids, notes) for one, ids in zip(files, id_columns(files), strict=True)]
+    scale = options.get("scale", "")
+    if not scale and not pairwise and len(graded) > 1 and any(value.nature == "words" for _, value in graded):
+        scale = common_words(graded)
+    sides, values = _read_sides(files, options, wide, scale, winners)
+    if set(sides) == {"judge"} and len(files) == 1 and "rater" in files[0].roles:
+        sides = _parted(sides["judge"])
+    sides = _with_criteria(sides, options, notes)
+    sides = _matched(sides, files, notes, pairwise=pairwise, in_pairs=in_pairs, first=winners[0] if winners else "A")
     # the scale of labels in words: of it a judge's numbers say nothing
-    labels = [read.of(one, value) for one in files for value in one.of("label")]
-    worded = {values.scale for values in labels if values.words}
+    worded, words = set[str](), tuple[str, ...]()
+    for (side, _), cells in values.items():
+        if cells.words and not pairwise:
+            worded |= {cells.scale} if side == "label" else set()
+            # one for each value; numbers among them stand for themselves
+            named = tuple(word for word in cells.words if not word.replace(".", "", 1).isdecimal())
+            words = words or (named if len(named) == len(cells.scale.split("|")) else ())
     scales = scales_of(sides, options, notes, worded=worded.pop() if len(worded) == 1 else "", pairwise=pairwise)
-    _count_forgiven(read, files, notes)
-    everyone = _table(sides["label"], scales.of_people, files, judge=False) if "label" in sides else None
-    scores = _table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
-    stands = {}
-    for value in (value for one in files for value in one.graded):
-        entity = how.entity(value) or value.name.person or value.name.entity
-        stands[value.column] = ", ".join(filter(None, (entity, value.name.criterion)))
+    notes += _forgiven(files, values)
+    annotations = score_table(sides["label"], scales.of_labels, files, judge=False) if "label" in sides else None
+    scores = score_table(sides["judge"], scales.of_judges, files, judge=True) if "judge" in sides else None
+    columns: list[InferredColumn] = []
+    for one in files:
+        columns += one.columns(wide.name_of)
     return InferredTables(
-        sources=tuple(one.source for one in files),
-        columns=tuple(column for one in files for column in one.inferred(stands)),
+        sources=tuple([one.source for one in files]),
+        columns=tuple(columns),
         scale=scales.text,
         guessed_scale=scales.guessed,
         scores=scores,
-        annotations=everyone,
-        labels=None if everyone is None else mean_of_annotators(ValidatedTable(everyone, "scores", "gold")).frame,
-        items=_items(files, sides),
+        annotations=annotations,
+        labels=None if annotations is None else mean_of_annotators(ValidatedTable(annotations, "scores", "gold")).frame,
+        items=item_table(files, sides),
         pairwise=pairwise,
-        words=() if pairwise else _words_of(read),
+        words=words,
         notes=tuple(dict.fromkeys(notes)),
         options=options,
-        scale_warnings=scales.apart,
+        scale_warnings=scales.warnings,
     )
 
 
-def _matched(sides: Sides, files: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool) -> Sides:
-    """Both sides without repeats, under one spelling of systems and of items."""
-    # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
-    both = {role for one in files if one.of("judge") and one.of("label") for role in one.roles}
-    repeating = {"judge": "annotator" in both, "label": "rater" in both}
-    if pairwise or in_pairs:
-        sides = {name: in_one_order(side, files) for name, side in sides.items()}
-    sides = {name: refuse_repeated(side, notes, repeats=repeating[name]) for name, side in sides.items()}
-    if len(sides) == 2:
-        spelled = of_one_spelling(sides["judge"].rows, sides["label"].rows, "system", notes)
-        sides["label"] = replace(sides["label"], rows=spelled)
-    if pairwise or in_pairs:
-        stand = as_pairs if in_pairs else as_win_rates
-        sides = {name: stand(averaged_orders(side), files) for name, side in sides.items()}
-    sides = joined(sides, notes)
-    if len(sides) == 2:
-        # whether anything but the order of the files says which are the labels
-        says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
-        sure = len(files) == 1 or any(v.why == "as was said" or not is_model(v.name.entity) for v in says)
-        refuse_larger_labels(sides["judge"], sides["label"], notes, sure=sure)
-    return sides
-
-
-def _words_of(read: Reading) -> tuple[str, ...]:
-    """The words of the scale, one for each value; numbers among them stand for themselves."""
-    for values in read.done.values():
-        words = tuple(word for word in values.words if not word.replace(".", "", 1).isdecimal())
-        if words and len(words) == len(values.scale.split("|")):
-            return words
-    return ()
-
-
-def _with_ids(one: Seen, ids: str, notes: list[str]) -> Seen:
-    """The ids of a source, and as groups what else is called like ids and repeats; no rows of means or sums below."""
-    if not ids:
-        return one
-    why = "as was said" if one.why.get(ids) == "as was said" else "its name" if ids in one.ids[:1] else "both have it"
-    frame, rest = one.source.frame, [c for c in one.ids if c != ids and c not in one.roles.values()]
-    one = replace(one, roles={k: v for k, v in one.roles.items() if v != ids}).with_role("item", ids, why)
-    for column in rest if "group" not in one.roles and frame[ids].is_unique else ():
-        cells = frame[column].dropna()
-        if cells.duplicated().any() and 1 < cells.nunique() < len(cells):
-            one = one.with_role("group", column, "ids that repeat, beside ids that do not")
-            break
-    last = 0 if is_table(frame) else n_summaries(frame[ids].tolist())
-    if not last:
-        return one
-    names = ", ".join(repr(str(name)) for name in frame[ids].tolist()[-last:])
-    notes.append(f"{one.source.name}: the last rows ({names}) are taken for summaries of the others and left out.")
-    return replace(one, source=replace(one.source, frame=frame.iloc[:-last]))
-
-
-def _sides(files: Sequence[Seen], how: Stood, options: Columns, read: Reading) -> Sides:
-    """The rows of judges and of people, each from the first file that has them."""
-    sides: Sides = {}
-    for side, one in ((side, one) for side in BOTH_SIDES for one in files):
-        if side in sides:
+def _read_sides(
+    files: Sequence[Seen], options: Columns, wide: WideColumns, scale: str, winners: tuple[str, str] | tuple[()] | None
+) -> tuple[Sides, Cells]:
+    """The rows of judges and of people, each from the first file that has them, and the cells of their columns."""
+    sides, values = Sides(), Cells()
+    for side in BOTH_SIDES:
+        one = next((one for one in files if one.of(side)), None)
+        if one is None:
             continue
         if is_table(one.source.frame) and one.side == side:  # as it is
             table = scores_in(one.source.frame, one.source.name).frame
-            names = [name for name in ("system", "group") if name in table]
-            rows = table.assign(**{name: None for name in ("system", "group") if name not in names})
-            rows = rows.assign(at=range(len(table)), column="score")
-            rows = rows.astype(dict.fromkeys(["item", "criterion", "rater", *names], object))[ROW]
-            sides[side] = Rows(rows, one.source, "item", "system" if names else "", table)
-            continue
-        if not one.of(side):
+            rows = table.assign(at=range(len(table)), column="score")
+            for name in ("system", "group"):
+                rows[name] = rows[name].astype(object) if name in table else None
+            rows = rows.astype(dict.fromkeys(["item", "criterion", "rater"], object))[ROW]
+            sides[side] = Rows(rows, one.source, "item", "system" * ("system" in table), table)
             continue
         item = one.roles.get("item", "")
         if not item and len(files) > 1:
@@ -256,199 +227,235 @@ def _sides(files: Sequence[Seen], how: Stood, options: Columns, read: Reading) -
             there = ", ".join(repr(str(name)) for name in one.source.frame)
             rule = f"must name the column of ids in {one.source.name}"
             raise ArgumentError(word, rule, f"none looks like one: {there}")
-        rows = rows_of(one, side, how, options, read)
-        rows = rows if side == "judge" else rows[rows["score"].notna()]
-        sides[side] = Rows(rows.reset_index(drop=True), one.source, item, one.roles.get("system", ""))
+        for value in one.of(side):
+            values[side, value.column] = values_of(one, value, scale, winners)
+        rows = rows_of(one, side, wide, options, values, pairwise=winners is not None)
+        sides[side] = Rows(rows, one.source, item, one.roles.get("system", ""))
+    return sides, values
+
+
+def _parted(side: Rows) -> Sides:
+    """Judges and people in one column of scores: people by their names, or because they rated less."""
+    rows = side.rows
+    counts = rows.dropna(subset=["score"])["rater"].value_counts()
+    people = {str(name) for name in counts.index if is_person(name)}
+    people = people or {str(name) for name in counts.index[counts < _SPARSE * counts.max()]}
+    if not people or people >= set(counts.index):
+        return {"judge": side}
+    judged = ~rows["rater"].isin(people)
+    parts: dict[Side, pd.DataFrame] = {"judge": rows[judged], "label": rows[~judged & rows["score"].notna()]}
+    return {name: replace(side, rows=part.reset_index(drop=True)) for name, part in parts.items()}
+
+
+def _with_criteria(by_side: Sides, options: Columns, notes: list[str]) -> Sides:
+    """Both sides with a criterion in each row: their own, the other's where that is one, or that of the options."""
+    sides = list(by_side.values())
+    criteria = [list(dict.fromkeys(side.rows["criterion"].dropna())) for side in sides]
+    criterion = options.get("criterion", "")
+    for place, side in enumerate(sides):
+        other = criteria[1 - place] if len(sides) > 1 else []
+        default = criterion or (other[0] if len(other) == 1 else QUALITY)
+        nameless = side.rows["criterion"].isna().any()
+        if nameless and len(other) > 1 and default not in other:
+            names = f"{sides[1 - place].source.name} has {', '.join(map(repr, other))}, and {side.source.name} none"
+            raise ArgumentError("criterion", "must say which criterion is meant", names)
+        if nameless:
+            sides[place] = replace(side, rows=side.rows.assign(criterion=side.rows["criterion"].fillna(default)))
+        kept = sides[place].rows["criterion"] == criterion
+        if kept.any():
+            table = None if side.table is None else side.table[kept.to_numpy()]
+            sides[place] = replace(side, rows=sides[place].rows[kept].reset_index(drop=True), table=table)
+    if len(sides) > 1:
+        sides[1] = _of_one_spelling(sides[0], sides[1], "criterion", notes)
+        if not set(sides[0].rows["criterion"]) & set(sides[1].rows["criterion"]):
+            ours, theirs = (", ".join(map(repr, dict.fromkeys(side.rows["criterion"]))) for side in sides)
+            names = f"{sides[0].source.name} has {ours} and {sides[1].source.name} {theirs}"
+            raise ArgumentError("criterion", "must be one on both sides", names)
+    return dict(zip(by_side, sides, strict=True))
+
+
+def _of_one_spelling(judges: Rows, people: Rows, name: str, notes: list[str]) -> Rows:
+    """People's rows with systems or criteria spelled as the judge's are."""
+    mine, theirs = judges.rows[name].dropna().unique(), people.rows[name].dropna().unique()
+    if set(theirs) <= set(mine):
+        return people
+    ours = {loose(value): value for value in mine}
+    other = {value: ours[loose(value)] for value in theirs if value not in ours.values() and loose(value) in ours}
+    if not other:
+        return people
+    such = ", ".join(f"{value!r} as {spelled!r}" for value, spelled in list(other.items())[:3])
+    notes.append(f"the labels spell each {name} otherwise than the scores: {such} are taken as one.")
+    names = people.rows[name].map(lambda value: other.get(value, value))
+    return replace(people, rows=people.rows.assign(**{name: names}))
+
+
+def _matched(
+    by_side: Sides, files: Sequence[Seen], notes: list[str], *, pairwise: bool, in_pairs: bool, first: str
+) -> Sides:
+    """Both sides without repeats, under one spelling of systems and of items."""
+    sides, over_systems = dict(by_side), False
+    for name, side in by_side.items():
+        rows = in_one_order(side, files) if pairwise or in_pairs else side
+        # in one file a judge's score stands beside that of each annotator, and a label beside that of each judge
+        other = "annotator" if name == "judge" else "rater"
+        repeats = any(other in one.roles and one.of("judge") and one.of("label") for one in files)
+        sides[name] = _refuse_repeated(rows, notes, repeats=repeats)
+    if len(sides) == 2:
+        sides["label"] = _of_one_spelling(sides["judge"], sides["label"], "system", notes)
+    for name, side in sides.items() if pairwise or in_pairs else ():
+        mean = averaged_orders(side)
+        sides[name] = as_pairs(mean, files) if in_pairs else as_win_rates(mean, files, first)
+    if len(sides) == 2 and not set(sides["judge"].rows["item"]) & set(sides["label"].rows["item"]):
+        sides = _with_whole_ids(sides, notes)
+    for side in sides.values():
+        over_systems = over_systems or _repeats_over_systems(side.rows)
+    if over_systems:
+        sides = _by_system(sides)
+    if len(sides) == 2:
+        _refuse_unmatched(sides["judge"], sides["label"], notes)
+        _refuse_more_labels(sides["judge"], sides["label"], files, notes)
     return sides
 
 
-def _count_forgiven(read: Reading, files: Sequence[Seen], notes: list[str]) -> None:
-    """What was read in spite of how it was written, and what words were read as."""
-    padded, nameless = [], []
-    for one in files:
-        if (ids := one.cells("item")) is None:
-            continue
-        where, blanks = f"{one.source.name}: `{ids.name}`", int(blank_ids(ids).sum())
-        n = sum(isinstance(cell, str) and cell != cell.strip() for cell in ids.astype(object))
-        padded += [f"{where}: {n} ids were read without the blanks around them."] * (n > 0)
-        nameless += [f"{where}: rows without an id are left out: {blanks}."] * (blanks > 0)
-    notes += [*padded, *nameless]
-    for (_, column), values in read.done.items():
-        many = f"{values.n_forgiven} cells were" if values.n_forgiven > 1 else "1 cell was"
-        forgiven = f"`{column}`: {many} read in spite of blanks around them or how they are written."
-        notes += [*values.notes, *[forgiven] * bool(values.n_forgiven)]
+def _refuse_more_labels(judges: Rows, people: Rows, files: Sequence[Seen], notes: list[str]) -> None:
+    """Labels are of some of the items that were scored; where there are more of them, the files may be swapped."""
+    scored = judges.rows.loc[judges.rows["score"].notna(), "item"].nunique()
+    labelled = people.rows.loc[people.rows["score"].notna(), "item"].nunique()
+    if labelled <= scored or people.table is not None or judges.table is not None:
+        return
+    counts = f"{people.source.name} labels {labelled} items and {judges.source.name} scores {scored} of a judge"
+    # whether anything but the order of the files says which are the labels
+    says = [v for one in files for v in one.graded if v.why == "as was said" or v.name.side == v.side]
+    if len(files) > 1 and all(v.why != "as was said" and is_model(v.name.entity) for v in says):
+        raise TableError(
+            f"{counts}: the judge's file comes first, so these two may be swapped. If they are not, say which columns "
+            "hold what: judge= and label= (--judge, --label)."
+        )
+    notes.append(f"{counts}: labels without a score are left out. Are the two columns or files the wrong way round?")
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------
+def _refuse_repeated(side: Rows, notes: list[str], *, repeats: bool) -> Rows:
+    """Rows of the same scores that are there twice count once; those that contradict each other are refused.
 
-
-def _table(side: Rows, scale: Mapping[str, str], files: Sequence[Seen], *, judge: bool) -> pd.DataFrame:
-    """The rows of a side as a checked table of scores; what else a judge's file has rides along."""
-    if side.table is not None:
-        return side.table
-    rows = side.rows.reset_index(drop=True)
-    design = [name for name in ("group", "system") if rows[name].notna().any()]
-    of_pairs = [name for name in ("system_a", "system_b", "score_a_first", "score_b_first") if name in rows]
-    out = rows[["item", "criterion", "rater", "score", *design, *of_pairs]].assign(
-        method="given" if judge else "human",
-        scale=rows["criterion"].map(lambda name: scale.get(name, "")),
-        n=rows["score"].notna().astype(int),
-        n_unread=rows["score"].isna().astype(int),
-    )
-    for name in design:
-        if out[name].isna().any():
-            at = rows.loc[rows[name].isna(), "at"].iloc[0]
-            rule = f"must name the {name} of each row, but this one has none"
-            raise TableError(f"{side.source.name}, {side.line(at)}: {rule}.")
-    if judge:  # for `by`, `strata` and `weights`; where calib has a column of that name as `my_...`
-        one = next(one for one in files if one.source is side.source)
-        used = {value.column for value in one.graded}
-        used |= {column for role, column in one.roles.items() if role not in ("weight", "other")}
-        reserved = {*SCHEMAS["scores"], *SCHEMAS["ratings"], *SCHEMAS["items"]}
-        names = {name: f"my_{name}" if name in reserved else name for name in one.source.frame if name not in used}
-        beside = one.source.frame[list(names)].rename(columns=names)
-        out = out.join(beside.iloc[rows["at"].astype(int)].reset_index(drop=True))
-    return check_scores(out)
-
-
-def _items(files: Sequence[Seen], sides: Sides) -> pd.DataFrame | None:
-    for one in files:
-        texts = {"source": "source", "output": "output", "text": "reference"}
-        names = {name: one.roles[role] for role, name in texts.items() if role in one.roles}
-        side = next((side for side in sides.values() if side.source is one.source), None)
-        if not names.keys() & {"source", "output"} or side is None or side.table is not None:
-            continue
-        rows = side.rows.drop_duplicates("item").reset_index(drop=True)
-        cells = one.source.frame.iloc[rows["at"].astype(int)].reset_index(drop=True)
-        columns = {name: cells[column].fillna("").astype(str) for name, column in names.items()}
-        design = [name for name in ("group", "system") if rows[name].notna().all()]
-        return check_items(rows[["item", *design]].assign(**columns))
-    return None
-
-
-# --- A table of scores from columns of one's own ----------------------------------------------------------------------
-
-
-def scores_from(
-    frame: Any,
-    *,
-    item: str = "item",
-    score: str = "score",
-    criterion: str | None = None,
-    rater: str | None = None,
-    scale: str = "",
-    group: str | None = None,
-    system: str | None = None,
-) -> pd.DataFrame:
-    """A table of scores from your own columns.
-
-    Columns that are not named here ride along; one with a name of calib's own (`prompt`, `mode`) as `my_prompt`.
-
-    Parameters
-    ----------
-    frame : DataFrame, path, dict or list
-        A pandas, polars or pyarrow frame; a .csv, .tsv, .jsonl, .json, .parquet or .xlsx file; columns; rows.
-    item : str
-        The column of ids.
-    score : str
-        The column of scores: numbers, or words of a scale.
-    criterion : str, optional
-        A column, or, where there is none of that name, the criterion of all rows. Default: the column `criterion`
-        where there is one, else "quality".
-    rater : str, optional
-        A column, or, where there is none of that name, the rater of all rows. Default: the column `rater` where
-        there is one. Without either the scores are labels of people ("human"): where one is empty there is no label,
-        and the row is left out. A rater's empty score stays, and counts as unread.
-    scale : str, optional
-        ``"1|2|3|4|5"`` or ``"lo..hi"``; words worst first, ``"poor|fair|good"``, which are 0, 1, 2; words with their
-        values, ``"no=0|yes=1"``. Blanks around words and their case do not matter. Pass and fail, yes and no, low,
-        medium and high and their like are known without it.
-    group : str, optional
-        The column of what several outputs answer, such as the source document. Default: the column `group`.
-    system : str, optional
-        The column of who wrote the output. Default: the column `system`.
-
-    Examples
-    --------
-    >>> mine = pd.DataFrame({"id": ["a", "b"], "rating": [4, 2]})
-    >>> scores_from(mine, item="id", score="rating", criterion="fluency", scale="1|2|3|4|5")[["item", "score", "rater"]]
-      item  score  rater
-    0    a    4.0  human
-    1    b    2.0  human
+    `repeats` is for scores that stand in a row for each annotator of their item.
     """
-    as_typed(scores_from, locals())
-    source = source_of(frame, "frame")
-    frame, named = source.frame, {"item": item, "score": score, "group": group, "system": system}
-    if is_table(source.frame) and has_replies(source.frame):
-        rule = "must be scores, one row per label or grade"
-        raise TableArgumentError("frame", rule, f"{source.name} has ratings, one row per reply: calib.summarize them")
-    columns = {column: name for column, name in named.items() if name}
-    free = [name for name in ("group", "system") if name not in columns and name not in columns.values()]
-    columns |= {name: name for name in free if name in frame and frame[name].notna().all()}
-    _refuse_missing(frame, columns)
-    out = pd.DataFrame({column: frame[name] for column, name in columns.items()})
-    for column, name, default in (("criterion", criterion, "quality"), ("rater", rater, "human")):
-        out[column] = frame.get(column, default) if name is None else frame.get(name, name)
-    values = _values(source, out, score, scale)
-    read, people = values.numbers.notna(), rater == "human" or (rater is None and "rater" not in frame)
-    how = {"method": "human"} if people else {"method": "given", "n": read.astype(int), "n_unread": (~read).astype(int)}
-    used = {*columns.values(), criterion or "criterion", rater or "rater", *["scale"] * bool(values.scale)}
-    more = _riding(source, used)
-    made = {name: cells for name, cells in (how | {"scale": values.scale}).items() if name not in more}
-    table = out.assign(score=values.numbers, **made).join(more)
-    table = table[read] if people else table
-    _one_each(source, table, item)
-    return check_scores(table)
+    if not side.ids or side.table is not None:
+        return side
+    key = [*_KEY, *[_ORDER] * (_ORDER in side.rows)]
+    order = side.rows["score"].isna().sort_values(kind="stable").index  # what was read before what was not
+    extra = side.rows.loc[order].duplicated(key).sort_index()
+    if not extra.any():
+        return side
+    again = side.rows[side.rows.duplicated(key, keep=False)]
+    unlike = again.groupby(key, dropna=False, sort=False)["score"].transform("nunique") > 1
+    rows = again[unlike] if unlike.any() else again
+    same = rows[key].fillna("")
+    rows = rows[(same == same.iloc[0]).all(axis=1)].iloc[:2]  # the first two of one item, system, criterion and rater
+    if unlike.any():
+        raise TableError(_contradiction(side, rows))
+    if not repeats:
+        such = f"such as {' and '.join(map(side.line, rows['at']))}, of {rows['item'].iloc[0]!r}"
+        notes.append(f"{side.source.name}: {int(extra.sum())} rows repeat others ({such}): each counts once.")
+    return replace(side, rows=side.rows[~extra].reset_index(drop=True))
 
 
-def _refuse_missing(frame: pd.DataFrame, columns: Mapping[str, str]) -> None:
-    for argument, name in columns.items():
-        if name not in frame:
-            there = ", ".join(map(repr, frame.columns))
-            near = difflib.get_close_matches(name, frame.columns, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "; calib.look says what its columns may be"
-            raise TableArgumentError(
-                argument, "must be a column of the frame", f"got {name!r}; there are {there}{hint}"
-            )
+def _contradiction(side: Rows, both: pd.DataFrame) -> str:
+    """Two rows of one item with several scores, and which columns tell them apart."""
+    first = both.iloc[0]
+    lines = " and ".join(f"{side.line(at)} ({score:g})" for at, score in zip(both["at"], both["score"], strict=True))
+    of = "".join(f", {name} {first[name]!r}" for name in ("system", "criterion") if first[name] is not None)
+    message = (
+        f"{side.source.name}: column `{side.ids}`: {first['item']!r}{of} has several scores by {first['rater']!r}, "
+        f"in {lines}. Where a column tells them apart, name it: system, criterion, annotator, rater "
+        f"(in a shell --system, ...); else keep one row of each."
+    )
+    # columns that differ where item, system and criterion of rows are the same, and have few values
+    frame, by_line = side.source.frame, side.rows.drop_duplicates("at").set_index("at")
+    keys = by_line[["item", "system", "criterion"]].fillna("").astype(str).agg("/".join, axis=1)
+    apart = []
+    for name in frame.columns.difference([side.ids, *side.rows["column"]], sort=False):
+        cells = frame[name]
+        few = not pd.api.types.is_float_dtype(cells.dtype) and 1 < cells.astype(str).nunique() <= len(cells) / 2
+        if few and not pd.DataFrame({"key": keys, "cell": cells.loc[keys.index]}).duplicated().any():
+            apart.append(f"`{name}`")
+    return f"{message} Here {' or '.join(apart[:2])} does; of runs, keep one or their mean." if apart else message
 
 
-def _one_each(source: Source, table: pd.DataFrame, item: str) -> None:
-    """Refuse an item without an id, and one that a rater scored twice."""
-    where, key = f"{source.name}: column `{item}`", [name for name in SCORE_KEY if name in table]
-    missing = table["item"].isna() | (table["item"].astype(object) == "")
-    if missing.any():
-        raise TableError(f"{where}, {source.line(missing.idxmax())}: must hold an id, but is empty.")
-    again = table.duplicated(key)
-    if again.any():
-        row = again.idxmax()
-        first = (table[key].astype(object).fillna("") == table.loc[row, key].fillna("")).all(axis=1).idxmax()
-        rule = f"must be there once for each rater and criterion, but {str(table['item'][row])!r} is in"
-        hint = "`rater` and `criterion` name the columns of these; of several systems each output is an item"
-        raise TableError(f"{where}, {source.line(row)}: {rule} {source.line(first)}, too ({hint}).")
+def _with_whole_ids(by_side: Sides, notes: list[str]) -> Sides:
+    """Ids such as 7.0, which a gap in the file made of 7, where neither side has ids of the other."""
+    sides = dict(by_side)
+    for name, side in by_side.items():
+        ids = side.rows["item"]
+        if len(ids) and all(text.endswith(".0") and text[:-2].isdigit() for text in map(str, ids)):
+            notes.append(f"{side.source.name}: ids such as {ids.iloc[0]!r} are taken as {ids.iloc[0][:-2]!r}.")
+            sides[name] = replace(side, rows=side.rows.assign(item=ids.str.slice(0, -2)))
+    return sides
 
 
-def _values(source: Source, out: pd.DataFrame, score: str, scale: str) -> Values:
-    """The numbers of the scores, after a look at ids; what was forgiven is said."""
-    try:
-        values = valued(out["score"], scale, column=score, line=source.line)
-    except TableArgumentError as error:
-        raise error.renamed({}, about=source.name) from None
-    except TableError as error:
-        raise TableError(f"{source.name}: {error}") from None
-    forgiven = f"column `{score}`: blanks, case or form of {values.n_forgiven} cells were passed over."
-    for note in (*source.notes, *values.notes, *[forgiven] * bool(values.n_forgiven)):
-        check.warn(f"{source.name}: {note}")
-    return values
+def _repeats_over_systems(rows: pd.DataFrame) -> bool:
+    pairs = rows[["item", "system"]].drop_duplicates()
+    return bool(pairs["system"].notna().any() and pairs["item"].duplicated().any())
 
 
-def _riding(source: Source, used: set[str]) -> pd.DataFrame:
-    """What else the frame has, under names that are not read as something of a table, unless it is one of calib's."""
-    more = source.frame[[name for name in source.frame if name not in used]]
-    if is_table(source.frame):
-        return more
-    reserved = {*SCHEMAS["ratings"], *SCHEMAS["scores"]}
-    names = {name: f"my_{name}" for name in more if name in reserved and f"my_{name}" not in source.frame}
-    if names:
-        renamed = ", ".join(f"`{name}` rides along as `{mine}`" for name, mine in names.items())
-        check.warn(f"{source.name}: column {renamed}, since a table of scores has columns of such names.")
-    return more.rename(columns=names)[[names.get(name, name) for name in more if name in names or name not in reserved]]
+def _by_system(sides: Sides) -> Sides:
+    """The output of a system is an item, what several answered a group; each row must say whose it is."""
+    repeated = next(side for side in sides.values() if _repeats_over_systems(side.rows))
+    every = {f"{item}/{system}" for item, system in zip(repeated.rows["item"], repeated.rows["system"], strict=True)}
+    for side in sides.values():
+        if side.rows["system"].isna().any() and not set(side.rows["item"]) & every:
+            where = f"`{repeated.system}`" if repeated.system else "one column for each"
+            rule = f"must be a column of {side.source.name} as well (or one column for each system)"
+            unnamed = f"and {side.source.name} does not say whose output it is"
+            raise ArgumentError("system", rule, f"{repeated} repeats over systems ({where}), {unnamed}")
+    split = dict(sides)
+    for name, side in sides.items():
+        if side.table is None:
+            rows, whole = side.rows, side.rows["system"].isna()
+            group = rows["group"].where(rows["group"].notna(), rows["item"])
+            item = rows["item"].where(whole, rows["item"] + "/" + rows["system"].astype(str))
+            split[name] = replace(side, rows=rows.assign(item=item, group=group.where(~whole, rows["group"])))
+    return split
+
+
+def _refuse_unmatched(judges: Rows, people: Rows, notes: list[str]) -> None:
+    """Labels must be of items that were scored; where most are not, that is said, and where none is, refused."""
+    scored, labelled = dict.fromkeys(judges.rows["item"]), dict.fromkeys(people.rows["item"])
+    if labelled.keys() <= scored.keys():
+        return
+    unmatched = [item for item in labelled if item not in scored]
+    hint = ""
+    changes: dict[str, Callable[[str], str]] = {
+        "case": str.casefold,
+        "zeros in front": lambda id_: id_.lstrip("0") or "0",
+    }
+    for words, change in changes.items():
+        spelled = {change(item): item for item in scored}
+        same = next((item for item in unmatched if change(item) in spelled), None)
+        if same is not None and not hint:
+            hint = f"; {same!r} and {spelled[change(same)]!r} differ in {words} alone: write them alike"
+    such = " and ".join(map(repr, unmatched[:2]))
+    if scored and len(unmatched) == len(labelled):
+        hint = hint or "; item= and label_item= (--column item=, --column label_item=) name other columns"
+        mine = " and ".join(map(repr, list(scored)[:2]))
+        raise TableError(f"no id is in both: {judges} has {mine}, {people} has {such}{hint}.")
+    if hint or len(unmatched) > _MOSTLY * len(labelled):  # fewer are counted in each result
+        of = f"{len(unmatched)} of {len(labelled)} labelled items have no score of the judge"
+        notes.append(f"{of} and are left out, such as {such} ({people}){hint}.")
+
+
+def _forgiven(files: Sequence[Seen], values: Cells) -> list[str]:
+    """What was read in spite of how it was written, and rows without an id."""
+    padded, nameless, notes = list[str](), list[str](), list[str]()
+    for one in files:
+        if "item" in one.roles:
+            ids = one.source.frame[one.roles["item"]]
+            where, missing = f"{one.source.name}: `{ids.name}`", int(id_texts(ids).isna().sum())
+            n = sum(isinstance(cell, str) and cell != cell.strip() for cell in ids.astype(object))
+            padded += [f"{where}: {n} ids were read without the blanks around them."] * (n > 0)
+            nameless += [f"{where}: rows without an id are left out: {missing}."] * (missing > 0)
+    for (_, column), cells in values.items():
+        notes += cells.notes
+        if cells.n_forgiven:
+            many = f"{cells.n_forgiven} cells were" if cells.n_forgiven > 1 else "1 cell was"
+            notes.append(f"`{column}`: {many} read in spite of blanks around them or how they are written.")
+    return [*padded, *nameless, *notes]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError
-from calib.inputs.ids import id_texts
+from calib.inputs.cells import id_texts
 from calib.inputs.names import ROLE_OF, Columns, Source, is_model, key
 from calib.inputs.resolve import opened
 from calib.inputs.roles import Seen, is_table, refuse_unknown, seen

@@ -17,7 +17,7 @@ from calib.core import check
 from calib.core.check import ArgumentError, as_typed
 from calib.core.progress import stoppable
 from calib.core.text import printable
-from calib.inputs.tables import checked_words
+from calib.inputs.tables import checked_options
 from calib.labelling.page import page_of
 from calib.labelling.pool import annotator_names, drawn_of, file_names, sheets_of, source_in, texts_of_items, to_ask
 from calib.labelling.question import criteria_of
@@ -180,7 +180,7 @@ def label(
     if words and to != "html":
         raise ArgumentError("words", "must be left out unless {0} is 'html'", f"that is {to!r}", mentions=("to",))
     guide = _guideline(guideline)
-    columns = checked_words({"item": item, "system": system})  # type: ignore[typeddict-item]
+    columns = checked_options({"item": item, "system": system})  # type: ignore[typeddict-item]
     texts = items if drawn is not None else source_in(items, "items")  # which may say themselves which are chosen
     picked = drawn_of(texts if drawn is None and "chosen" in texts.frame else drawn, columns)
     pool = texts_of_items(texts, columns, inputs, pair, picked)

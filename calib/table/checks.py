@@ -1,4 +1,4 @@
-"""Checks of the three tables; what was checked is known to be, as long as nobody writes to it."""
+"""Checks of the tables of items, ratings and scores; what was checked and not written to since passes at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _CheckedFrame(NamedTuple):
 
     frame: weakref.ref[pd.DataFrame]
     table: str
-    held: list[tuple[Any, ...]]
+    sums: list[tuple[Any, ...]]
 
 
 _CHECKED: dict[int, _CheckedFrame] = {}
@@ -43,11 +43,11 @@ def is_checked(frame: pd.DataFrame, table: str) -> bool:
         return False
     same = before.frame() is frame
     plain = same and isinstance(frame.index, pd.RangeIndex) and frame.index.name is None and frame.columns.is_unique
-    return plain and before.held == _held(frame, table)
+    return plain and before.sums == _sums_of(frame, table)
 
 
-def _held(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
-    """What the columns of the schema hold, as check sums: a thirtieth of the work of looking at each value."""
+def _sums_of(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
+    """Check sums of the columns of the schema: a thirtieth of the work of looking at each value."""
     sums: list[tuple[Any, ...]] = [(len(frame),)]
     for name in filter(SCHEMAS[table].__contains__, frame.columns):
         values = frame[name].array
@@ -56,8 +56,8 @@ def _held(frame: pd.DataFrame, table: str) -> list[tuple[Any, ...]]:
             sums.append((name, names, zlib.crc32(np.ascontiguousarray(values.codes).data)))
         else:
             data = np.asarray(values)
-            held = hash(tuple(data.tolist())) if data.dtype.hasobject else zlib.crc32(np.ascontiguousarray(data).data)
-            sums.append((name, str(data.dtype), held))
+            total = hash(tuple(data.tolist())) if data.dtype.hasobject else zlib.crc32(np.ascontiguousarray(data).data)
+            sums.append((name, str(data.dtype), total))
     return sums
 
 
@@ -69,8 +69,9 @@ def _once(table: str) -> Callable[[Check], Check]:
         def checked(frame: pd.DataFrame) -> pd.DataFrame:
             again = is_checked(frame, table)
             out = frame.copy() if again else check(frame)
-            held, key = _CHECKED[id(frame)].held if again else _held(out, table), id(out)
-            _CHECKED[key] = _CheckedFrame(weakref.ref(out, lambda _: _CHECKED.pop(key, None)), table, held)
+            sums, key = _CHECKED[id(frame)].sums if again else _sums_of(out, table), id(out)
+            gone = functools.partial(_CHECKED.pop, key)  # the record goes with the frame
+            _CHECKED[key] = _CheckedFrame(weakref.ref(out, gone), table, sums)
             return out
 
         return checked
@@ -97,9 +98,9 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
     calib.table.schema.TableError: items: column `item`, row 1: must be unique, but 'a' was there before.
     """
     out = _typed(frame, "items")
-    _each(out, "items", "item", out["item"].str.len() > 0, "must not be empty")
+    _refuse(out["item"], "items", out["item"].str.len() > 0, "must not be empty")
     whole = out["item"].map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
-    _each(out, "items", "item", whole, "must not hold half a character, which few programs can take")
+    _refuse(out["item"], "items", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
     return out
 
@@ -123,7 +124,7 @@ def has_replies(frame: pd.DataFrame) -> bool:
     >>> has_replies(pd.DataFrame({"item": ["a"], "score": [3], "weight": [0.4]}))
     True
     """
-    return not {"weight", "draw"}.isdisjoint(frame) or has_answers(frame)
+    return "weight" in frame or "draw" in frame or has_answers(frame)
 
 
 @_once("ratings")
@@ -147,15 +148,15 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
     out = _typed(frame, "ratings")
     if "shown_first" in out:
-        _member(out, "ratings", "shown_first", (*ORDERS, ""))
+        _member(out["shown_first"], "ratings", (*ORDERS, ""))
         if "draw" not in frame:  # the two orders of a pair are two replies
             out["draw"] = (out["shown_first"] == "b").astype("int64")
         of_draw = [*SCORE_KEY, "run", "draw"]
         again = out.drop_duplicates([*of_draw, "shown_first"]).duplicated(of_draw).reindex(out.index, fill_value=False)
-        _each(out, "ratings", "shown_first", ~again, "must be one within a draw (the two orders are two draws)")
+        _refuse(out["shown_first"], "ratings", ~again, "must be one within a draw (the two orders are two draws)")
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
-        _refuse(frame["weight"], "ratings", "weight", stated, "must be given for token probabilities")
+        _refuse(frame["weight"], "ratings", stated, "must be given for token probabilities")
     read = out["score"].notna()
     if (unstated := out["status"] == "").any():
         named = out["status"].cat.add_categories([n for n in ("ok", "unread") if n not in out["status"].cat.categories])
@@ -164,22 +165,22 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         out["status"] = pd.Categorical.from_codes(codes, categories=named.cat.categories)
     used = out["status"].cat.remove_unused_categories()
     out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
-    _member(out, "ratings", "method", METHODS)
-    _member(out, "ratings", "status", STATUSES)
-    _each(out, "ratings", "score", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
-    _each(out, "ratings", "weight", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
-    _each(out, "ratings", "draw", out["draw"] >= 0, "must not be negative")
+    _member(out["method"], "ratings", METHODS)
+    _member(out["status"], "ratings", STATUSES)
+    _refuse(out["score"], "ratings", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
+    _refuse(out["weight"], "ratings", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
+    _refuse(out["draw"], "ratings", out["draw"] >= 0, "must not be negative")
     bounded = ~out["status"].isin(["ambiguous", "unseen"])
     for name in ("low", "high"):
-        _each(out, "ratings", name, bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
+        _refuse(out[name], "ratings", bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
     _on_scale(out, "ratings")
     key = (*SCORE_KEY, "run", "draw", "score")
     _unique(out.loc[read, list(key)], "ratings", key)
     # the weights of one draw are probabilities of one reply (an unseen row is a bound, not part of the sum)
     counted = out["weight"].where(out["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
     draw, _ = first_places(out, (*SCORE_KEY, "run", "draw"))
-    total = pd.Series(np.bincount(draw, counted)[draw], index=out.index)
-    _refuse(total.round(6), "ratings", "weight", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
+    total = pd.Series(np.bincount(draw, counted)[draw], index=out.index, name="weight")
+    _refuse(total.round(6), "ratings", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
     return out
 
 
@@ -200,7 +201,7 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
     calib.table.schema.TableError: scores: column `rater` is missing; there are 'item', 'criterion', 'score'.
     """
     out = _typed(frame, "scores")
-    _member(out, "scores", "method", METHODS)
+    _member(out["method"], "scores", METHODS)
     _on_scale(out, "scores")
     _unique(out, "scores", SCORE_KEY)
     return out
@@ -222,7 +223,8 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
             # tables of people and of judges put together have gaps where one of them had no such column
             if not pd.isna(default) and values.isna().any():
                 values = values.astype(object).where(values.notna(), default)
-            columns[name] = _convert(values, table, name, column.kind)
+            convert = _texts if column.kind in ("text", "label") else _numbers
+            columns[name] = convert(values, table, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
             raise TableError(f"{table}: column `{name}` is missing; there are {there}.")
@@ -235,65 +237,58 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
         else:
             kind = "float64" if column.kind == "number" else "int64"
             columns[name] = pd.Series(column.default, index=plain.index, dtype=kind)
-    columns |= {name: plain[name] for name in plain if name not in columns}
+    for name in plain:
+        columns.setdefault(name, plain[name])
     out = pd.DataFrame(columns, index=plain.index, copy=True)
     out.columns = pd.Index([*columns], dtype=frame.columns.dtype, name=frame.columns.name)
     out.attrs = deepcopy(frame.attrs)
     return out
 
 
-def _convert(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
-    if kind in ("text", "label"):
-        return _texts(values, table, name, kind)
+def _numbers(values: pd.Series, table: str, kind: str) -> pd.Series:
     if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iuf":
         numbers = values.astype(float)
     else:
         plain = values.astype(object)
         numbers = pd.to_numeric(plain.where(values.notna(), np.nan), errors="coerce").astype(float)
-        _refuse(values, table, name, numbers.notna() | values.isna() | (plain == ""), "must be a number")
+        _refuse(values, table, numbers.notna() | values.isna() | (plain == ""), "must be a number")
     if np.isinf(numbers.to_numpy()).any():
-        _refuse(values, table, name, ~np.isinf(numbers), "must be finite")
+        _refuse(values, table, ~np.isinf(numbers), "must be finite")
     if kind == "number":
         return numbers
-    _refuse(values, table, name, numbers % 1 == 0, "must be a whole number")
+    _refuse(values, table, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
 
 
-def _texts(values: pd.Series, table: str, name: str, kind: str) -> pd.Series:
-    held = values.array
-    names = held.categories.astype(object) if kind == "label" and isinstance(held, pd.Categorical) else None
+def _texts(values: pd.Series, table: str, kind: str) -> pd.Series:
+    data = values.array
+    names = data.categories.astype(object) if kind == "label" and isinstance(data, pd.Categorical) else None
     if names is not None and pd.api.types.infer_dtype(names, skipna=False) in ("string", "empty"):
-        if (held.codes < 0).any():
-            _refuse(values, table, name, values.notna(), "must not be missing")
-        return pd.Series(pd.Categorical.from_codes(held.codes, categories=names), index=values.index)
+        if (data.codes < 0).any():
+            _refuse(values, table, values.notna(), "must not be missing")
+        return pd.Series(pd.Categorical.from_codes(data.codes, categories=names), index=values.index)
     # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
     plain = values if values.dtype == object else values.astype(object)
     if pd.api.types.infer_dtype(plain, skipna=False) != "string":
-        _refuse(values, table, name, values.notna(), "must not be missing")
+        _refuse(values, table, values.notna(), "must not be missing")
         # 7.0, which a gap in the file made of an id 7, is 7 again
-        plain = pd.Series(
-            [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values],
-            index=values.index,
-            dtype=object,
-        )
+        texts = [str(int(value) if isinstance(value, float) and value.is_integer() else value) for value in values]
+        plain = pd.Series(texts, index=values.index, dtype=object)
     return plain if kind == "text" else pd.Series(labels_of(plain.to_numpy()), index=plain.index)
 
 
-def _refuse(values: pd.Series, table: str, name: str, good: pd.Series, rule: str) -> None:
+def _refuse(values: pd.Series, table: str, good: pd.Series, rule: str) -> None:
+    """Refuse the first value of a column that is not good."""
     if not good.all():
         row = int(np.argmin(good.to_numpy(dtype=bool)))
         value = values.iloc[row]
         value = value.item() if hasattr(value, "item") else value
         got = "" if rule == "must not be missing" else f", but got {value!r}"
-        raise TableError(f"{table}: column `{name}`, row {row}: {rule}{got}.")
+        raise TableError(f"{table}: column `{values.name}`, row {row}: {rule}{got}.")
 
 
-def _each(frame: pd.DataFrame, table: str, name: str, good: pd.Series, rule: str) -> None:
-    _refuse(frame[name], table, name, good, rule)
-
-
-def _member(frame: pd.DataFrame, table: str, name: str, options: tuple[str, ...]) -> None:
-    _each(frame, table, name, frame[name].isin(options), f"must be one of {', '.join(options)}")
+def _member(values: pd.Series, table: str, options: tuple[str, ...]) -> None:
+    _refuse(values, table, values.isin(options), f"must be one of {', '.join(options)}")
 
 
 def _on_scale(frame: pd.DataFrame, table: str) -> None:
@@ -304,8 +299,8 @@ def _on_scale(frame: pd.DataFrame, table: str) -> None:
             raise TableError(f"{table}: column `scale`, row {rows.index[0]}: {error}") from None
         if scale is not None:
             inside = pd.Series(True, index=frame.index)
-            inside.loc[rows.index] = scale.holds(rows["score"]) | rows["score"].isna()
-            _each(frame, table, "score", inside, f"must lie on the scale {text!r}")
+            inside.loc[rows.index] = rows["score"].between(scale.low, scale.high) | rows["score"].isna()
+            _refuse(frame["score"], table, inside, f"must lie on the scale {text!r}")
 
 
 def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:

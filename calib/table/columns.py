@@ -61,11 +61,10 @@ def labels_of(texts: Any) -> pd.Categorical:
     Categories (2, object): ['a', 'b']
     """
     codes, distinct = pd.factorize(texts)
-    names = distinct.tolist()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    place = np.empty(len(names), dtype=np.intp)
-    place[order] = np.arange(len(names))
-    return pd.Categorical.from_codes(place[codes], categories=pd.Index([names[k] for k in order], dtype=object))
+    order = sorted(range(len(distinct)), key=distinct.tolist().__getitem__)
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return pd.Categorical.from_codes(place[codes], categories=pd.Index(distinct[order], dtype=object))
 
 
 def _ends_of_lines(data: bytes) -> tuple[int, int, int] | None:

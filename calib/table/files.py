@@ -93,9 +93,9 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
             if ending == ".jsonl":
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
         columns = _cells_in(text, path)
+    elif ending == ".csv" and b"'" in data:
+        columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
     if ending == ".csv":
-        if b"'" in data:
-            columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
         for name, cells in columns.items():
             if name in labels:
                 columns[name] = labels_of(cells)
@@ -106,14 +106,14 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
 
 
 def _cells_in(text: str, path: Path) -> Columns:
-    """The cells of a csv file by their columns, their quotes still on; each row must have a cell for each name."""
+    """The cells of a csv file by their columns; each row must have a cell for each name."""
     try:
-        rows = _all_rows(text)
+        rows = [row for _, row in csv_rows(text)]
     except csv.Error as error:
         raise TableError(f"{path}: not a csv table: {error}.") from None
     if not rows:
         raise TableError(f"{path}: must have a header line, but the file is empty.")
-    names = [_unquoted(name) for name in rows[0]]
+    names = rows[0]
     if again := [name for name in names if names.count(name) > 1]:
         raise TableError(f"{path}: column `{again[0]}` must be there once, but is there more than once.")
     for number, row in enumerate(rows[1:]):
@@ -242,48 +242,31 @@ def from_json(text: str) -> Any:
     return value
 
 
-def csv_rows(text: str, separator: str = ",", *, spaced: bool = False) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(
+    text: str, separator: str = ",", *, spaced: bool = False, most: int | None = None
+) -> list[tuple[int, list[str]]]:
     r"""Each row with the line that it begins in, which is not its number: a cell may hold line breaks.
 
-    Empty lines are no rows; with `spaced` blanks after a separator are no part of a cell.
+    Empty lines are no rows; with `spaced` blanks after a separator are no part of a cell; `most` reads only the first.
 
     Examples
     --------
-    >>> list(csv_rows('item,output\na,"one\ntwo"\n\nb,x'))
+    >>> csv_rows('item,output\na,"one\ntwo"\n\nb,x')
     [(1, ['item', 'output']), (2, ['a', 'one\ntwo']), (5, ['b', 'x'])]
     """
-    lines, line = io.StringIO(text, newline=""), 1
-    reader = csv.reader(lines, strict=True, delimiter=separator, skipinitialspace=spaced)
-    while True:
-        try:
-            with _cells_of_any_length():
-                row: list[str] | None = next(reader, None)
-        except csv.Error as error:
-            raise csv.Error(f"{error}, in the row that begins in line {line}") from None
-        if row is None:
-            return
-        if row:
-            yield line, [_unquoted(cell) for cell in row]
-        line = reader.line_num + 1
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Texts may be longer than the 128 kB that the csv module takes by default."""
-    limit = csv.field_size_limit(2**31 - 1)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator, skipinitialspace=spaced)
+    rows: list[tuple[int, list[str]]] = []
+    limit, line, quoted = csv.field_size_limit(2**31 - 1), 1, "'" in text  # 128 kB by default
     try:
-        yield
+        while len(rows) != most and (row := next(reader, None)) is not None:
+            if row:
+                rows.append((line, [_unquoted(cell) for cell in row] if quoted else row))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise csv.Error(f"{error}, in the row that begins in line {line}") from None
     finally:
         csv.field_size_limit(limit)
-
-
-def _all_rows(text: str) -> list[list[str]]:
-    """All rows at once, their quotes still on; where one is broken, the error that says in which line."""
-    try:
-        with _cells_of_any_length():
-            return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
-    except csv.Error:
-        return [row for _, row in csv_rows(text)]
+    return rows
 
 
 def frame_of(values: Any) -> pd.DataFrame:

@@ -120,10 +120,10 @@ def parse_scale(text: str) -> ScaleRange | None:
         return None
     try:
         if ".." in text:
-            low, high = (float(end) for end in text.split(".."))
+            low, high = map(float, text.split(".."))
             values: tuple[float, ...] = ()
         else:
-            values = tuple(sorted(float(value) for value in text.split("|")))
+            values = tuple(sorted(map(float, text.split("|"))))
             low, high = values[0], values[-1]
     except ValueError:
         raise TableError(f"a scale must read '1|2|3' or 'lo..hi', but got {text!r}.") from None

@@ -1,4 +1,4 @@
-"""The door: where a user's frame comes in, is checked once, and becomes a value that says so."""
+"""Frames as validated tables: scores, ratings and items that keep the rules, and the slices of a table."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class SliceKey(NamedTuple):
     @classmethod
     def of(cls, label: Mapping[str, Any]) -> SliceKey:
         """Of the labels of a result."""
-        values = {name: label[name] for name in cls._fields}
-        return cls(**values | {"temperature": None if math.isnan(label["temperature"]) else label["temperature"]})
+        temperature = None if math.isnan(label["temperature"]) else label["temperature"]
+        return cls(label["criterion"], label["rater"], label["prompt"], label["method"], temperature)
 
     @property
     def label(self) -> dict[str, Any]:
@@ -108,7 +108,8 @@ def by_criterion(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 def in_all_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[Any] | None:
     """What checked columns hold, if it is the same in all rows; to group them would cost more than most statistics."""
     same: list[Any] = []
-    for values in (frame[name].array for name in names) if len(frame) else ():
+    for name in names if len(frame) else ():
+        values = frame[name].array
         if isinstance(values, pd.Categorical):
             alike, value = (values.codes == values.codes[0]).all(), values[0]
         elif values.dtype == float:
@@ -163,7 +164,7 @@ def warned_of_mass(table: ValidatedTable) -> ValidatedTable:
 
 
 def ratings_in(frame: Any, argument: str = "ratings") -> ValidatedTable:
-    """Ratings; scores, in which draws and labels are averaged, are none."""
+    """Ratings; scores, in which draws and labels are averaged, are refused."""
     return validated(frame, "ratings", argument)
 
 
@@ -190,7 +191,7 @@ def items_in(rows: pd.DataFrame) -> int:
 
 @contextmanager
 def renamed_errors(label: Mapping[str, Any], **names: str) -> Iterator[None]:
-    """What the arrays refuse, in the names of a verb's arguments and with the result that it is about.
+    """Errors of the arrays in the names of a verb's arguments, with the result that they are about.
 
     Examples
     --------

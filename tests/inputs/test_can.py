@@ -8,8 +8,7 @@ import calib
 from calib.analysis.calibration.accept_threshold import zero_error_labels
 from calib.analysis.calibration.conformal import least_labels
 from calib.inputs.availability import beside, possibilities
-from calib.inputs.calls import commands_of, lines_of
-from calib.inputs.look import copied_labels, suspicions
+from calib.inputs.look import calls_of, copied_labels, suspicions
 from calib.inputs.names import InferredTables
 
 
@@ -43,12 +42,8 @@ def labels(n, of=80, **more):
 
 MEAN, SYSTEMS, PAIRS = "human mean, with interval", "mean of each system", "difference of systems"
 ITEMS, GROUPS, OVER = "agreement over items", "agreement within groups", "agreement over systems"
-JUDGES, CEILING, NEEDED, CHOICE = (
-    "judges compared",
-    "reliability of people, ceiling of a judge",
-    "labels needed",
-    "items to label",
-)
+JUDGES, CEILING, NEEDED, CHOICE = ("judges compared", "reliability of people, ceiling of a judge", "labels needed",
+    "items to label")  # fmt: skip
 
 
 @pytest.mark.parametrize(("n", "possible"), [(9, False), (10, True)])
@@ -143,7 +138,7 @@ def test_a_criterion_that_falls_short_is_named_and_left_out():
     found = asked(intake)[MEAN]
     assert (found.possible, found.whole, found.criteria) == (True, False, ("quality",))
     assert found.why.endswith("; not for style: 5 items with a label, 10 are the least")
-    assert lines_of(intake, [found])[1] == 'calib.interval(criterion="quality")'
+    assert calls_of(intake, [found])[1][1] == 'calib.interval(criterion="quality")'
 
 
 def test_what_is_missing_is_said_of_its_side():
@@ -206,7 +201,7 @@ def test_a_judge_that_lacks_the_labelled_items_stands_in_the_way():
 
 def test_nothing_to_type_where_nothing_can_be_computed():
     intake = taken(judge(2), labels(2, of=2))
-    assert commands_of(intake, ()) == lines_of(intake, ()) == ()
+    assert calls_of(intake, ()) == ((), ())
 
 
 # --- one item's score -------------------------------------------------------------------------------------------

@@ -27,12 +27,12 @@ def truth():
     return people, judge
 
 
-def wide(frame, rows=N):
+def wide_of(frame, rows=N):
     return frame.head(rows).rename_axis("id").reset_index()
 
 
 def long(frame, value, rows=N):
-    return wide(frame, rows).melt("id", var_name="model", value_name=value)
+    return wide_of(frame, rows).melt("id", var_name="model", value_name=value)
 
 
 def by_hand(frame, rater, rows=N):
@@ -54,6 +54,17 @@ def shell(capsys, *arguments):
     return ended.value.code, " ".join(out.split()), err
 
 
+def by_shell(capsys, folder, *arguments):
+    """The estimates that a command writes, and what it says of the columns."""
+    code, _, err = shell(capsys, *arguments, "--out", folder / "out.csv")
+    assert code == 0, err
+    return table.read_frame(folder / "out.csv")["estimate"].tolist(), err
+
+
+def firsts(rows):
+    return [row[0] for row in rows]
+
+
 def roles(found):
     return {one.column: one.role for one in found.columns}
 
@@ -72,9 +83,9 @@ def write(tmp_path):
 
 
 LABELS = {
-    "wide": lambda people: wide(people, LABELLED),
+    "wide": lambda people: wide_of(people, LABELLED),
     "long": lambda people: long(people, "label", LABELLED),
-    "wide with another order": lambda people: wide(people, LABELLED)[["id", *reversed(MODELS)]].iloc[::-1],
+    "wide with another order": lambda people: wide_of(people, LABELLED)[["id", *reversed(MODELS)]].iloc[::-1],
     "long, spelled otherwise": lambda people: long(people, "label", LABELLED).replace({"gpt-4o": "GPT_4o"}),
 }
 
@@ -84,26 +95,17 @@ LABELS = {
 @pytest.mark.filterwarnings("ignore:the labels spell")
 def test_a_a_column_of_scores_for_each_model(truth, write, capsys, tmp_path, kind):
     people, judge = truth
-    scores, labels = write(wide(judge), "judge.csv"), write(LABELS[kind](people), "labels.csv")
+    scores, labels = write(wide_of(judge), "judge.csv"), write(LABELS[kind](people), "labels.csv")
     tables = by_hand(judge, "judge"), by_hand(people, "human", LABELLED)
     expected = numbers(calib.interval(*tables, by="system"))
     assert numbers(calib.interval(scores, labels, by="system")) == expected
-    code, _, err = shell(capsys, "interval", scores, labels, "--by", "system", "--out", tmp_path / "out.csv")
-    assert code == 0, err
-    assert table.read_frame(tmp_path / "out.csv")["estimate"].tolist() == [row[0] for row in expected]
+    written, err = by_shell(capsys, tmp_path, "interval", scores, labels, "--by", "system")
+    assert written == firsts(expected)
     assert "judge.csv: `id` as ids, `gpt-4o`, `llama`, `claude` and `mistral` as the judge" in err
     apart = numbers(calib.difference(*tables, "gpt-4o", "llama"))
     assert numbers(calib.difference(scores, labels, "gpt-4o", "llama")) == apart
-    code, _, err = shell(capsys, "difference", scores, labels, "gpt-4o", "llama", "--out", tmp_path / "d.csv")
-    assert code == 0, err
-    assert table.read_frame(tmp_path / "d.csv")["estimate"].tolist() == [apart[0][0]]
-
-
-@pytest.mark.slow
-def test_a_long_scores_and_wide_labels(truth):
-    people, judge = truth
-    expected = numbers(calib.interval(by_hand(judge, "judge"), by_hand(people, "human", LABELLED), by="system"))
-    assert numbers(calib.interval(long(judge, "score"), wide(people, LABELLED), by="model")) == expected
+    assert by_shell(capsys, tmp_path, "difference", scores, labels, "gpt-4o", "llama")[0] == firsts(apart)
+    assert numbers(calib.interval(long(judge, "score"), LABELS[kind](people), by="model")) == expected
 
 
 @pytest.mark.slow
@@ -277,25 +279,9 @@ def test_e_annotators_as_columns_or_in_a_column(annotated, write, capsys, tmp_pa
         found = calib.reliability(*given)
         assert (found.one().alpha.estimate, found.labels[0]["n_raters"]) == (reliable.alpha.estimate, 3)
     path = write(annotated, "three.csv")
-    assert shell(capsys, "interval", path, "--out", tmp_path / "out.csv")[0] == 0
-    assert table.read_frame(tmp_path / "out.csv")["estimate"].tolist() == [expected[0][0]]
+    assert by_shell(capsys, tmp_path, "interval", path)[0] == firsts(expected)
     assert shell(capsys, "reliability", path)[0] == 0
     assert len(calib.alternative_annotator_test(annotated).one().annotators) == 3
-
-
-@pytest.mark.slow
-def test_f_frames_of_other_packages_and_sheets(one_file, tmp_path):
-    expected = numbers(calib.interval(one_file))
-    pa = pytest.importorskip("pyarrow")
-    assert numbers(calib.interval(pa.Table.from_pandas(one_file))) == expected
-    one_file.to_parquet(tmp_path / "results.parquet")
-    assert numbers(calib.interval(tmp_path / "results.parquet")) == expected
-    assert numbers(calib.interval(one_file.to_dict("list"))) == expected
-    polars = pytest.importorskip("polars")
-    assert numbers(calib.interval(polars.from_pandas(one_file))) == expected
-    pytest.importorskip("openpyxl")
-    one_file.to_excel(tmp_path / "results.xlsx", index=False)
-    assert numbers(calib.interval(tmp_path / "results.xlsx")) == expected
 
 
 # --- what columns are taken for -------------------------------------------------------------------------------------
@@ -327,15 +313,9 @@ def test_columns_are_recognised_by_name_and_by_what_is_blank(called, expected):
 
 def test_what_else_a_file_has_is_recognised_or_left():
     n = 40
-    found = infer_tables(
-        frame(
-            doc_id=[k // 2 for k in range(n)],
-            model=["a", "b"] * (n // 2),
-            question=[f"What is {k}?" for k in range(n)],
-            answer=[f"It is {k}." for k in range(n)],
-            latency_ms=range(n),
-        )
-    )
+    texts = {"question": [f"What is {k}?" for k in range(n)], "answer": [f"It is {k}." for k in range(n)]}
+    design = {"doc_id": [k // 2 for k in range(n)], "model": ["a", "b"] * (n // 2)}
+    found = infer_tables(frame(**design, **texts, latency_ms=range(n)))
     expected = {"doc_id": "group", "model": "system", "question": "source", "answer": "output", "latency_ms": "other"}
     assert {name: role for name, role in roles(found).items() if name in expected} == expected
     assert list(found.items) == ["item", "source", "output", "group", "system"]
@@ -352,16 +332,12 @@ def test_each_guess_can_be_said_otherwise():
     assert set(both.scores["rater"]) == {"one", "three"}
 
 
-@pytest.mark.parametrize(("wide", "column"), [("system", "system"), ("rater", "rater"), ("criterion", "criterion")])
-def test_what_several_columns_stand_for_can_be_said(truth, wide, column):
+@pytest.mark.parametrize("kind", ["system", "rater", "criterion"])
+def test_what_several_columns_stand_for_can_be_said(truth, kind):
     people, judge = truth
-    found = infer_tables(calib_wide(judge), calib_wide(people.head(LABELLED)), wide=wide)
-    assert set(found.scores[column]) == set(MODELS)
-    assert f"as {'judges' if wide == 'rater' else 'the judge of several'}" in in_words(found)[0]
-
-
-def calib_wide(table_of_models):
-    return table_of_models.rename_axis("id").reset_index()
+    found = infer_tables(wide_of(judge), wide_of(people, LABELLED), wide=kind)
+    assert set(found.scores[kind]) == set(MODELS)
+    assert f"as {'judges' if kind == 'rater' else 'the judge of several'}" in in_words(found)[0]
 
 
 @pytest.mark.slow
@@ -397,6 +373,12 @@ def split(mine):
     return mine[["id", "judge"]], mine[["id", "label"]].dropna()
 
 
+def tables_of(mine):
+    """The judge's scores and the labels as tables of calib's."""
+    sides = zip(split(mine), ("judge", "label"), strict=True)
+    return [calib.scores_from(one, item="id", score=name, rater=f"by {name}") for one, name in sides]
+
+
 def refused(match, *given, **said):
     with pytest.raises(ValueError, match=match):
         calib.interval(*given, **said)
@@ -416,10 +398,7 @@ def test_swapped_files_are_turned_by_name_or_refused_by_size():
 
 
 def test_swapped_tables_of_calibs_are_warned_of_or_refused():
-    scores, labels = (
-        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
-        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
-    )
+    scores, labels = tables_of(frame())
     with pytest.warns(CalibWarning, match="40 items are labelled, 25 of them without a score, and 15 are scored"):
         calib.interval(labels, scores)
     judged, people = scores.assign(method="sample"), labels.assign(method="human")
@@ -449,7 +428,7 @@ def test_scores_that_are_missing_are_counted(truth):
     people, judge = truth
     gap = judge.astype(float)
     gap.loc["q0"] = np.nan
-    apart = calib.difference(wide(gap), wide(people, LABELLED), "gpt-4o", "llama")
+    apart = calib.difference(wide_of(gap), wide_of(people, LABELLED), "gpt-4o", "llama")
     assert apart.labels[0]["n_unread"] == 2
     assert "2 items whose judge score is missing were left out" in calib.conclusions(apart)[0]
 
@@ -467,10 +446,8 @@ def test_ids_that_do_not_match_are_shown_from_both_sides():
     number = [one.assign(id=one["id"].str[1:].astype(int)) for one in (scores, labels)]
     assert numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float)))) == expected
     with pytest.warns(CalibWarning, match="ids such as '0.0' are taken as '0'"):
-        assert (
-            numbers(calib.interval(number[0], number[1].assign(id=number[1]["id"].astype(float).astype(str))))
-            == expected
-        )
+        pointed = number[1].assign(id=number[1]["id"].astype(float).astype(str))
+        assert numbers(calib.interval(number[0], pointed)) == expected
 
 
 @pytest.mark.slow
@@ -486,11 +463,11 @@ def test_rows_that_are_there_twice(write):
 
 def test_a_wide_file_against_a_long_one_without_systems(truth):
     people, judge = truth
-    one = wide(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
+    one = wide_of(people, LABELLED)[["id", "llama"]].rename(columns={"llama": "label"})
     refused("`system` must be a column of `labels` as well", long(judge, "score"), one)
     refused(
         "`system` must be a column of `scores` as well",
-        wide(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
+        wide_of(judge)[["id", "llama"]].rename(columns={"llama": "score"}),
         long(people, "label", LABELLED).replace({"gpt-4o": "first"}),
     )
 
@@ -513,27 +490,19 @@ def test_messages_name_the_users_column_and_line(write):
     refused("`label` must name people's labels", frame().drop(columns="label"))
     refused("`judge` must name the judge's scores", split(frame())[1])
     refused("`labels` must be given", calib.scores_from(split(frame())[0], item="id", score="judge"))
-    table_of = [
-        calib.scores_from(one, item="id", score=name, rater=f"by {name}")
-        for one, name in zip(split(frame()), ("judge", "label"), strict=True)
-    ]
-    refused("`label` describes a file of your own, but the files are tables of calib's", *table_of, label="label")
-    with pytest.raises(TypeError, match="unexpected keyword argument 'human'"):
-        calib.interval(frame(), human="label")
+    theirs = "`label` describes a file of your own, but the files are tables of calib's"
+    refused(theirs, *tables_of(frame()), label="label")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'judges'"):
+        calib.interval(frame(), judges="label")
 
 
 def test_a_judge_on_another_scale_is_said_and_a_slip_refused():
     scores, labels = split(frame())
     with pytest.warns(CalibWarning, match=r"the judge's scores of quality \(20 to 100\) are on another scale"):
-        assert (
-            calib.interval(scores.assign(judge=scores["judge"] * 20), labels).labels[0]["scale"] == "1|2|3|4|5, guessed"
-        )
-    refused(
-        "column `judge`, row 7: must lie on the scale",
-        scores.assign(judge=scores["judge"].mask(scores.index == 7, 55)),
-        labels,
-        scale=SCALE,
-    )
+        results = calib.interval(scores.assign(judge=scores["judge"] * 20), labels)
+    assert results.labels[0]["scale"] == "1|2|3|4|5, guessed"
+    slip = scores.assign(judge=scores["judge"].mask(scores.index == 7, 55))
+    refused("column `judge`, row 7: must lie on the scale", slip, labels, scale=SCALE)
 
 
 @pytest.mark.slow

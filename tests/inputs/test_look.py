@@ -9,7 +9,7 @@ import pytest
 
 import calib
 from calib import cli
-from calib.inputs.calls import shell_word
+from calib.inputs.look import shell_word
 from calib.report.parts import parts_of
 
 HOSTILE = "<b onclick=alert(1)>x</b> `id` $HOME\x1b[31m\u202e\nnext, 'q' \"d\""
@@ -72,12 +72,8 @@ def shapes():
     yield "nothing labelled", base.drop(columns="expert")
     yield "all labelled", base.assign(expert=two["gpt-4o"])
     yield "labels only", people[["id", "annotator_1", "annotator_2", "annotator_3"]]
-    yield (
-        "two criteria",
-        judges.rename(
-            columns={"gpt-4o": "judge_fluency", "claude": "judge_relevance", "expert": "human_fluency"}
-        ).assign(human_relevance=some(likert(rng, base["gpt-4o"]), 40)),
-    )
+    yield ("two criteria", judges.rename(columns={"gpt-4o": "judge_fluency", "claude": "judge_relevance",
+        "expert": "human_fluency"}).assign(human_relevance=some(likert(rng, base["gpt-4o"]), 40)))  # fmt: skip
     yield "hostile values", base.replace({"system": {"A": HOSTILE, "B": "-rf; rm *"}})
     yield "hostile names", base.rename(columns={"gpt-4o": f"judge {HOSTILE}", "expert": f"human {HOSTILE}"})
 
@@ -157,50 +153,19 @@ def odd():
     yield "reversed", [table_of(id=ids, gpt4=judge, human=some(6 - judge, 20))], ["is one of the scales reversed?"]
     yield "constant judge", [table_of(id=ids, gpt4=3, human=human)], ["gives 3 to every item"]
     yield "constant labels", [table_of(id=ids, gpt4=judge, human=some([4] * 40, 20))], ["every label is 4"]
-    yield (
-        "percent",
-        [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20], human=[f"{k} %" if k != "" else "" for k in human])],
-        ["--scale 0..100"],
-    )
-    yield (
-        "two columns of groups",
-        [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2), gpt4=judge, human=human)],
-        ["within groups"],
-    )
-    yield (
-        "unicode",
-        [table_of(id=[f"Frage-ä{k}" for k in range(40)], **{"Prüfer-模型 gpt": judge, "human 专家": human})],
-        ["Prüfer-模型 gpt", "human 专家"],
-    )
-    yield (
-        "no ids in common",
-        [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)],
-        ["q0", "x0"],
-    )
-    yield (
-        "words without an order",
-        [
-            table_of(
-                id=ids,
-                judge=np.array(["teal", "mauve", "ochre"])[judge % 3],
-                human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3],
-            )
-        ],
-        ["--scale '"],
-    )
+    yield ("percent", [table_of(id=ids, gpt4=[f"{k} %" for k in judge * 20],
+        human=[f"{k} %" if k != "" else "" for k in human])], ["--scale 0..100"])  # fmt: skip
+    yield ("two columns of groups", [table_of(id=ids, group=np.repeat(range(20), 2), document=np.repeat(range(20), 2),
+        gpt4=judge, human=human)], ["within groups"])  # fmt: skip
+    yield ("unicode", [table_of(id=[f"Frage-ä{k}" for k in range(40)],
+        **{"Prüfer-模型 gpt": judge, "human 专家": human})], ["Prüfer-模型 gpt", "human 专家"])  # fmt: skip
+    yield ("no ids in common", [table_of(id=ids, gpt4=judge), table_of(id=[f"x{k}" for k in range(40)], human=human)],
+        ["q0", "x0"])  # fmt: skip
+    yield ("words without an order", [table_of(id=ids, judge=np.array(["teal", "mauve", "ochre"])[judge % 3],
+        human=np.array(["teal", "mauve", "ochre"])[(judge + 1) % 3])], ["--scale '"])  # fmt: skip
     yield "few labels", [table_of(id=ids, gpt4=judge, human=some(judge, 5))], ["5 items with a label, 10 are the least"]
-    yield (
-        "a system without labels",
-        [
-            table_of(
-                id=ids,
-                system=["old", "new"] * 20,
-                gpt4=judge,
-                human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))],
-            )
-        ],
-        ["old has no labels"],
-    )
+    yield ("a system without labels", [table_of(id=ids, system=["old", "new"] * 20, gpt4=judge,
+        human=[h if k % 2 else "" for k, h in enumerate(likert(rng, judge))])], ["old has no labels"])  # fmt: skip
     yield "100 points beside 5", [table_of(id=ids, gpt4=judge * 20, human=human)], ["20 of 40 items"]
     criteria = {
         f"{who}_{what}": likert(rng, judge) for what in ("fluency", "tone", "depth") for who in ("gpt4", "claude")

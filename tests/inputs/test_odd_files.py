@@ -213,14 +213,8 @@ WON = np.tile(["A", "B", "tie", "A"], N // 4)
 SHARE = np.select([WON == "A", WON == "B"], [1, 0], 0.5)
 
 
-@pytest.mark.parametrize(
-    "spelled",
-    [
-        {"A": "A>B", "B": "B>A", "tie": "A=B"},
-        {"A": "[[A>>B]]", "B": "[[B>A]]", "tie": "[[A=B]]"},
-        {"A": 1, "B": 2, "tie": 0},
-    ],
-)
+@pytest.mark.parametrize("spelled", [{"A": "A>B", "B": "B>A", "tie": "A=B"},
+    {"A": "[[A>>B]]", "B": "[[B>A]]", "tie": "[[A=B]]"}, {"A": 1, "B": 2, "tie": 0}])  # fmt: skip
 def test_winners_as_they_are_written(spelled):
     cells = pd.Series(WON).map(spelled)
     found = infer_tables({"id": IDS, "judge_winner": cells, "human_winner": cells.where(LABELLED)})

@@ -93,40 +93,17 @@ def test_a_table_of_calibs_own_stays_what_it_is():
         calib.scores_from(ratings)
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        (
-            "id,mark\na,4\n\nb,x\n",
-            {},
-            "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark'; calib.look says",
-        ),
-        ("ids,mark\na,4\n", {"item": "id"}, "there are 'ids', 'mark'; did you mean 'ids'?"),
-        (
-            'id,mark\n"a\nb",4\nc,5\nd,4\ne,x\n',
-            {"item": "id", "score": "mark"},
-            "mine.csv: column `mark`, line 6: must be",
-        ),
-        (
-            "id,mark\na,4\nb,6\n",
-            {"item": "id", "score": "mark", "scale": "1|2|3|4|5"},
-            "column `mark`, line 3: must lie",
-        ),
-        ("id,mark\na,4\n\na,5\n", {"item": "id", "score": "mark"}, "mine.csv: column `id`, line 4: must be there once"),
-        ("id,mark\na,4\n,5\n", {"item": "id", "score": "mark"}, "mine.csv: column `id`, line 3: must hold an id"),
-        (
-            "id,mark\na,gold\n",
-            {"item": "id", "score": "mark"},
-            "mine.csv: `scale` must name the words of column `mark`",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "options", "message"), [("id,mark\na,4\n\nb,x\n", {},
+    "`item` must be a column of the frame, but got 'item'; there are 'id', 'mark'; calib.look says"),
+    ("ids,mark\na,4\n", {"item": "id"}, "there are 'ids', 'mark'; did you mean 'ids'?"),
+    ('id,mark\n"a\nb",4\nc,5\nd,4\ne,x\n', {"item": "id", "score": "mark"},
+    "mine.csv: column `mark`, line 6: must be"), ("id,mark\na,4\nb,6\n",
+    {"item": "id", "score": "mark", "scale": "1|2|3|4|5"}, "column `mark`, line 3: must lie"),
+    ("id,mark\na,4\n\na,5\n", {"item": "id", "score": "mark"}, "mine.csv: column `id`, line 4: must be there once"),
+    ("id,mark\na,4\n,5\n", {"item": "id", "score": "mark"}, "mine.csv: column `id`, line 3: must hold an id"),
+    ("id,mark\na,gold\n", {"item": "id", "score": "mark"},
+    "mine.csv: `scale` must name the words of column `mark`")])  # fmt: skip
 def test_what_is_refused_names_column_and_line(text, options, message, tmp_path):
     with pytest.raises(TableError) as caught:
         calib.scores_from(written(tmp_path, text), **options)
     assert message in str(caught.value)
-
-
-def test_a_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="`frame`: there is no file"):
-        calib.scores_from(tmp_path / "none.csv")

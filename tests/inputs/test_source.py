@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -59,33 +60,38 @@ def parquet(frame: pd.DataFrame, path) -> object:
     return path
 
 
+def csv_file(f, folder, name="m.csv", top="", encoding="utf-8", **options):
+    return file(folder, name, (top + f.to_csv(index=False, **options)).encode(encoding))
+
+
+def json_file(f, folder, name="m.json", under=None, **options):
+    text = f.to_json(double_precision=15, **options)
+    return file(folder, name, json.dumps({"v": 1, under: json.loads(text)}) if under else text)
+
+
 FORMS = {
-    "csv": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False)),
-    "csv of windows": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, lineterminator="\r\n")),
-    "csv, capital ending": lambda f, folder: file(folder, "M.CSV", f.to_csv(index=False)),
-    "csv, semicolons": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep=";")),
-    "csv, bars": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep="|")),
-    "csv, German": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False, sep=";", decimal=",")),
-    "csv, sep=": lambda f, folder: file(folder, "m.csv", "sep=;\r\n" + f.to_csv(index=False, sep=";")),
-    "csv, utf-8 with mark": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False).encode("utf-8-sig")),
-    "csv, utf-16": lambda f, folder: file(folder, "m.csv", f.to_csv(index=False).encode("utf-16")),
-    "csv, utf-16 big": lambda f, folder: file(
-        folder, "m.csv", "\ufeff".encode("utf-16-be") + f.to_csv(index=False).encode("utf-16-be")
-    ),
+    "csv": csv_file,
+    "csv of windows": partial(csv_file, lineterminator="\r\n"),
+    "csv, capital ending": partial(csv_file, name="M.CSV"),
+    "csv, semicolons": partial(csv_file, sep=";"),
+    "csv, bars": partial(csv_file, sep="|"),
+    "csv, German": partial(csv_file, sep=";", decimal=","),
+    "csv, sep=": partial(csv_file, top="sep=;\r\n", sep=";"),
+    "csv, utf-8 with mark": partial(csv_file, encoding="utf-8-sig"),
+    "csv, utf-16": partial(csv_file, encoding="utf-16"),
+    "csv, utf-16 big": partial(csv_file, top="\ufeff", encoding="utf-16-be"),
     "csv with index": lambda f, folder: file(folder, "m.csv", f.to_csv()),
-    "txt": lambda f, folder: file(folder, "m.txt", f.to_csv(index=False, sep="\t")),
-    "tsv": lambda f, folder: file(folder, "m.tsv", f.to_csv(index=False, sep="\t")),
-    "jsonl": lambda f, folder: file(folder, "m.jsonl", f.to_json(orient="records", lines=True, double_precision=15)),
-    "json, rows": lambda f, folder: file(folder, "m.json", f.to_json(orient="records", double_precision=15)),
-    "json, rows under a key": lambda f, folder: file(
-        folder, "m.json", json.dumps({"v": 1, "results": json.loads(f.to_json(orient="records", double_precision=15))})
-    ),
-    "json, columns": lambda f, folder: file(folder, "m.json", f.to_json(double_precision=15)),
-    "json, split": lambda f, folder: file(folder, "m.json", f.to_json(orient="split", double_precision=15)),
+    "txt": partial(csv_file, name="m.txt", sep="\t"),
+    "tsv": partial(csv_file, name="m.tsv", sep="\t"),
+    "jsonl": partial(json_file, name="m.jsonl", orient="records", lines=True),
+    "json, rows": partial(json_file, orient="records"),
+    "json, rows under a key": partial(json_file, under="results", orient="records"),
+    "json, columns": json_file,
+    "json, split": partial(json_file, orient="split"),
     "parquet": lambda f, folder: parquet(f, folder / "m.parquet"),
     "parquet with index": lambda f, folder: parquet(f.set_index("id"), folder / "m.parquet"),
     "xlsx": lambda f, folder: excel(f, folder / "m.xlsx"),
-    "text path": lambda f, folder: str(file(folder, "m.csv", f.to_csv(index=False))),
+    "text path": lambda f, folder: str(csv_file(f, folder)),
     "pandas": lambda f, folder: f,
     "pandas, a part": lambda f, folder: pd.concat([f.head(1), f]).iloc[1:],
     "pandas, ids as index": lambda f, folder: f.set_index("id"),
@@ -211,15 +217,9 @@ def test_a_sheet_without_a_cell(tmp_path):
     refused(tmp_path / "m.xlsx", "m.xlsx: must have cells, but all sheets are empty")
 
 
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        (b"", "not an Excel file"),
-        (b"id,mark\na,4\n", "not an Excel file"),
-        (b"\xd0\xcf\x11\xe0 and so on", "an old Excel file or one with a password"),
-        (b"PK\x03\x04 and no more", "not an Excel file"),
-    ],
-)
+@pytest.mark.parametrize(("data", "why"), [(b"", "not an Excel file"), (b"id,mark\na,4\n", "not an Excel file"),
+    (b"\xd0\xcf\x11\xe0 and so on", "an old Excel file or one with a password"),
+    (b"PK\x03\x04 and no more", "not an Excel file")])  # fmt: skip
 def test_a_broken_excel_file(data, why, tmp_path):
     refused(file(tmp_path, "m.xlsx", data), "m.xlsx: not an Excel file (.xlsx) that can be read", why)
 
@@ -268,23 +268,12 @@ def test_decimal_commas_only_where_they_are_certain(text, numbers, tmp_path):
     assert cells(read(tmp_path, text))["x"] == numbers
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("id,text\na,x;y;z\nb,p;q\n", ["id", "text"]),
-        ("id;text\na;x, y, z\nb;p, q\n", ["id", "text"]),
-        ("id;text\na;x,y\nb;p,q\n", ["id", "text"]),
-        ("id;mark\na;3,5\nb;4,5\n", ["id", "mark"]),
-        ("id|text\na|x,y\n", ["id", "text"]),
-        ("id,a|b\nx,1|2\n", ["id", "a|b"]),
-        ("id,text\na,x\ty\n", ["id", "text"]),
-        ("only\n1\n2\n", ["only"]),
-        ('id,"a;b;c"\nx,"1;2;3"\n', ["id", "a;b;c"]),
-        ('"id";"text"\n"a";"x\n;;;y"\n', ["id", "text"]),
-        ('"id\nof it";"a,b"\n"a";1\n', ["id\nof it", "a,b"]),
-        ("id;a,b\rx;1\r", ["id", "a,b"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), [("id,text\na,x;y;z\nb,p;q\n", ["id", "text"]),
+    ("id;text\na;x, y, z\nb;p, q\n", ["id", "text"]), ("id;text\na;x,y\nb;p,q\n", ["id", "text"]),
+    ("id;mark\na;3,5\nb;4,5\n", ["id", "mark"]), ("id|text\na|x,y\n", ["id", "text"]),
+    ("id,a|b\nx,1|2\n", ["id", "a|b"]), ("id,text\na,x\ty\n", ["id", "text"]), ("only\n1\n2\n", ["only"]),
+    ('id,"a;b;c"\nx,"1;2;3"\n', ["id", "a;b;c"]), ('"id";"text"\n"a";"x\n;;;y"\n', ["id", "text"]),
+    ('"id\nof it";"a,b"\n"a";1\n', ["id\nof it", "a,b"]), ("id;a,b\rx;1\r", ["id", "a,b"])])  # fmt: skip
 def test_the_separator_is_found(text, names, tmp_path):
     assert list(read(tmp_path, text).frame) == names
 
@@ -357,31 +346,22 @@ def test_notes_hold_nothing_that_steers_a_terminal(tmp_path):
 # --- csv: what is refused, with the line ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("id,mark\na,1\nb,2,3\n", ["line 3: must have as many cells as line 1 has names (2), but has 3", "quotes"]),
-        ("id,mark,who\na,1,x\nb,2\n", ["line 3: must have as many cells as line 1 has names (3), but has 2."]),
-        ('id,text\na,"one\ntwo\nthree"\n\nb,x,y\n', ["line 6: must have as many cells"]),
-        ("Results\n\nid,1,who\na,1,x\n", ["line 3: must have as many cells as line 1 has names (1)"]),
-        ("id,mark,mark\na,1,2\n", ["line 1: column `mark` must be there once, but is column 2 and 3."]),
-        ("id,mark, mark\na,1,2\n", ["column `mark` must be there once"]),
-        ("id,mark,\na,1,x\n", ["line 1: must name each column, but column 3 has none."]),
-        ('id,text\na,x\nb,"never closed\nc,y\n', ["in the row that begins in line 3", "a quote is opened"]),
-        ('id,text\na,"x" y\n', ["in the row that begins in line 2"]),
-        ("id,text\na,x\nb,\0\n", ["line 3: must be text, but holds a NUL byte"]),
-        ("id,text\na,x\n".encode("utf-16-le"), ["NUL byte"]),
-        ("", ["has no line"]),
-        ("\n\n,,\n", ["has no line"]),
-        ("id,mark\n", ["has 1 line"]),
-        ("id,mark\n,\n", ["has 1 line"]),
-        (b"PK\x03\x04...", ["is a zip archive or an Excel file: give it the ending .xlsx"]),
-        (b"PAR1...", ["is a Parquet file"]),
-        (b"\x1f\x8b...", ["is a gzip file"]),
-        (b"\xd0\xcf\x11\xe0...", ["is an old Excel file"]),
-        (b"\xff\xfea", ["must be text, but 'utf-16"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "parts"), [("id,mark\na,1\nb,2,3\n",
+    ["line 3: must have as many cells as line 1 has names (2), but has 3", "quotes"]),
+    ("id,mark,who\na,1,x\nb,2\n", ["line 3: must have as many cells as line 1 has names (3), but has 2."]),
+    ('id,text\na,"one\ntwo\nthree"\n\nb,x,y\n', ["line 6: must have as many cells"]),
+    ("Results\n\nid,1,who\na,1,x\n", ["line 3: must have as many cells as line 1 has names (1)"]),
+    ("id,mark,mark\na,1,2\n", ["line 1: column `mark` must be there once, but is column 2 and 3."]),
+    ("id,mark, mark\na,1,2\n", ["column `mark` must be there once"]),
+    ("id,mark,\na,1,x\n", ["line 1: must name each column, but column 3 has none."]),
+    ('id,text\na,x\nb,"never closed\nc,y\n', ["in the row that begins in line 3", "a quote is opened"]),
+    ('id,text\na,"x" y\n', ["in the row that begins in line 2"]),
+    ("id,text\na,x\nb,\0\n", ["line 3: must be text, but holds a NUL byte"]),
+    ("id,text\na,x\n".encode("utf-16-le"), ["NUL byte"]), ("", ["has no line"]), ("\n\n,,\n", ["has no line"]),
+    ("id,mark\n", ["has 1 line"]), ("id,mark\n,\n", ["has 1 line"]),
+    (b"PK\x03\x04...", ["is a zip archive or an Excel file: give it the ending .xlsx"]),
+    (b"PAR1...", ["is a Parquet file"]), (b"\x1f\x8b...", ["is a gzip file"]),
+    (b"\xd0\xcf\x11\xe0...", ["is an old Excel file"]), (b"\xff\xfea", ["must be text, but 'utf-16"])])  # fmt: skip
 def test_what_is_no_csv_table(text, parts, tmp_path):
     refused(file(tmp_path, "mine.csv", text), "mine.csv", *parts)
 
@@ -412,23 +392,19 @@ def test_lines_of_jsonl(tmp_path):
     assert [found.line(0), found.line(1)] == ["line 1", "line 3"]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "part"),
-    [
-        ("m.jsonl", '{"id": "a"}\n{"id": "b"\n', "m.jsonl, line 2: must be a JSON object"),
-        ("m.jsonl", '{"id": "a"}\n[1]\n', "m.jsonl, line 2: must be a JSON object"),
-        ("m.jsonl", "\n", "m.jsonl: must have rows and columns, but has no column"),
-        ("m.json", '[{"id": "a"},\n{"id"}]', "m.json, line 2: not JSON"),
-        ("m.json", "3", "m.json: must be a list of objects or an object of columns, but is '3'"),
-        ("m.json", "[1, 2]", "m.json: must be a list of objects"),
-        ("m.json", '{"a": [1, 2], "b": [1]}', "m.json: columns must have one length, but `a` has 2, `b` has 1"),
-        ("m.json", '{"a": 1}', "m.json: column `a`: must be a list of cells, but is '1'"),
-        ("m.json", '{"columns": ["a", "b"], "data": [[1, 2], [1]]}', "m.json: each row of `data` must have 2 cells"),
-        ("m.json", "[" * 100_000 + "]" * 100_000, "nested at most 100 levels deep"),
-        ("m.json", b"[\0]", "line 1: must be text, but holds a NUL byte"),
-        ("m.parquet", "PAR1 and no more", "m.parquet: not a table in Parquet"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "part"), [("m.jsonl", '{"id": "a"}\n{"id": "b"\n',
+    "m.jsonl, line 2: must be a JSON object"), ("m.jsonl", '{"id": "a"}\n[1]\n',
+    "m.jsonl, line 2: must be a JSON object"), ("m.jsonl", "\n",
+    "m.jsonl: must have rows and columns, but has no column"),
+    ("m.json", '[{"id": "a"},\n{"id"}]', "m.json, line 2: not JSON"),
+    ("m.json", "3", "m.json: must be a list of objects or an object of columns, but is '3'"),
+    ("m.json", "[1, 2]", "m.json: must be a list of objects"),
+    ("m.json", '{"a": [1, 2], "b": [1]}', "m.json: columns must have one length, but `a` has 2, `b` has 1"),
+    ("m.json", '{"a": 1}', "m.json: column `a`: must be a list of cells, but is '1'"),
+    ("m.json", '{"columns": ["a", "b"], "data": [[1, 2], [1]]}', "m.json: each row of `data` must have 2 cells"),
+    ("m.json", "[" * 100_000 + "]" * 100_000, "nested at most 100 levels deep"),
+    ("m.json", b"[\0]", "line 1: must be text, but holds a NUL byte"),
+    ("m.parquet", "PAR1 and no more", "m.parquet: not a table in Parquet")])  # fmt: skip
 def test_what_is_no_table_in_json_or_parquet(name, text, part, tmp_path):
     refused(file(tmp_path, name, text), part)
 
@@ -436,19 +412,11 @@ def test_what_is_no_table_in_json_or_parquet(name, text, part, tmp_path):
 # --- what is no table at all ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("thing", "given"),
-    [
-        (3, "got int"),
-        (None, "got NoneType"),
-        ([], "got an empty list"),
-        (np.ones((2, 2)), "got numpy ndarray"),
-        ([1, 2], "got list"),
-        (pl.LazyFrame({"a": [1]}), "got polars LazyFrame: collect() it"),
-        (pl.Series("a", [1]), "got polars Series, which is no table"),
-        (io.StringIO("id,mark\n"), "got _io StringIO: give the path"),
-    ],
-)
+@pytest.mark.parametrize(("thing", "given"), [(3, "got int"), (None, "got NoneType"), ([], "got an empty list"),
+    (np.ones((2, 2)), "got numpy ndarray"), ([1, 2], "got list"),
+    (pl.LazyFrame({"a": [1]}), "got polars LazyFrame: collect() it"),
+    (pl.Series("a", [1]), "got polars Series, which is no table"),
+    (io.StringIO("id,mark\n"), "got _io StringIO: give the path")])  # fmt: skip
 def test_what_may_be_given_is_said(thing, given):
     said = refused(thing, "`scores` must be a path (.csv,", "a dict of columns or a list of dicts", given)
     assert "DataFrame" in said
@@ -456,19 +424,14 @@ def test_what_may_be_given_is_said(thing, given):
         source_of(thing, "scores")
 
 
-@pytest.mark.parametrize(
-    ("thing", "part"),
-    [
-        (MINE.head(0), "the frame: must have rows and columns, but has no row"),
-        (pd.DataFrame(), "the frame: must have rows and columns, but has no column"),
-        ({}, "the dict: must have rows and columns, but has no column"),
-        ({"a": "text"}, "`scores`: column `a`: must be a list of cells, but is 'text'"),
-        ({"a": [1], "b": [1, 2]}, "columns must have one length, but `a` has 1, `b` has 2"),
-        (pd.concat([MINE, MINE], axis=1), "the frame: column `id` must be there once"),
-        (pd.DataFrame({("a", "b"): [1]}), "the frame: must have one level of column names, but has 2"),
-        (pd.DataFrame({1: [1], "1": [2]}), "the frame: column `1` must be there once"),
-    ],
-)
+@pytest.mark.parametrize(("thing", "part"), [(MINE.head(0), "the frame: must have rows and columns, but has no row"),
+    (pd.DataFrame(), "the frame: must have rows and columns, but has no column"),
+    ({}, "the dict: must have rows and columns, but has no column"),
+    ({"a": "text"}, "`scores`: column `a`: must be a list of cells, but is 'text'"),
+    ({"a": [1], "b": [1, 2]}, "columns must have one length, but `a` has 1, `b` has 2"),
+    (pd.concat([MINE, MINE], axis=1), "the frame: column `id` must be there once"),
+    (pd.DataFrame({("a", "b"): [1]}), "the frame: must have one level of column names, but has 2"),
+    (pd.DataFrame({1: [1], "1": [2]}), "the frame: column `1` must be there once")])  # fmt: skip
 def test_frames_that_are_no_tables(thing, part):
     refused(thing, part)
 

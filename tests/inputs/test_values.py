@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from calib.core.check import ArgumentError
-from calib.inputs.cells import blank, decimal_commas, nature, preferred, valued
-from calib.inputs.codes import ORDERS, PAIRS, guessed_scale
+from calib.inputs.cells import ORDERS, PAIRS, blank, decimal_commas, nature, preferred, valued
+from calib.inputs.scales import guessed_scale
 from calib.judge.scale import Scale
 from calib.table import TableError, parse_scale, scale_words
 
@@ -200,17 +200,11 @@ def test_known_words_on_a_scale_of_numbers():
 # --- numbers ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("cells", "values", "forgiven"),
-    [
-        ([4, 2.5, np.int64(3), np.float32(0.5), decimal.Decimal("1.5")], [4, 2.5, 3, 0.5, 1.5], 0),
-        (["4", "4.0", "4.50", "1e-3", ".5", "+2", "-1"], [4, 4, 4.5, 0.001, 0.5, 2, -1], 0),
-        (["4 ", " 3", "\xa02", "5"], [4, 3, 2, 5], 3),
-        (["3,5", "4", "0,125"], [3.5, 4, 0.125], 2),
-        (["4/5", "3 / 5", "2/5"], [4, 3, 2], 3),
-        (["\u22121", "2"], [-1, 2], 0),
-    ],
-)
+@pytest.mark.parametrize(("cells", "values", "forgiven"), [([4, 2.5, np.int64(3), np.float32(0.5),
+    decimal.Decimal("1.5")], [4, 2.5, 3, 0.5, 1.5], 0), (["4", "4.0", "4.50", "1e-3", ".5", "+2", "-1"],
+    [4, 4, 4.5, 0.001, 0.5, 2, -1], 0), (["4 ", " 3", "\xa02", "5"], [4, 3, 2, 5], 3),
+    (["3,5", "4", "0,125"], [3.5, 4, 0.125], 2), (["4/5", "3 / 5", "2/5"], [4, 3, 2], 3),
+    (["\u22121", "2"], [-1, 2], 0)])  # fmt: skip
 def test_numbers_as_they_are_typed(cells, values, forgiven):
     found = valued(column(*cells), column="mark")
     assert found.numbers.tolist() == values
@@ -298,18 +292,11 @@ def test_any_cells_are_read_or_refused(cells, scale):
 
 # --- preferences ------------------------------------------------------------------------------------------------
 
-WINNERS = [
-    (["A", "b", "Tie"], [1, 0, 0.5]),
-    (["model_a", "model_b", "tie (bothbad)"], [1, 0, 0.5]),
-    (["left", "Right ", "equal"], [1, 0, 0.5]),
-    (["first", "second", "draw"], [1, 0, 0.5]),
-    (["[[A]]", "[[B]]", "[[C]]"], [1, 0, 0.5]),
-    (["Response A", "response-b", "neither"], [1, 0, 0.5]),
-    ([1, 2, 0], [1, 0, 0.5]),
-    (["1", "2", "tie"], [1, 0, 0.5]),
-    ([1.0, 0.5, 0.0], [1, 0.5, 0]),
-    (["A", None, "both"], [1, NAN, 0.5]),
-]
+WINNERS = [(["A", "b", "Tie"], [1, 0, 0.5]), (["model_a", "model_b", "tie (bothbad)"], [1, 0, 0.5]),
+    (["left", "Right ", "equal"], [1, 0, 0.5]), (["first", "second", "draw"], [1, 0, 0.5]),
+    (["[[A]]", "[[B]]", "[[C]]"], [1, 0, 0.5]), (["Response A", "response-b", "neither"], [1, 0, 0.5]),
+    ([1, 2, 0], [1, 0, 0.5]), (["1", "2", "tie"], [1, 0, 0.5]), ([1.0, 0.5, 0.0], [1, 0.5, 0]),
+    (["A", None, "both"], [1, NAN, 0.5])]  # fmt: skip
 
 
 @pytest.mark.parametrize(("cells", "values"), WINNERS, ids=[str(cells) for cells, _ in WINNERS])
