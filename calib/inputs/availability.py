@@ -264,7 +264,7 @@ def _labels_to_buy(pair: Beside) -> str:
 
 def _counted(text: str, count: Callable[[Beside], int] = lambda pair: len(pair.labelled)) -> Words:
     """A text with the fewest and the most that any of the judges has."""
-    return lambda pairs: text.format(_span([count(pair) for pair in pairs]))
+    return lambda pairs: text.format(_range_words([count(pair) for pair in pairs]))
 
 
 _LABELLED = _counted("{} items with a label")
@@ -273,14 +273,14 @@ _LABELLED = _counted("{} items with a label")
 def _labelled_of_all(pairs: Sequence[Beside]) -> str:
     labelled, there = [len(pair.labelled) for pair in pairs], [len(pair.frame) for pair in pairs]
     if labelled == there:
-        return f"all {_span(there)} items have a label, so the judge adds nothing to it"
-    return f"{_span(labelled)} of {_span(there)} items have a label"
+        return f"all {_range_words(there)} items have a label, so the judge adds nothing to it"
+    return f"{_range_words(labelled)} of {_range_words(there)} items have a label"
 
 
 def _labelled_pairs(pairs: Sequence[Beside]) -> str:
     frames = [(pair.labelled, pair.frame) for pair in pairs]
     each = [[frame["group"].nunique() if "group" in frame else len(frame) for frame in both] for both in frames]
-    labelled, there = map(_span, zip(*each, strict=True))
+    labelled, there = map(_range_words, zip(*each, strict=True))
     return f"{labelled} of {there} pairs have a label"
 
 
@@ -318,7 +318,7 @@ def _ranking(need: Needs, intake: InferredTables, pairs: Sequence[Beside]) -> Ca
     return _of_judges(replace(need, rules=(two_judges,), words=words), intake, pairs)
 
 
-def _reliability(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
+def _reliability_row(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Can:
     if intake.annotations is None or not len(intake.annotations):
         return need.refused("there are no labels of people")
     bad: dict[str, str] = {}
@@ -335,7 +335,7 @@ def _reliability(need: Needs, intake: InferredTables, _: Sequence[Beside]) -> Ca
     if not good:
         return need.refused(next(iter(bad.values())))
     not_all = "".join(f"; not for {criterion}: {text}" for criterion, text in bad.items())
-    why = f"{_span(list(good.values()))} annotators{not_all}"
+    why = f"{_range_words(list(good.values()))} annotators{not_all}"
     return Can(need.what, need.verb, True, why, criteria=tuple(good), whole=not bad)
 
 
@@ -398,7 +398,7 @@ _ANALYSES = (
           _counted("{} systems with labels", lambda pair: pair.labelled["system"].nunique()), some=True,
           options={"level": "system"}),
     Needs("judges compared", "rank_judges", some=True, count=_ranking),
-    Needs("reliability of people, ceiling of a judge", "reliability", count=_reliability),
+    Needs("reliability of people, ceiling of a judge", "reliability", count=_reliability_row),
     Needs("what people would say of each item", "calibrate", (_labels(LEAST_GOLD), _both_vary, _few_values),
           _LABELLED, "scores"),
     # with fewer a set of 90 % is the whole scale
@@ -426,7 +426,7 @@ def is_one(values: pd.Series) -> bool:
     return len(values) > 0 and bool((values == values.iloc[0]).all())
 
 
-def _span(counts: Sequence[int]) -> str:
+def _range_words(counts: Sequence[int]) -> str:
     low, high = min(counts, default=0), max(counts, default=0)
     return f"{low}" if low == high else f"{low} to {high}"
 

@@ -146,7 +146,7 @@ def blank(cells: pd.Series) -> pd.Series:
     """Which cells hold no score: empty ones, NaN, and NA, N/A, null, None, - and #N/A in any case."""
     if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufb":
         return cells.isna()
-    return pd.Series([_is_blank(cell) for cell in _plain(cells)], index=cells.index, dtype=bool)
+    return pd.Series([_is_blank(cell) for cell in _plain_cell(cells)], index=cells.index, dtype=bool)
 
 
 def id_texts(cells: pd.Series) -> pd.Series:
@@ -164,12 +164,14 @@ def id_texts(cells: pd.Series) -> pd.Series:
 
 def nature(cells: pd.Series) -> Nature:
     """What cells are: "numbers" (also as texts, and booleans), "words" of a common order, "winners", "texts"."""
-    values = [cell for cell in _plain(cells) if not _is_blank(cell)]
+    values = [cell for cell in _plain_cell(cells) if not _is_blank(cell)]
     if not values:
         return "blank"
-    if all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values) or all(_number(v) is not None for v in values):
+    if all(_UNCLEAR.fullmatch(str(cell).strip()) for cell in values) or all(
+        _cell_number(v) is not None for v in values
+    ):
         return "numbers"
-    words = {loosely(_word(cell)) for cell in values}
+    words = {loosely(_cell_word(cell)) for cell in values}
     if known_order(words):
         return "words"
     sides = words - TIE
@@ -189,11 +191,11 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     >>> values.numbers.tolist(), values.scale, values.n_forgiven, values.n_blank
     ([2.0, 0.0, nan, 1.0], '0|1|2', 1, 1)
     """
-    words = _words_of(scale)
+    words = _cell_words(scale)
     scale = scale if words else scale.replace(" ", "")
     empty = blank(cells).to_numpy()
     numeric = isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iuf"
-    plain = cells.tolist() if numeric else _plain(cells)
+    plain = cells.tolist() if numeric else _plain_cell(cells)
     if words and empty.any():  # such as "none", where the scale has that word
         empty = np.array([hole and folded(str(cell)) not in words for hole, cell in zip(empty, plain, strict=True)])
     places = np.flatnonzero(~empty)
@@ -201,7 +203,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     if numeric and not words and np.isfinite(filled.plain).all():
         read = Values(pd.Series(filled.plain, dtype=float), scale)
     else:
-        read = _by_words(words, filled) if words else _numbers(filled.plain, scale) or _by_common_words(filled)
+        read = _by_words(words, filled) if words else _cell_numbers(filled.plain, scale) or _by_common_words(filled)
     coded = are_codes(read.numbers.to_numpy(), read.scale)
     ends = parse_scale(read.scale)
     off = np.zeros(len(coded), bool) if ends is None else ~coded & ~ends.holds(read.numbers).to_numpy()
@@ -213,7 +215,7 @@ def valued(cells: pd.Series, scale: str = "", *, column: str, line: Line = "row 
     numbers[places] = np.where(coded, np.nan, read.numbers)
     notes = list(read.notes)
     if coded.any() or not numeric:  # cells that say by a code or in words that they hold no score
-        none = [_word(filled.plain[place]) for place in np.flatnonzero(coded)]
+        none = [_cell_word(filled.plain[place]) for place in np.flatnonzero(coded)]
         none += [folded(cell) for cell, hole in zip(plain, empty, strict=True) if hole and isinstance(cell, str)]
         if count := Counter(word for word in none if word not in _BLANKS):
             listed = ", ".join(f"{word} ({n})" for word, n in count.items())
@@ -235,9 +237,9 @@ def preferred(
     Cells are A, B, model_a, left, first, tie, "tie (bothbad)" and their like; 1 and 2, with 0 for a tie; 1, .5 and 0;
     or the names of the two, which `first` and `second` say for all rows or for each.
     """
-    plain, empty = _plain(cells), blank(cells).to_numpy()
+    plain, empty = _plain_cell(cells), blank(cells).to_numpy()
     firsts, seconds = (
-        [str(name) for name in _plain(side)] if isinstance(side, pd.Series) else [side] * len(plain)
+        [str(name) for name in _plain_cell(side)] if isinstance(side, pd.Series) else [side] * len(plain)
         for side in (first, second)
     )
     numbers, forgiven = np.full(len(plain), np.nan), 0
@@ -256,7 +258,7 @@ def preferred(
 
 def _codes(cells: list[Any]) -> dict[Hashable, float]:
     """Values of winners that are numbers: 1, .5, 0, or 1 and 2 with 0 for a tie; words for ties may be among them."""
-    numbers = {cell: _number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
+    numbers = {cell: _cell_number(cell) for cell in cells if not (isinstance(cell, str) and loosely(cell) in TIE)}
     for codes in ({0.0: 0.0, 0.5: 0.5, 1.0: 1.0}, {1.0: 1.0, 2.0: 0.0, 0.0: 0.5}):
         telling = 0.5 if 0.5 in codes else 2.0
         if telling in numbers.values() and all(value in codes for value in numbers.values()):
@@ -273,7 +275,7 @@ def _winner(cell: Any, first: str, second: str) -> float | None:
     return next((value for words, value in ((FIRST, 1.0), (SECOND, 0.0), (TIE, 0.5)) if word in words), None)
 
 
-def _plain(cells: pd.Series) -> list[Any]:
+def _plain_cell(cells: pd.Series) -> list[Any]:
     """Python's own values, whatever type pandas had for them."""
     return [cell.item() if isinstance(cell, np.generic) else cell for cell in cells.astype(object).tolist()]
 
@@ -285,12 +287,12 @@ def _is_blank(cell: Any) -> bool:
     return cell is None or cell is pd.NA or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell))
 
 
-def _word(cell: Any) -> str:
+def _cell_word(cell: Any) -> str:
     """A cell as it would be typed: 1 also where a gap in the column made it 1.0."""
     return f"{cell:g}" if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _words_of(scale: str) -> dict[str, tuple[str, float]]:
+def _cell_words(scale: str) -> dict[str, tuple[str, float]]:
     """Words of a scale, and their values, by how they are written loosely; none for one of numbers."""
     if not scale or ".." in scale:
         return {}
@@ -305,7 +307,7 @@ def _words_of(scale: str) -> dict[str, tuple[str, float]]:
     return values
 
 
-def _text_of(values: Collection[float]) -> str:
+def _cell_text_of(values: Collection[float]) -> str:
     return "|".join(f"{value:g}" for value in sorted(set(values)))
 
 
@@ -313,10 +315,10 @@ def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
     """Cells that are words of the scale that the user wrote, or its numbers."""
     numbers, forgiven, coded = np.empty(len(cells.plain)), 0, 0
     for number, cell in enumerate(cells.plain):
-        word = _word(cell)
+        word = _cell_word(cell)
         if (match := values.get(folded(word))) is not None:
             numbers[number], forgiven = match[1], forgiven + (word != match[0])
-        elif (value := _number(cell)) is not None:
+        elif (value := _cell_number(cell)) is not None:
             numbers[number], coded = value, coded + 1
         else:
             near = difflib.get_close_matches(folded(word), values, n=1)
@@ -332,13 +334,13 @@ def _by_words(values: dict[str, tuple[str, float]], cells: _Cells) -> Values:
     if 0 < coded < len(cells.plain):
         of = f"{coded} of {len(cells.plain)} cells"
         notes.append(f"{of} are numbers beside words, taken as values of {cells.scale}.")
-    scale = _text_of([value for _, value in in_order])
+    scale = _cell_text_of([value for _, value in in_order])
     return Values(pd.Series(numbers), scale, words, forgiven, 0, tuple(notes))
 
 
 def _by_common_words(cells: _Cells) -> Values:
     """Cells that are words of a common order; anything else the user must say."""
-    unread = [number for number, cell in enumerate(cells.plain) if _number(cell) is None]
+    unread = [number for number, cell in enumerate(cells.plain) if _cell_number(cell) is None]
     texts = [str(cell).strip() for cell in cells.plain]
     if all(_UNCLEAR.fullmatch(text) for text in texts):
         if all(_PERCENT.fullmatch(text) for text in texts):
@@ -346,9 +348,9 @@ def _by_common_words(cells: _Cells) -> Values:
             raise TableArgumentError("scale", rule, f"got {cells.scale!r}" if cells.scale else "says nothing")
         hint = "1,234 may be 1.234 or 1234; shares and percentages need one form in all rows"
         raise cells.error(unread[0], "must be a number, and read in one way", hint)
-    count = Counter(map(_word, cells.plain))
+    count = Counter(map(_cell_word, cells.plain))
     order = known_order({loosely(word) for word in count})
-    scale = _text_of({0.0, 1.0, *order.values()})
+    scale = _cell_text_of({0.0, 1.0, *order.values()})
     rule = f"must be a number on the scale {cells.scale}" if cells.scale and (not order or scale != cells.scale) else ""
     if not order and len(unread) < len(cells.plain):  # numbers, and something between them
         rule = rule or "must be a number, or blank where there is no score"
@@ -366,18 +368,18 @@ def _by_common_words(cells: _Cells) -> Values:
     for word, _ in count.most_common():
         spelled.setdefault(loosely(word), word.strip())
     forgiven = sum(n for word, n in count.items() if word != spelled[loosely(word)])
-    numbers = pd.Series([order[loosely(_word(cell))] for cell in cells.plain])
+    numbers = pd.Series([order[loosely(_cell_word(cell))] for cell in cells.plain])
     words = sorted(((spelled.get(word, word), value) for word, value in order.items()), key=itemgetter(1))
     listed = ", ".join(f"{word} = {value:g}" for word, value in words)
     notes = (f"column `{cells.column}`: words are read as {listed}.",)
     return Values(numbers, scale, tuple(word for word, _ in words), forgiven, 0, notes)
 
 
-def _numbers(cells: list[Any], scale: str) -> Values | None:
+def _cell_numbers(cells: list[Any], scale: str) -> Values | None:
     """Cells that are all numbers, in one way of writing them; None where they are not."""
     values = []
     for cell in cells:
-        values.append(_number(cell))
+        values.append(_cell_number(cell))
         if values[-1] is None:
             break
     else:
@@ -402,7 +404,7 @@ def _numbers(cells: list[Any], scale: str) -> Values | None:
     return None
 
 
-def _number(cell: Any) -> float | None:
+def _cell_number(cell: Any) -> float | None:
     """A cell that is a number without doubt."""
     if isinstance(cell, str):
         text = cell.strip().replace("\u2212", "-")

@@ -288,8 +288,8 @@ def _holds(intake: InferredTables) -> str:
     """What the tables hold, in a sentence, and the scale."""
     parts = []
     if intake.scores is not None and len(intake.scores):
-        parts.append(_names("judge", intake.scores["rater"]))
-        parts += [_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
+        parts.append(_column_names("judge", intake.scores["rater"]))
+        parts += [_column_names(name, intake.scores[name]) for name in ("criterion", "system") if name in intake.scores]
         if "group" in intake.scores:
             parts.append(number(intake.scores["group"].nunique(), "group"))
     if intake.labels is not None and intake.annotations is not None and len(intake.labels):
@@ -304,7 +304,7 @@ def _holds(intake: InferredTables) -> str:
     return "; ".join([*filter(None, parts), scale]) + "."
 
 
-def _names(of: str, values: Any) -> str:
+def _column_names(of: str, values: Any) -> str:
     names = [visible(name, 24) for name in values.dropna().unique()]
     listed = ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)
     several = {"criterion": "criteria"}.get(of, f"{of}s")

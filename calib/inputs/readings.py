@@ -114,7 +114,7 @@ def resolve_readings(
             raise ArgumentError("prompt", f"must be a column of {source.name}", f"got {prompt!r}; there are {there}")
         wordings = source.frame[prompt].astype(object).where(source.frame[prompt].notna(), "").astype(str).to_numpy()
         source = replace(source, frame=source.frame.drop(columns=prompt))
-    side, item = _with_ids(source, words)
+    side, item = _readings_with_ids(source, words)
     scores, ids = [value.column for value in side.of("judge")], source.frame[item]
     # whole numbers without a point, however a file was read
     whole = ids.dtype.kind == "f" and (ids == ids.round()).all()
@@ -164,7 +164,7 @@ def items_in(items: Any) -> pd.DataFrame:
     return validated(frame, "items", "items").frame
 
 
-def _with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
+def _readings_with_ids(source: Source, words: Columns) -> tuple[Seen, str]:
     """The columns of a file, and which of them holds the ids, which no row may lack."""
     side = sided([seen(source, "", words)], words)[0]
     item = side.roles.get("item") or next(iter(side.ids), None)

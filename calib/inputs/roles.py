@@ -198,7 +198,7 @@ def _with_roles(
             continue
         rates = by_name in ("rater", "annotator") and column in winners  # they name the better one
         rates = rates or (by_name == "annotator" and _is_graded_by(column, kinds, frame))
-        if not rates and _fits(by_name, kinds[column], frame[column]):
+        if not rates and _fits_role(by_name, kinds[column], frame[column]):
             roles[by_name], why[column] = column, "its name"
     if ("first" in roles) != ("second" in roles):  # of two that are compared there are two
         roles.pop("first", None)
@@ -233,7 +233,7 @@ def _is_graded_by(column: str, kinds: Mapping[str, str], frame: pd.DataFrame) ->
     return key(column) == "expert" or not beside or bool(blank(frame[column]).any())
 
 
-def _fits(role: Role, kind: str, cells: pd.Series) -> bool:
+def _fits_role(role: Role, kind: str, cells: pd.Series) -> bool:
     """Whether cells of a kind may be of the role that the name of their column says."""
     if role in ("annotator", "rater", "system", "criterion"):
         # a column `judge` or `expert` may hold either; who is called A, B or 1, in one that says more, is a name
@@ -311,15 +311,15 @@ def _of_two(one: Seen, options: Columns) -> Seen:
     """Of a file that is the judge's or people's by its place: its own, and those that do not say whose they are."""
     mine = list(one.of(one.side))
     if listed(options, one.side) and any(v.why == "as was said" for v in mine):
-        return _only(one, [v for v in mine if v.why == "as was said"])
+        return _only_role(one, [v for v in mine if v.why == "as was said"])
     free = one.of("")
     if not mine:  # where nothing else is there, also what is the other side's by its name
         more = _scores_first(free) or [v for v in one.graded if v.why != "as was said"]
     elif one.side == "judge" and any(not v.name.entity and not v.name.criterion for v in mine):
         more = []
     else:
-        more = _alike(one, mine, free)
-    return _only(one, [*mine, *(replace(v, side=one.side, why=v.why or "it is a column of scores") for v in more)])
+        more = _similar_names(one, mine, free)
+    return _only_role(one, [*mine, *(replace(v, side=one.side, why=v.why or "it is a column of scores") for v in more)])
 
 
 def _of_one(one: Seen, options: Columns) -> Seen:
@@ -335,7 +335,7 @@ def _of_one(one: Seen, options: Columns) -> Seen:
     return (
         one
         if len(one.graded) == len(whole.graded) and not one.of("")
-        else _only(whole, [value for value in one.graded if value.side])
+        else _only_role(whole, [value for value in one.graded if value.side])
     )
 
 
@@ -395,10 +395,10 @@ def _scores_first(values: Sequence[Value]) -> Sequence[Value]:
 
 def _free(one: Seen) -> list[Value]:
     """Columns of neither side yet, and like those that are."""
-    return _alike(one, [value for value in one.graded if value.side], one.of(""))
+    return _similar_names(one, [value for value in one.graded if value.side], one.of(""))
 
 
-def _alike(one: Seen, scores: Sequence[Value], free: Sequence[Value]) -> list[Value]:
+def _similar_names(one: Seen, scores: Sequence[Value], free: Sequence[Value]) -> list[Value]:
     """Those that may be on the scale of the columns that are scores."""
     if not scores or not free:
         return list(free)
@@ -416,7 +416,7 @@ def _alike(one: Seen, scores: Sequence[Value], free: Sequence[Value]) -> list[Va
     return alike
 
 
-def _only(one: Seen, values: Sequence[Value]) -> Seen:
+def _only_role(one: Seen, values: Sequence[Value]) -> Seen:
     """With these columns of scores, and for the others why they are none."""
     scores, graded, why = {value.column: value for value in values}, list[Value](), dict[str, str]()
     for value in one.graded:

@@ -184,7 +184,7 @@ def _from_columns(columns: Mapping[Any, Any], name: str) -> pd.DataFrame:
 
 
 def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
-    path, sheet = _existing(thing, argument)
+    path, sheet = _existing_file(thing, argument)
     ending, name = path.suffix.lower(), path.name
     if ending == ".xlsx":
         grid, name = first_sheet(path, sheet)
@@ -211,7 +211,7 @@ def _from_path(thing: str | os.PathLike[str], argument: str) -> Source:
     return Source(frame_of(rows), name, path, lambda row: f"line {numbers[row]}", tuple(notes))
 
 
-def _existing(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
+def _existing_file(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
     """A file that is there and ends as tables do, and which of its sheets is meant."""
     path, sheet = Path(thing).expanduser(), ""
     if ".xlsx#" in path.name.lower() and not os.path.exists(path):  # noqa: PTH110
@@ -219,18 +219,20 @@ def _existing(thing: str | os.PathLike[str], argument: str) -> tuple[Path, str]:
         path = Path(stem)
     if not os.path.exists(path):  # noqa: PTH110 - False where a text is no path
         name = str(path) if len(str(path)) <= 200 else f"{str(path)[:200]}..."
-        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _beside(path)
+        hint = "; download it first" if "://" in str(path) or ":/" in str(path) else _sheets_beside(path)
         raise FileNotFoundError(printable(f"{f'`{argument}`: ' if argument else ''}there is no file {name!r}{hint}."))
     named = argument or "file"
     if path.is_dir():
-        raise TableArgumentError(named, "must be a file", f"{str(path)!r} is a folder{_beside(path / '*', 'in it')}")
+        raise TableArgumentError(
+            named, "must be a file", f"{str(path)!r} is a folder{_sheets_beside(path / '*', 'in it')}"
+        )
     if (ending := path.suffix.lower()) not in _ENDINGS:
         hint = " (save the sheet as .xlsx or .csv)" if ending in (".xls", ".xlsb", ".ods", ".numbers") else ""
         raise TableArgumentError(named, f"must end in {', '.join(_ENDINGS)}", f"got {str(path)!r}{hint}")
     return path, sheet
 
 
-def _beside(path: Path, where: str = "beside it") -> str:
+def _sheets_beside(path: Path, where: str = "beside it") -> str:
     """Files in the same folder that may have been meant: those of similar names, else those that hold tables."""
     try:
         names = sorted(one.name for one in path.parent.iterdir() if one.suffix.lower() in _ENDINGS)

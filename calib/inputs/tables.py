@@ -95,8 +95,8 @@ def infer_tables(
     recognised = [seen(source, side, options) for source, side in zip(sources, sides, strict=True)]
     notes: list[str] = []
     if set(sides) == {"judge", "label"} and "judge" not in options and "label" not in options:
-        recognised = _in_order(recognised, options, notes)
-    return _tables_of(sided(recognised, options), options, notes, in_pairs=in_pairs)
+        recognised = _ordered_sides(recognised, options, notes)
+    return _side_tables(sided(recognised, options), options, notes, in_pairs=in_pairs)
 
 
 def _told_apart(sources: list[Source], names: Sequence[str]) -> list[Source]:
@@ -137,7 +137,7 @@ def _label_options(options: Columns, sources: Sequence[Source], sides: Sequence[
     return cast(Columns, renamed | {word: value for word, value in options.items() if word not in names})
 
 
-def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
+def _ordered_sides(files: Sequence[Seen], options: Columns, notes: list[str]) -> list[Seen]:
     """The judge's file and people's, turned round where the names of their columns say that they were swapped.
 
     Both files say that they are the other, or one does, the other says nothing, and their lengths agree.
@@ -158,7 +158,7 @@ def _in_order(files: Sequence[Seen], options: Columns, notes: list[str]) -> list
 # --- the tables of a study ----------------------------------------------------------------------------------------
 
 
-def _tables_of(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
+def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, in_pairs: bool) -> InferredTables:
     """The tables of a study, from the columns of its files; `in_pairs`: preferences stay with the two compared."""
     graded = [(one, value) for one in files for value in one.graded]
     winners = winners_named(graded) if graded and "scale" not in options else None

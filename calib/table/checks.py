@@ -97,10 +97,10 @@ def check_items(frame: pd.DataFrame) -> pd.DataFrame:
         ...
     calib.table.schema.TableError: items: column `item`, row 1: must be unique, but 'a' was there before.
     """
-    out = _typed(frame, "items")
-    _refuse(out["item"], "items", out["item"].str.len() > 0, "must not be empty")
+    out = _check_type(frame, "items")
+    _refuse_row(out["item"], "items", out["item"].str.len() > 0, "must not be empty")
     whole = out["item"].map(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text)
-    _refuse(out["item"], "items", whole, "must not hold half a character, which few programs can take")
+    _refuse_row(out["item"], "items", whole, "must not hold half a character, which few programs can take")
     _unique(out, "items", ("item",))
     return out
 
@@ -146,17 +146,17 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     """
     if isinstance(frame, pd.DataFrame) and {"mass", "n_unread"} <= set(frame) and not has_replies(frame):
         raise TableError("ratings: must be ratings, one row per label or draw, but these are scores (of `summarize`).")
-    out = _typed(frame, "ratings")
+    out = _check_type(frame, "ratings")
     if "shown_first" in out:
-        _member(out["shown_first"], "ratings", (*ORDERS, ""))
+        _check_member(out["shown_first"], "ratings", (*ORDERS, ""))
         if "draw" not in frame:  # the two orders of a pair are two replies
             out["draw"] = (out["shown_first"] == "b").astype("int64")
         of_draw = [*SCORE_KEY, "run", "draw"]
         again = out.drop_duplicates([*of_draw, "shown_first"]).duplicated(of_draw).reindex(out.index, fill_value=False)
-        _refuse(out["shown_first"], "ratings", ~again, "must be one within a draw (the two orders are two draws)")
+        _refuse_row(out["shown_first"], "ratings", ~again, "must be one within a draw (the two orders are two draws)")
     if "weight" in frame:
         stated = out["method"].isin(["human", "sample", "given"]) | frame["weight"].notna().to_numpy()
-        _refuse(frame["weight"], "ratings", stated, "must be given for token probabilities")
+        _refuse_row(frame["weight"], "ratings", stated, "must be given for token probabilities")
     read = out["score"].notna()
     if (unstated := out["status"] == "").any():
         named = out["status"].cat.add_categories([n for n in ("ok", "unread") if n not in out["status"].cat.categories])
@@ -165,14 +165,18 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
         out["status"] = pd.Categorical.from_codes(codes, categories=named.cat.categories)
     used = out["status"].cat.remove_unused_categories()
     out["status"] = used.cat.reorder_categories(sorted(used.cat.categories))
-    _member(out["method"], "ratings", METHODS)
-    _member(out["status"], "ratings", STATUSES)
-    _refuse(out["score"], "ratings", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'")
-    _refuse(out["weight"], "ratings", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
-    _refuse(out["draw"], "ratings", out["draw"] >= 0, "must not be negative")
+    _check_member(out["method"], "ratings", METHODS)
+    _check_member(out["status"], "ratings", STATUSES)
+    _refuse_row(
+        out["score"], "ratings", (out["status"] == "ok") == read, "must be a number exactly where `status` is 'ok'"
+    )
+    _refuse_row(out["weight"], "ratings", out["weight"].between(0, 1 + 1e-6), "must lie between 0 and 1")
+    _refuse_row(out["draw"], "ratings", out["draw"] >= 0, "must not be negative")
     bounded = ~out["status"].isin(["ambiguous", "unseen"])
     for name in ("low", "high"):
-        _refuse(out[name], "ratings", bounded | out[name].notna(), "must be given where mass is ambiguous or unseen")
+        _refuse_row(
+            out[name], "ratings", bounded | out[name].notna(), "must be given where mass is ambiguous or unseen"
+        )
     _on_scale(out, "ratings")
     key = (*SCORE_KEY, "run", "draw", "score")
     _unique(out.loc[read, list(key)], "ratings", key)
@@ -180,7 +184,7 @@ def check_ratings(frame: pd.DataFrame) -> pd.DataFrame:
     counted = out["weight"].where(out["status"].isin(["ok", "off_scale", "ambiguous"]), 0.0)
     draw, _ = first_places(out, (*SCORE_KEY, "run", "draw"))
     total = pd.Series(np.bincount(draw, counted)[draw], index=out.index, name="weight")
-    _refuse(total.round(6), "ratings", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
+    _refuse_row(total.round(6), "ratings", total <= 1 + 1e-6, "must add up to at most 1 within a draw")
     return out
 
 
@@ -200,8 +204,8 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
         ...
     calib.table.schema.TableError: scores: column `rater` is missing; there are 'item', 'criterion', 'score'.
     """
-    out = _typed(frame, "scores")
-    _member(out["method"], "scores", METHODS)
+    out = _check_type(frame, "scores")
+    _check_member(out["method"], "scores", METHODS)
     _on_scale(out, "scores")
     _unique(out, "scores", SCORE_KEY)
     return out
@@ -210,7 +214,7 @@ def check_scores(frame: pd.DataFrame) -> pd.DataFrame:
 CHECKS: dict[str, Check] = {"items": check_items, "ratings": check_ratings, "scores": check_scores}
 
 
-def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
+def _check_type(frame: pd.DataFrame, table: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         raise TableError(f"{table}: must be a pandas DataFrame, but got {type(frame).__name__}.")
     again = frame.columns[frame.columns.duplicated()]
@@ -223,7 +227,7 @@ def _typed(frame: pd.DataFrame, table: str) -> pd.DataFrame:
             # tables of people and of judges put together have gaps where one of them had no such column
             if not pd.isna(default) and values.isna().any():
                 values = values.astype(object).where(values.notna(), default)
-            convert = _texts if column.kind in ("text", "label") else _numbers
+            convert = _check_texts if column.kind in ("text", "label") else _numbers
             columns[name] = convert(values, table, column.kind)
         elif column.required:
             there = ", ".join(repr(str(c)) for c in frame.columns)
@@ -251,33 +255,33 @@ def _numbers(values: pd.Series, table: str, kind: str) -> pd.Series:
     else:
         plain = values.astype(object)
         numbers = pd.to_numeric(plain.where(values.notna(), np.nan), errors="coerce").astype(float)
-        _refuse(values, table, numbers.notna() | values.isna() | (plain == ""), "must be a number")
+        _refuse_row(values, table, numbers.notna() | values.isna() | (plain == ""), "must be a number")
     if np.isinf(numbers.to_numpy()).any():
-        _refuse(values, table, ~np.isinf(numbers), "must be finite")
+        _refuse_row(values, table, ~np.isinf(numbers), "must be finite")
     if kind == "number":
         return numbers
-    _refuse(values, table, numbers % 1 == 0, "must be a whole number")
+    _refuse_row(values, table, numbers % 1 == 0, "must be a whole number")
     return numbers.astype("int64")
 
 
-def _texts(values: pd.Series, table: str, kind: str) -> pd.Series:
+def _check_texts(values: pd.Series, table: str, kind: str) -> pd.Series:
     data = values.array
     names = data.categories.astype(object) if kind == "label" and isinstance(data, pd.Categorical) else None
     if names is not None and pd.api.types.infer_dtype(names, skipna=False) in ("string", "empty"):
         if (data.codes < 0).any():
-            _refuse(values, table, values.notna(), "must not be missing")
+            _refuse_row(values, table, values.notna(), "must not be missing")
         return pd.Series(pd.Categorical.from_codes(data.codes, categories=names), index=values.index)
     # texts stay Python strings: they may hold what Arrow cannot, such as a lone surrogate
     plain = values if values.dtype == object else values.astype(object)
     if pd.api.types.infer_dtype(plain, skipna=False) != "string":
-        _refuse(values, table, values.notna(), "must not be missing")
+        _refuse_row(values, table, values.notna(), "must not be missing")
         # 7.0, which a gap in the file made of an id 7, is 7 again
         texts = [str(int(value) if isinstance(value, float) and value.is_integer() else value) for value in values]
         plain = pd.Series(texts, index=values.index, dtype=object)
     return plain if kind == "text" else pd.Series(labels_of(plain.to_numpy()), index=plain.index)
 
 
-def _refuse(values: pd.Series, table: str, good: pd.Series, rule: str) -> None:
+def _refuse_row(values: pd.Series, table: str, good: pd.Series, rule: str) -> None:
     """Refuse the first value of a column that is not good."""
     if not good.all():
         row = int(np.argmin(good.to_numpy(dtype=bool)))
@@ -287,8 +291,8 @@ def _refuse(values: pd.Series, table: str, good: pd.Series, rule: str) -> None:
         raise TableError(f"{table}: column `{values.name}`, row {row}: {rule}{got}.")
 
 
-def _member(values: pd.Series, table: str, options: tuple[str, ...]) -> None:
-    _refuse(values, table, values.isin(options), f"must be one of {', '.join(options)}")
+def _check_member(values: pd.Series, table: str, options: tuple[str, ...]) -> None:
+    _refuse_row(values, table, values.isin(options), f"must be one of {', '.join(options)}")
 
 
 def _on_scale(frame: pd.DataFrame, table: str) -> None:
@@ -300,7 +304,7 @@ def _on_scale(frame: pd.DataFrame, table: str) -> None:
         if scale is not None:
             inside = pd.Series(True, index=frame.index)
             inside.loc[rows.index] = rows["score"].between(scale.low, scale.high) | rows["score"].isna()
-            _refuse(frame["score"], table, inside, f"must lie on the scale {text!r}")
+            _refuse_row(frame["score"], table, inside, f"must lie on the scale {text!r}")
 
 
 def _unique(frame: pd.DataFrame, table: str, key: tuple[str, ...]) -> None:

@@ -94,13 +94,13 @@ def _frame_in(path: Path, texts: Collection[str], labels: Collection[str]) -> pd
                 return frame_of([json_object(line) for line in text.split("\n") if line.strip()])
         columns = _cells_in(text, path)
     elif ending == ".csv" and b"'" in data:
-        columns = {name: _objects(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
+        columns = {name: _object_array(map(_unquoted, cells), len(cells)) for name, cells in columns.items()}
     if ending == ".csv":
         for name, cells in columns.items():
             if name in labels:
                 columns[name] = labels_of(cells)
             elif name not in texts:
-                values = _objects(guessed(cells.tolist()), len(cells))
+                values = _object_array(guessed(cells.tolist()), len(cells))
                 columns[name] = pd.Series(values, dtype=object).infer_objects().to_numpy()
     return pd.concat([pd.Series(each, name=name, dtype=each.dtype) for name, each in columns.items()], axis=1)
 
@@ -119,10 +119,10 @@ def _cells_in(text: str, path: Path) -> Columns:
     for number, row in enumerate(rows[1:]):
         if len(row) != len(names):
             raise TableError(f"{path}: row {number}: must have {len(names)} cells, but got {len(row)}.")
-    return {name: _objects([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
+    return {name: _object_array([row[i] for row in rows[1:]], len(rows) - 1) for i, name in enumerate(names)}
 
 
-def _objects(values: Iterable[Any], n: int) -> Any:
+def _object_array(values: Iterable[Any], n: int) -> Any:
     return np.fromiter(values, dtype=object, count=n)
 
 
@@ -163,13 +163,13 @@ def write(frame: pd.DataFrame, path: str | Path, *, for_spreadsheets: bool = Fal
         with part.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             if ending == ".jsonl":
                 heads = [f"{json.dumps(str(name), ensure_ascii=False)}: " for name in frame.columns]
-                columns = [_written(frame.iloc[:, k], partial(_json_cell, head)) for k, head in enumerate(heads)]
+                columns = [_written_column(frame.iloc[:, k], partial(_json_cell, head)) for k, head in enumerate(heads)]
                 file.writelines(f"{{{', '.join(row)}}}\n" for row in _rows_of(columns, len(frame)))
             else:
                 writer = csv.writer(file, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n")
-                writer.writerow([_quoted(str(name), for_spreadsheets) for name in frame.columns])
+                writer.writerow([_quoted_cell(str(name), for_spreadsheets) for name in frame.columns])
                 columns = [
-                    _written(column, lambda value: _quoted(_cell(value), for_spreadsheets))
+                    _written_column(column, lambda value: _quoted_cell(_csv_cell(value), for_spreadsheets))
                     for _, column in frame.items()
                 ]
                 writer.writerows(_rows_of(columns, len(frame)))
@@ -194,7 +194,7 @@ def whole_or_not(path: Path) -> Iterator[Path]:
         raise
 
 
-def _quoted(cell: str, for_spreadsheets: bool) -> str:
+def _quoted_cell(cell: str, for_spreadsheets: bool) -> str:
     """A cell as it is written; one that has such a quote by itself gets another, to have it when it is read."""
     if cell[:1].isalnum():
         return cell
@@ -303,28 +303,28 @@ def guessed(cells: list[str]) -> list[Any]:
 def _as_written(values: list[Any], cells: list[str]) -> bool:
     """Whether each cell is how Python writes its value; of most floats the encoder of JSON knows it sooner."""
     if set(map(type, values)) != {float}:
-        return [_cell(value) for value in values] == cells
+        return [_csv_cell(value) for value in values] == cells
     size = np.abs(values)
     plain = (size >= 1e-4) & (size < 1e16)
     both = list(zip(values, cells, strict=True))
-    if any(_cell(value) != cell for value, cell in compress(both, ~plain)):
+    if any(_csv_cell(value) != cell for value, cell in compress(both, ~plain)):
         return False
     text = ",".join(compress(cells, plain))
     return msgspec.json.encode(list(compress(values, plain))) == f"[{text}]".encode()
 
 
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     if isinstance(value, list | tuple | np.ndarray):
-        return json.dumps(_plain(value))
+        return json.dumps(_plain_value(value))
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
+def _written_column(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
     """The cells of a column as they are written; a value that is there again is written once."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        texts = [cell(_plain(value)) for value in column.cat.categories.astype(object)] + [cell(None)]
+        texts = [cell(_plain_value(value)) for value in column.cat.categories.astype(object)] + [cell(None)]
         return [texts[code] for code in column.cat.codes.tolist()]
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
         values = column.to_numpy()
@@ -333,9 +333,9 @@ def _written(column: pd.Series, cell: Callable[[Any], str]) -> list[str]:
             distinct = bits.view(np.float64)
         else:
             number, distinct = pd.factorize(values)
-        texts = [cell(_plain(value)) for value in distinct.tolist()]
+        texts = [cell(_plain_value(value)) for value in distinct.tolist()]
         return [texts[place] for place in number.tolist()]
-    return [cell(_plain(value)) for value in column.astype(object).tolist()]
+    return [cell(_plain_value(value)) for value in column.astype(object).tolist()]
 
 
 def _rows_of(columns: list[list[str]], n: int) -> Iterable[Sequence[str]]:
@@ -347,9 +347,9 @@ def _json_cell(head: str, value: Any) -> str:
     return head + json.dumps(value, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain_value(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if value is pd.NA or (isinstance(value, float) and math.isnan(value)) else value

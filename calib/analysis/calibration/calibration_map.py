@@ -319,7 +319,7 @@ def calibration_map(
     sample = Tabled(z, table, labels.place, unit[labels.used], labels.each_weight)
     sample, own_only, penalty = _chosen_inputs(sample, alone, ridge, pseudo)
     random = np.random.default_rng(0 if rng is None else rng)
-    fits = _fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
+    fits = _fold_fits(sample, fold[labels.used], penalty, alone, pseudo, n_resamples, random)
     n_groups = int(sample.unit.max()) + 1
     result = CalibrationMap(
         levels=labels.levels,
@@ -390,7 +390,7 @@ def _chosen_inputs(
     return sample, own_only, penalty
 
 
-def _fits(
+def _fold_fits(
     sample: Tabled,
     fold: Codes,
     ridge: float,

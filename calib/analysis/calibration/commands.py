@@ -115,7 +115,7 @@ def score_sets(
     """For each item the labels that people may well give: as often as --level says the set holds theirs."""
     results = calib.score_sets(*files.taken(file, labels), **options)
     show_results(results, conclude=True)
-    write(_of_items(results, "items"), out)
+    write(_item_tables(results, "items"), out)
 
 
 @options_from("escalate", called={"prices": "the prices (--price-label, --price-judge)"})
@@ -136,11 +136,11 @@ def escalate(
     results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*from_topics(results, "notes"))
-    write(_of_items(results, "accepted"), accepted)
-    write(_of_items(results, "people"), out)
+    write(_item_tables(results, "accepted"), accepted)
+    write(_item_tables(results, "people"), out)
 
 
-def _of_items(results: calib.Results[Any], name: str) -> pd.DataFrame:
+def _item_tables(results: calib.Results[Any], name: str) -> pd.DataFrame:
     """That frame of each result, one below the other."""
     import pandas as pd
 

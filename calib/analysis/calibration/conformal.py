@@ -231,7 +231,7 @@ def full_conformal(
     table = counted(sample.x, sample.place, len(sample.levels))
     of_cell = table.of_parts(problem.of_label, len(problem.names), sample.place)
     values, which = np.unique(problem.score, return_inverse=True)
-    base = _Fit.of(problem)
+    base = _ConformalFit.of(problem)
     n_above = _refitted(values, table.x, table.counts, of_cell, base, problem)[which, :, problem.of_set]
     return _result(problem, "full", n_above, base.strangeness(problem.score))
 
@@ -277,7 +277,7 @@ def split_conformal(
     """
     options: dict[str, Any] = {"level": level, "ridge": ridge, "pseudo": pseudo, "split": np.random.default_rng(rng)}
     problem = _problem(x, y, levels, groups, by, x_new, by_new, **options)
-    sample, counts, base = problem.sample, problem.counts, _Fit.of(problem)
+    sample, counts, base = problem.sample, problem.counts, _ConformalFit.of(problem)
     own_scores = base.strangeness(sample.x[counts, 0])[np.arange(counts.sum()), sample.place[counts]]
     tried = base.strangeness(problem.score)
     n_above = np.empty(tried.shape)
@@ -390,7 +390,7 @@ def _problem(
     return _Problem(sample, fits, counts, *cells, level, ridge, pseudo)
 
 
-class _Fit(NamedTuple):
+class _ConformalFit(NamedTuple):
     """Proportional odds of one judge: thresholds and slope of standardised scores."""
 
     a: Floats
@@ -399,7 +399,7 @@ class _Fit(NamedTuple):
     spread: Floats
 
     @classmethod
-    def of(cls, problem: _Problem) -> _Fit:
+    def of(cls, problem: _Problem) -> _ConformalFit:
         sample, fits = problem.sample, problem.fits
         table = counted(sample.x[fits], sample.place[fits], len(sample.levels))
         z, centre, spread = standardised(table.x, table.counts.sum(axis=1))
@@ -424,7 +424,9 @@ def _strangeness(a: Floats, at: Floats) -> Floats:
     return np.asarray(np.abs(middle, out=middle))
 
 
-def _refitted(values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _Fit, problem: _Problem) -> Floats:
+def _refitted(
+    values: Floats, x: Floats, counts: Floats, of_cell: Floats, base: _ConformalFit, problem: _Problem
+) -> Floats:
     """How many labels of each cell are as strange as each label (S, K, C) tried at each score, in the refit with it."""
     k, r = counts.shape[-1], len(x)
     tried = np.concatenate([np.broadcast_to(counts, (k, r, k)), np.eye(k)[:, None, :]], axis=1)

@@ -128,7 +128,7 @@ class ForecastQuality(Estimate):
         )
 
 
-class _Data(NamedTuple):
+class _Forecasts(NamedTuple):
     """Labelled forecasts: chances of a label up to each level but the last, or numbers, and what came."""
 
     below: Floats  # (n, K - 1)
@@ -201,8 +201,8 @@ def forecast_quality(
         raise ArgumentError("floor", "must be at least 0 and below 1", f"got {floor!r}")
     data, n_missing = _labelled(p, y, levels, groups, weights)
     result = ForecastQuality(
-        **_scores(data, floor),
-        **_parts(data, n_missing, confidence_level),
+        **_scoring_rules(data, floor),
+        **_brier_parts(data, n_missing, confidence_level),
         **_calibration(data),
         kind="distribution" if data.number is None else "number",
         levels=data.levels,
@@ -229,7 +229,7 @@ def forecast_quality(
 
 def _labelled(
     p: ArrayLike, y: ArrayLike, levels: ArrayLike | None, groups: Labels | None, weights: ArrayLike | None
-) -> tuple[_Data, int]:
+) -> tuple[_Forecasts, int]:
     """The rows that have a label and a forecast, and how many have not."""
     share, number = check.array(p, "p"), None
     values = np.arange(share.shape[-1] if share.ndim == 2 else 2.0) if levels is None else check.array(levels, "levels")
@@ -250,13 +250,13 @@ def _labelled(
         raise ArgumentError("y", "must have a label beside a forecast in {0}", "has none", mentions=("p",))
     number = None if number is None or len(values) == 2 else number[used]
     unit = units_of(groups, used)
-    return _Data(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
+    return _Forecasts(below[used], place[used], weight[used], unit, np.sort(values), number), int((~used).sum())
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def _scores(data: _Data, floor: float) -> dict[str, Any]:
+def _scoring_rules(data: _Forecasts, floor: float) -> dict[str, Any]:
     """The log score and the CRPS, beside those of the labels' shares."""
     share = np.bincount(data.place, data.weight, minlength=len(data.levels)) / data.weight.sum()
     chance = np.diff(data.below, axis=1, prepend=0.0, append=1.0)
@@ -280,7 +280,7 @@ def _scores(data: _Data, floor: float) -> dict[str, Any]:
     }
 
 
-def _parts(data: _Data, n_missing: int, level: float) -> dict[str, Any]:
+def _brier_parts(data: _Forecasts, n_missing: int, level: float) -> dict[str, Any]:
     """The ranked probability score and its parts, as fitted and cross-fitted, with jackknife intervals over groups.
 
     Losses of each label: of its forecast, of that recalibrated on other groups, of the shares of other groups.
@@ -333,7 +333,7 @@ def _estimates(sums: Floats) -> Floats:
     return np.column_stack([score, 1 - ratio(score, reference), score - recalibrated, reference - recalibrated])
 
 
-def _calibration(data: _Data) -> dict[str, Any]:
+def _calibration(data: _Forecasts) -> dict[str, Any]:
     """Expected calibration error, reliability curves, and where labels lie in their forecasts."""
     # of 10 bins of one width, the last with both its ends; the mean over the levels
     k = data.below.shape[1]

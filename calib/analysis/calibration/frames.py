@@ -257,7 +257,7 @@ def _forecasts(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Fl
     names = chance_columns(judged.frame)
     if names and judged.frame[list(names)].notna().any(axis=None):
         chances = judged.frame[list(names)].astype(float).to_numpy()
-        return _at_levels(judged, chances, np.array(list(names.values())))
+        return _forecast_levels(judged, chances, np.array(list(names.values())))
     # a number on another scale than people's is no forecast of what they say
     low, high = judged.levels[[0, -1]]
     scale, x = parse_scale(judged.scale) if judged.scale else None, judged.frame["x"].astype(float)
@@ -270,11 +270,11 @@ def _forecasts(judged: Labelled, replies: tuple[pd.DataFrame, Any] | None) -> Fl
         weights, levels = replies
         shares = weights.reindex(judged.frame["item"]).to_numpy(dtype=float)
         if ((shares > 0).sum(axis=1) > 1).any():
-            return _at_levels(judged, shares, levels)
+            return _forecast_levels(judged, shares, levels)
     return np.asarray(x)
 
 
-def _at_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
+def _forecast_levels(judged: Labelled, shares: Floats, levels: Floats) -> Floats:
     """The shares of people's values, which must be all that have some."""
     used = np.nansum(shares, axis=0) > 0
     off = used & ~np.isin(levels, judged.levels)

@@ -130,7 +130,7 @@ people say 4 or more) differ from people's; 0 are for people [warnings: calibrat
         if inputs == "raters":  # the scores of all judges
             votes = table.frame[table.frame["criterion"] == judged.label["criterion"]].assign(weight=1.0)
         x, _ = map_inputs(own[key], table, inputs)
-        verdicts = _verdicts(judged, rule, source, votes, in_order(x, own[key], judged), group)
+        verdicts = _decisions(judged, rule, source, votes, in_order(x, own[key], judged), group)
         options: dict[str, Any] = {"risk": risk, "confidence_level": confidence_level, "prices": prices}
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         answers.append((judged.label | counts, _escalation(judged, own[key], rule, verdicts, group, **options)))
@@ -246,7 +246,7 @@ def _escalation(
     )
 
 
-def _verdicts(
+def _decisions(
     judged: Labelled, rule: _Rule, confidence: str | None, votes: pd.DataFrame | None, x: Any, groups: str | None
 ) -> tuple[str, Floats, Floats, tuple[str, ...]]:
     """By votes where there are some that differ, else calibrated, or as was asked for.

@@ -140,7 +140,7 @@ def record_of(
             "known_by": "all that is sent but the items" if hashes else "the table: the id of the prompt",
         },
         "scale": {"judge": inputs[0].scale, "human": scale_text(fit.levels)},
-        "labels": _labels_of(fit, judged, annotations, who.criterion),
+        "labels": _labels_record(fit, judged, annotations, who.criterion),
         "builds": builds,
         "summary": _summary_of(rows, frame["x"], builds) | {"map": the_map},
         "pairs": pairs,
@@ -167,7 +167,7 @@ def scale_text(levels: Any) -> str:
     return "|".join(f"{level:.17g}" if float(f"{level:g}") != level else f"{level:g}" for level in levels)
 
 
-def _labels_of(fit: CalibrationMap, judged: Labelled, annotations: Any, criterion: str) -> dict[str, Any]:
+def _labels_record(fit: CalibrationMap, judged: Labelled, annotations: Any, criterion: str) -> dict[str, Any]:
     """How many labels, how people agree, how the items were drawn, and when; today, where no times are known.
 
     Agreement is Krippendorff's alpha of ordinal labels; None where no two annotators labelled an item.

@@ -208,13 +208,13 @@ class Run:
                 choice, continued = self.store.get(call.key), dict[str, Choice]()
                 try:
                     while not obstacle and (
-                        new := _worth_continuing(_reading(self.judge, call, choice, continued), continued)
+                        new := _worth_continuing(_read_reply(self.judge, call, choice, continued), continued)
                     ):
                         for one in new:
                             continued[one.prefix] = await self._continuation(plan, call, one.prefix)
                 except (RejectedError, UnavailableError) as error:
                     failures.append(str(error))
-                self.sheet.add(call, _reading(self.judge, call, choice, continued).rows, choice.text)
+                self.sheet.add(call, _read_reply(self.judge, call, choice, continued).rows, choice.text)
 
         await asyncio.gather(*(worker() for _ in range(min(self.judge.concurrency, len(calls)))))
         if failures:
@@ -244,7 +244,7 @@ class Run:
         return await self.client.choice(key, f"the continuation of {call.what}", body)
 
 
-def _reading(judge: Judge, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
+def _read_reply(judge: Judge, call: Call, choice: Choice, more: Mapping[str, Choice] | None = None) -> Reading:
     logprobs, floor = call.logprobs, judge.noise_floor
     return extract(choice, call.scale, call.prompt.answer, logprobs=logprobs, floor=floor, continued=more)
 
@@ -416,7 +416,7 @@ class Round:
 
     def _read(self) -> None:
         for call, choice in self.arrived:
-            reading = _reading(self.client.judge, call, choice)
+            reading = _read_reply(self.client.judge, call, choice)
             if self.client.judge.continuation and _worth_continuing(reading, ()):
                 self.unresolved.append(call)
             else:
