@@ -47,15 +47,22 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     judges = [calib.Judge("offline", method=method) for method in ("logprob", "sample")]
     exact, sampled = (calib.rate(items, prompts, judge, store=out / "replies.sqlite") for judge in judges)
     scores, human = calib.summarize(exact, items), calib.summarize(people, items, pool="rater")
-    # the gold subset: the labels of 60 outputs, chosen at random
+    # the labels of 60 outputs, chosen at random
     chosen = np.random.default_rng(_SEED).choice(human["item"].unique(), 60, replace=False)
-    gold = human[human["item"].isin(chosen)]
-    tables = {"items": items, "ratings": exact, "sampled": sampled, "scores": scores, "human": human, "gold": gold}
+    labels = human[human["item"].isin(chosen)]
+    tables = {
+        "items": items,
+        "ratings": exact,
+        "sampled": sampled,
+        "scores": scores,
+        "all_labels": human,
+        "labels": labels,
+    }
     for name, frame in (tables | {"results": side_by_side(scores, people)}).items():
         calib.table.write(frame, out / f"{name}.csv", for_spreadsheets=True)
     agreement = calib.agreement(scores, human, level="group")
     convergence = calib.convergence(sampled, scores, labels=human, rng=_SEED)
-    first, *more = (calib.interval(scores, gold, estimator=name) for name in ("classical", "judge_only", "auto"))
+    first, *more = (calib.interval(scores, labels, estimator=name) for name in ("classical", "judge_only", "auto"))
     intervals, everything = sum(more, first), calib.interval(scores, human, estimator="classical")
     paragraphs(_DEMO)
     typer.echo(f"\n{_HEADS[0]}\n")
@@ -71,10 +78,10 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
     at = {name: shlex.quote(str(out / f"{name}.csv")) for name in tables}
     typer.echo(
         f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
-        f"  calib agreement {at['scores']} {at['human']} --level system --method kendall\n"
-        f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib convergence {at['sampled']} {at['scores']} --human {at['human']}\n"
-        f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
+        f"  calib agreement {at['scores']} {at['all_labels']} --level system --method kendall\n"
+        f"  calib interval {at['scores']} {at['labels']}\n"
+        f"  calib convergence {at['sampled']} {at['scores']} --labels {at['all_labels']}\n"
+        f"  calib profile {at['ratings']} {at['all_labels']} --items {at['items']}"
     )
 
 
@@ -160,7 +167,7 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
 
     if files.items is None:
         return calib.look(file, labels, **files.said)
-    first, second = files.taken(file, labels, names=("scores", "gold"))
+    first, second = files.taken(file, labels, names=("scores", "labels"))
     return look_of(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 

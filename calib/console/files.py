@@ -82,7 +82,7 @@ class Files:
         both = resolve_inputs(
             *self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=()
         )
-        return both.scores, both.gold
+        return both.scores, both.labels
 
 
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:

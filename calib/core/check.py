@@ -45,8 +45,8 @@ class ArgumentError(PrintableError, ValueError):
     >>> error = ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     >>> print(error)
     `y` must have the length of `f`, but got 2.
-    >>> print(error.renamed({"y": "gold", "f": "scores"}, about="fluency"))
-    fluency: `gold` must have the length of `scores`, but got 2.
+    >>> print(error.renamed({"y": "labels", "f": "scores"}, about="fluency"))
+    fluency: `labels` must have the length of `scores`, but got 2.
     """
 
     def __init__(

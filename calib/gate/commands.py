@@ -138,4 +138,4 @@ def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, labels: Any,
         say(f"no baseline was written to {path}: the build did not pass.")
         return
     files = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-    typer.echo(f"wrote {shown_text(saved_baseline(path, verdict.system, files.scores, files.gold, items))}", err=True)
+    typer.echo(f"wrote {shown_text(saved_baseline(path, verdict.system, files.scores, files.labels, items))}", err=True)

@@ -116,7 +116,7 @@ def gate(
     if isinstance(baseline, Path) or (isinstance(baseline, str) and baseline.endswith((".jsonl", ".json"))):
         saved = Baseline.read(baseline)  # a file, and no system's name
     files = resolve_inputs(scores, labels, cast(Columns, columns), names=("scores", "labels"))
-    judged, people, other = with_baseline(files.scores, files.gold, saved, baseline)
+    judged, people, other = with_baseline(files.scores, files.labels, saved, baseline)
     thresholds = _thresholds(judged, threshold, margin, other)
     name = _name_of_build(judged, system, other)
     if not 0 <= max_unread <= 1:
@@ -295,7 +295,7 @@ def gate_plan(
         )
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
     answers = []
-    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
+    for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels")):
         value = threshold.get(str(pair.label["criterion"])) if isinstance(threshold, Mapping) else threshold
         if value is not None:
             pilot = _of_pilot(pair, n_items, rho, sd, difference=margin is not None)

@@ -78,7 +78,7 @@ class GateCheck(Estimate):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"gate": True, "of": self.estimand.replace(" ", "-"), "threshold": self.threshold}
         terms |= {"error": self.error, "cl": self.confidence_level, "evidence": self.evidence.replace(" ", "-")}
-        return terms | {"sequential": self.sequential or None, "gold": self.n_labels, "n": self.n}
+        return terms | {"sequential": self.sequential or None, "labels": self.n_labels, "n": self.n}
 
     @property
     def numbers(self) -> str:
@@ -222,7 +222,7 @@ class GatePlan(Result):
             "error": self.error,
             "power": self.power,
         }
-        return terms | {"gold": self.n_labels, "n": self.n_items, "rho": self.rho, "sd": self.sd}
+        return terms | {"labels": self.n_labels, "n": self.n_items, "rho": self.rho, "sd": self.sd}
 
     def __str__(self) -> str:
         made = f"{self.n_labels} labels and {self.n_items} judge scores (r = {short(self.rho)}, sd {short(self.sd)})"

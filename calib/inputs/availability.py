@@ -87,7 +87,7 @@ def beside(intake: InferredTables) -> tuple[Beside, ...]:
     place = {item: at for at, item in enumerate(intake.scores["item"].astype(object).unique())}
     pairs = []
     try:
-        for pair in label_pairs(scores_in(intake.scores, "scores"), scores_in(intake.labels, "gold")):
+        for pair in label_pairs(scores_in(intake.scores, "scores"), scores_in(intake.labels, "labels")):
             mine = pair.frame[pair.frame["_merge"] != "right_only"]
             in_order = mine.iloc[mine["item"].map(place).argsort(kind="stable")]  # as in the file, not by name
             pairs.append(Beside(str(pair.label["criterion"]), str(pair.label["rater"]), in_order, intake))

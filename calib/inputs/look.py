@@ -68,12 +68,12 @@ class Look:
         return self.intake.scores
 
     @property
-    def people(self) -> pd.DataFrame | None:
+    def annotations(self) -> pd.DataFrame | None:
         """The labels of each annotator."""
         return self.intake.annotations
 
     @property
-    def gold(self) -> pd.DataFrame | None:
+    def labels(self) -> pd.DataFrame | None:
         """The labels, pooled where there are several annotators."""
         return self.intake.labels
 

@@ -143,7 +143,7 @@ def resolve_readings(
         method="sample",
         scale="" if inputs.guessed else table["scale"],
     )
-    labels = None if inputs.people is None else _annotations_of(inputs.people)
+    labels = None if inputs.annotations is None else _annotations_of(inputs.annotations)
     return Readings(validated(ratings, "ratings", argument), labels, inputs)
 
 
@@ -151,7 +151,7 @@ def scores_of_source(thing: Any, argument: str, words: Columns, side: Literal["j
     """Scores of a judge, or labels of people one by one, from a table of calib's or from a user's file."""
     if isinstance(thing, Source) and not is_calibs(thing):
         inputs = resolve_inputs(thing, None, words, names=(argument,), needs=(side,))
-        thing = inputs.scores if side == "judge" else inputs.people
+        thing = inputs.scores if side == "judge" else inputs.annotations
     elif isinstance(thing, Source):
         with _named_by_path(thing):
             return scores_in(thing.frame, argument)

@@ -45,7 +45,7 @@ _WANTED = {
 }
 _SIDE = {
     **dict.fromkeys(("scores", "scores_a", "scores_b", "pilot", "preferences", "first", "second"), "judge"),
-    **dict.fromkeys(("labels", "gold", "human", "people"), "label"),
+    "labels": "label",
 }
 
 
@@ -53,12 +53,12 @@ _SIDE = {
 class Inputs:
     """The tables that a verb works on, and how they were inferred from a user's files.
 
-    `scores` are those of judges, `gold` people's pooled to one, `people` people's one by one.
+    `scores` are those of judges, `labels` people's pooled to one, `annotations` people's one by one.
     """
 
     scores: Any
-    gold: Any
-    people: Any
+    labels: Any
+    annotations: Any
     inferred: InferredTables | None = None
     pairwise: bool = False  # preferences of one of two
     each: str | None = None  # what preferences are answered by: a win rate is of a system
@@ -81,7 +81,7 @@ def resolve_inputs(
     second: Data,
     columns: Columns,
     *,
-    names: Sequence[str] = ("scores", "gold"),
+    names: Sequence[str] = ("scores", "labels"),
     needs: Sequence[str] = ("judge", "label"),
     any_scale: bool = False,
     in_pairs: bool = False,
@@ -141,12 +141,16 @@ def _of_tables(things: Sequence[Any], names: Sequence[str], needs: Sequence[str]
     for side, name in ((_SIDE[name], name) for name in names):
         if side in needs and order.get(side) is None:
             raise ArgumentError(name, _ONE_SIDE)
-    if not either_side and names[-1] in ("labels", "gold") and things[0] is not None and things[-1] is not None:
+    if not either_side and names[-1] == "labels" and things[0] is not None and things[-1] is not None:
         _warn_of_swapped(things[0], things[-1], names[-1])
-    people = gold = order.get("label")
-    if isinstance(people, pd.DataFrame) and has_answers(people):  # of a page, on which several may have labelled
-        gold = mean_of_annotators(scores_in(people, next(name for name in names if _SIDE[name] == "label"))).frame
-    return Inputs(order.get("judge"), gold, people)
+    annotations = labels = order.get("label")
+    if isinstance(annotations, pd.DataFrame) and has_answers(
+        annotations
+    ):  # of a page, on which several may have labelled
+        labels = mean_of_annotators(
+            scores_in(annotations, next(name for name in names if _SIDE[name] == "label"))
+        ).frame
+    return Inputs(order.get("judge"), labels, annotations)
 
 
 def _warn_of_swapped(scores: Any, labels: Any, argument: str) -> None:
@@ -180,7 +184,7 @@ def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tup
             others = others.assign(
                 rater=rater.where(~others["rater"].isin(set(one.scores["rater"])), rater + " (second)")
             )
-        return one.scores, others, one.gold
+        return one.scores, others, one.labels
     files = resolve_inputs(first, second if labels is None else labels, columns, **options)
     table = scores_in(files.scores, "scores_a").frame
     raters = list(dict.fromkeys(table["rater"].astype(str)))
@@ -188,7 +192,7 @@ def two_judges(first: Data, second: Data, labels: Data, columns: Columns) -> tup
         rule = "must hold two judges (`judge` names their columns, `rank_judges` takes more) where {0} is not given"
         raise ArgumentError("scores_a", rule, f"has {', '.join(map(repr, raters))}", mentions=("scores_b",))
     mine, others = (table[table["rater"].astype(str) == name] for name in raters)
-    return mine, others, files.gold
+    return mine, others, files.labels
 
 
 def is_calibs(thing: Any) -> bool:

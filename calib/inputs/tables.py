@@ -47,7 +47,6 @@ from calib.table.validate import ValidatedTable, scores_in
 
 Sides: TypeAlias = dict[Side, Rows]  # the rows of judges and of people, where there are any
 QUALITY = "quality"
-_PEOPLE = ("labels", "gold", "human", "people")  # arguments that are people's
 _KEY = ["item", "system", "criterion", "rater"]
 _ORDER = "shown"  # of the two of a pair, each order is asked of its own
 _MOSTLY = 0.5
@@ -58,7 +57,7 @@ def infer_tables(
     first: Any,
     second: Any = None,
     *,
-    names: Sequence[str] = ("scores", "gold"),
+    names: Sequence[str] = ("scores", "labels"),
     in_pairs: bool = False,
     **columns: Unpack[Columns],
 ) -> InferredTables:
@@ -86,7 +85,7 @@ def infer_tables(
         if thing is not None:
             sources.append(thing if isinstance(thing, Source) else source_of(thing, name))
             # the place of a file says whose scores it holds; one alone may hold both
-            sides.append("label" if name in _PEOPLE else "judge" if both else "")
+            sides.append("label" if name == "labels" else "judge" if both else "")
     if both:
         sources = _told_apart(sources, names)
         options = _label_options(options, sources, sides)
@@ -194,7 +193,9 @@ def _side_tables(files: Sequence[Seen], options: Columns, notes: list[str], *, i
         guessed_scale=scales.guessed,
         scores=scores,
         annotations=annotations,
-        labels=None if annotations is None else mean_of_annotators(ValidatedTable(annotations, "scores", "gold")).frame,
+        labels=None
+        if annotations is None
+        else mean_of_annotators(ValidatedTable(annotations, "scores", "labels")).frame,
         items=item_table(files, sides),
         pairwise=pairwise,
         words=words,

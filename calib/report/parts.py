@@ -144,13 +144,13 @@ def _section_results(look: Look, can: Can, options: Mapping[str, Any]) -> list[P
 
 def _of_all(look: Look, **options: Any) -> Can:
     """The mean for all criteria, whether it can be computed or not."""
-    criteria = () if look.gold is None else tuple(look.gold["criterion"].astype(str).unique())
+    criteria = () if look.labels is None else tuple(look.labels["criterion"].astype(str).unique())
     return Can("", "interval", possible=False, why="", options=options, criteria=criteria)
 
 
 def _of(look: Look, can: Can) -> InferredTables:
     """The tables of the criteria that it can be computed for; of what looks wrong the report tells in one place."""
-    frames = (look.scores, look.people, look.gold)
+    frames = (look.scores, look.annotations, look.labels)
     kept = [None if f is None else f[f["criterion"].astype(str).isin(can.criteria)] for f in frames]
     scores, people, gold = (frame if frame is not None and len(frame) else None for frame in kept)
     return replace(look.intake, scores=scores, annotations=people, labels=gold, notes=(), scale_warnings=())

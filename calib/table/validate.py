@@ -128,10 +128,10 @@ def validated(frame: Any, kind: Kind, argument: str) -> ValidatedTable:
 
     Examples
     --------
-    >>> validated(pd.DataFrame({"item": ["a"]}), "scores", "gold")
+    >>> validated(pd.DataFrame({"item": ["a"]}), "scores", "labels")
     Traceback (most recent call last):
         ...
-    calib.table.schema.TableError: `gold`: scores: column `criterion` is missing; there are 'item'.
+    calib.table.schema.TableError: `labels`: scores: column `criterion` is missing; there are 'item'.
     """
     if isinstance(frame, ValidatedTable):
         return frame
@@ -195,11 +195,11 @@ def renamed_errors(label: Mapping[str, Any], **names: str) -> Iterator[None]:
 
     Examples
     --------
-    >>> with renamed_errors({"criterion": "fluency"}, y="gold", f="scores"):
+    >>> with renamed_errors({"criterion": "fluency"}, y="labels", f="scores"):
     ...     raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     Traceback (most recent call last):
         ...
-    calib.core.check.ArgumentError: fluency: `gold` must have the length of `scores`, but got 2.
+    calib.core.check.ArgumentError: fluency: `labels` must have the length of `scores`, but got 2.
     """
     try:
         yield

@@ -131,24 +131,24 @@ def test_signature_of_agreement():
 
 def test_signature_of_means():
     assert mean_interval(GOLD[0]).signature == (
-        f"t|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
+        f"t|of:human-mean|alt:two-sided|cl:0.95|labels:6|n:6|lam:0|v:{__version__}"
     )
     assert ppi_mean(*GOLD, estimator="ppi").signature == (
-        f"ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1|v:{__version__}"
+        f"ppi|of:human-mean|alt:two-sided|cl:0.95|labels:6|n:14|lam:1|v:{__version__}"
     )
     tuned = ppi_mean(
         *GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8, estimator="ppi++"
     )
     assert tuned.signature == (
-        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|design:groups|groups:3"
+        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|labels:6|n:14|lam:{tuned.lam:.4g}|design:groups|groups:3"
         f"|v:{__version__}"
     )
     proportion = ppi_mean([0, 1] * 6, [0, 1] * 6, [0, 1, 1], target="benchmark", alternative="less")
     assert proportion.signature == (
-        f"mover-jeffreys|of:human-mean|alt:less|cl:0.95|gold:12|n:15|target:benchmark|v:{__version__}"
+        f"mover-jeffreys|of:human-mean|alt:less|cl:0.95|labels:12|n:15|target:benchmark|v:{__version__}"
     )
     assert results()["difference"].signature == (
-        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:5|lam:1|v:{__version__}"
+        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|labels:3|n:5|lam:1|v:{__version__}"
     )
 
 

@@ -24,13 +24,13 @@ def scores(n: int = 6, **columns: object) -> pd.DataFrame:
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which tables were looked at, in order."""
     seen: list[str] = []
-    typed = checks._typed
+    typed = checks._check_type
 
     def count(frame: pd.DataFrame, table: str) -> pd.DataFrame:
         seen.append(table)
         return typed(frame, table)
 
-    monkeypatch.setattr(checks, "_typed", count)
+    monkeypatch.setattr(checks, "_check_type", count)
     return seen
 
 

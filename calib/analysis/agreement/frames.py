@@ -123,7 +123,7 @@ def agreement(
             {"n_unmatched": pair.n_unmatched},
             pair.warnings + pair.fold_doubts,
         )
-        for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"))
+        for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"))
         for rule in every
     )
     return each_result(parts, lambda part: _agreement_of_pair(*part, options), names=_NAMES)
@@ -287,7 +287,7 @@ def rank_judges(
     options |= {"n_resamples": n_resamples, "systems_are": systems, "rng": np.random.default_rng(rng)}
     matched: dict[tuple[str, str], list[Pair]] = {}
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
-    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.gold, "labels")):
+    for pair in pairs_of(scores_in(files.scores, "scores"), scores_in(files.labels, "labels")):
         matched.setdefault((pair.label["criterion"], pair.label["against"]), []).append(pair)
 
     parts = []
@@ -385,7 +385,7 @@ def reliability(
         purpose = repr(coefficient or method)
     files = resolve_inputs(labels, scores, columns, names=("labels", "scores"), needs=("label",))
 
-    panels = _panels(files.people, files.scores, level, purpose, least=2)
+    panels = _panels(files.annotations, files.scores, level, purpose, least=2)
     return each_result(panels, partial(_computed, stats.reliability, options), names=_NAMES)
 
 
@@ -433,7 +433,7 @@ def alternative_annotator_test(
     files = resolve_inputs(scores, labels, columns, names=_SIDES, either_side=True)
     judges = scores_in(files.scores, "scores")
     level, factors = ("group", ("groups",)) if clustered else ("item", ())
-    panels = _panels(files.people, judges, level, "the annotator test", least=3, factors=factors)
+    panels = _panels(files.annotations, judges, level, "the annotator test", least=3, factors=factors)
     return each_result(panels, partial(_computed, stats.alternative_annotator_test, options), names=_NAMES)
 
 

@@ -101,7 +101,7 @@ def bias(
     if not features or isinstance(features, str):
         raise ArgumentError("features", "must name one feature or more, in a list", f"got {features!r}")
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
     table = files.inferred.items if files.inferred is not None else None
     if items is not None:
         frame = opened(items, "items")
@@ -196,7 +196,7 @@ def rater_effects(
     (-0.29, [-0.1, 0.1], False)
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"))
-    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
     group = files.named(groups)
     by_judge: dict[SliceKey, list[Judged]] = {}  # the criteria of each judge
     for judged in judged_items(judges, label_table, None):

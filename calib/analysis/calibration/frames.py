@@ -120,7 +120,7 @@ def calibrate(
         fit, units = _fitted(judged, in_order(x, rows, judged), column, annotators=annotators, **options)
         counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["x"].isna().sum())}
         about = replace(judged, label=judged.label | counts)
-        bound = {"groups": units, "group_column": column, "annotations": files.people}
+        bound = {"groups": units, "group_column": column, "annotations": files.annotations}
         record = record_of(fit, about, inputs=read, kind=inputs, prompts=prompts, judge=judge, **bound)
         answers.append((about.label, replace(fit, record=record)))
     names, maps = zip(*answers, strict=True)
@@ -208,11 +208,11 @@ def forecast_quality(
         own = None
         if labels is not None:
             own = resolve_inputs(labels, None, columns, names=("labels",), needs=("label",))
-            own = scores_in(own.people, "labels").frame
+            own = scores_in(own.annotations, "labels").frame
         scores, labels, notes = kept_forecasts(scores, own)
         columns, groups = {}, groups and "group"
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, labelled = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, labelled = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
     by, groups = files.named(by), files.named(groups)
     replies = {key: weights_by_level(rows) for key, rows in replies_in(files.scores).items()}
 

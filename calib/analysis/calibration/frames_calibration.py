@@ -180,7 +180,7 @@ def judges_and_labels(scores: Data, labels: Data, columns: Columns) -> tuple[Inp
     Of scores that were calibrated before it warns.
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    labelled, judges = scores_in(files.people, "labels"), scores_in(files.scores, "scores")
+    labelled, judges = scores_in(files.annotations, "labels"), scores_in(files.scores, "scores")
     people = {(label["criterion"], label["rater"]) for label, _ in labelled.slices()}
     own = [pair not in people for pair in zip(judges.frame["criterion"], judges.frame["rater"], strict=True)]
     if "calibration" in judges.frame and judges.frame["calibration"].notna().any():

@@ -103,7 +103,7 @@ def profile(
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), needs=("judge",), either_side=True)
     kind: Kind = "ratings" if isinstance(files.scores, pd.DataFrame) and has_replies(files.scores) else "scores"
     judges = validated(files.scores, kind, "scores")
-    people = None if files.people is None else scores_in(files.people, "labels")
+    people = None if files.annotations is None else scores_in(files.annotations, "labels")
     is_human = judges.frame["method"] == "human"
     if is_human.any() and not is_human.all():  # people in one table with judges are people
         people = scores_in(judges.frame[is_human], "scores") if people is None else people

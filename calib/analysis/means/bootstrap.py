@@ -53,7 +53,7 @@ class BootstrapEstimate(Estimate):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"ppi-bootstrap": True, "of": self.statistic, "rs": self.n_resamples}
-        return terms | {"cl": self.confidence_level, "gold": self.n_labels, "n": self.n, "lam": round(self.lam, 4)}
+        return terms | {"cl": self.confidence_level, "labels": self.n_labels, "n": self.n, "lam": round(self.lam, 4)}
 
     def __str__(self) -> str:
         sources = f"{self.n_labels} human labels and {self.n} judge scores ({self.n_resamples} resamples)"

@@ -152,7 +152,7 @@ def interval(
 
 def _judges(files: Inputs, pool: str | None) -> tuple[ValidatedTable, ValidatedTable]:
     """The scores of each rater, or of their mean, and those of people, who are no judges of themselves."""
-    judges, people = scores_in(files.scores, "scores"), scores_in(files.gold, "labels")
+    judges, people = scores_in(files.scores, "scores"), scores_in(files.labels, "labels")
     if pool is None:
         return judges, people
     check.choice(pool, "pool", ("rater",))

@@ -122,7 +122,7 @@ class MeanEstimate(Estimate):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.estimator: True, "loo": True if self.estimator == "ppi++" else None}
         terms |= {"of": self.estimand.replace(" ", "-"), "alt": self.alternative, "cl": self.confidence_level}
-        terms |= {"gold": self.n_labels, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
+        terms |= {"labels": self.n_labels, "n": self.n, "lam": None if np.isnan(self.lam) else round(self.lam, 4)}
         terms |= {"folds": self.calibrated_folds or None}
         terms |= {"target": self.target if self.target != "population" else None}
         terms |= {"design": self.design if self.design != "items" else None}

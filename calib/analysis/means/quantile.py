@@ -51,7 +51,7 @@ class QuantileEstimate(Estimate):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"quantile": True, "q": self.q, "method": self.estimator, "support": self.support}
-        return terms | {"alt": self.alternative, "cl": self.confidence_level, "gold": self.n_labels, "n": self.n}
+        return terms | {"alt": self.alternative, "cl": self.confidence_level, "labels": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         sources = f"from {self.n_labels} human labels and {self.n} judge scores"

@@ -71,7 +71,7 @@ class RegressionEstimate(ColumnarResult):
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {self.model: True, "method": self.estimator, "d": len(self.names)}
         terms |= {"alt": self.alternative, "cl": self.confidence_level, "lam": round(self.lam, 4)}
-        return terms | {"gold": self.n_labels, "n": self.n}
+        return terms | {"labels": self.n_labels, "n": self.n}
 
     def __str__(self) -> str:
         parts = (

@@ -74,7 +74,7 @@ class ConfidenceSequence(ColumnarResult):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"confidence-sequence": True, "of": "human-mean", "cl": self.confidence_level}
-        terms |= {"target": self.target, "best-at": self.target_n, "gold": self.n_labelled, "pool": self.n_pool}
+        terms |= {"target": self.target, "best-at": self.target_n, "labels": self.n_labelled, "pool": self.n_pool}
         return terms | {"bounds": None if self.bounds is None else f"{self.bounds[0]:g}-{self.bounds[1]:g}"}
 
     def __str__(self) -> str:

@@ -82,7 +82,7 @@ class BradleyTerry(ColumnarResult):
     def _terms(self) -> dict[str, Any]:
         ties = "half" if math.isnan(self.tie) else "davidson"
         terms: dict[str, Any] = {"bradley-terry": True, "estimator": self.estimator, "ties": ties}
-        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "gold": self.n_labels or None}
+        terms |= {"lambda": None if math.isnan(self.lam) else self.lam, "labels": self.n_labels or None}
         return terms | {"cl": self.confidence_level, "groups": self.n_groups, "n": self.n, "systems": len(self.system)}
 
     def __str__(self) -> str:

@@ -345,7 +345,7 @@ def _sides_of_battles(
     files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
     if files.inferred is not None and not files.pairwise:  # scores of one's own
         files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
-    sides = files.scores, files.people
+    sides = files.scores, files.annotations
     if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
         judges, label_table = preferences_of(*sides, names)
     else:

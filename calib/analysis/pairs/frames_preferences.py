@@ -246,7 +246,7 @@ def preferences_in(
     0   q1        x        y   0.75            1.0            0.5
     """
     files = resolve_inputs(scores, labels, columns, names=names, needs=needs, any_scale=True, in_pairs=True)
-    return preferences_of(files.scores, files.people, names)
+    return preferences_of(files.scores, files.annotations, names)
 
 
 def preferences_of(

@@ -117,7 +117,7 @@ class BudgetPlan(Result):
 
     def _terms(self) -> dict[str, Any]:
         terms: dict[str, Any] = {"budget-plan": True, "for": self.target, "rho-inf": self.rho_inf}
-        return terms | {"cl": self.confidence_level, "gold": self.present.n_labels, "n": self.present.n_items}
+        return terms | {"cl": self.confidence_level, "labels": self.present.n_labels, "n": self.present.n_items}
 
     def __str__(self) -> str:
         more = self.plan.n_items - self.present.n_items if self.plan.prompts else 0

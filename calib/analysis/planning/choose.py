@@ -55,7 +55,7 @@ class Choice(Result):
 
     def _terms(self) -> dict[str, Any]:
         strata = None if self.stratum is None else int(self.stratum.max()) + 1
-        return {"choice": self.design, "gold": self.n_chosen, "n": self.n, "strata": strata, "seed": self.seed}
+        return {"choice": self.design, "labels": self.n_chosen, "n": self.n, "strata": strata, "seed": self.seed}
 
     def __str__(self) -> str:
         low, high = float(self.inclusion.min()), float(self.inclusion.max())

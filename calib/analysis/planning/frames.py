@@ -295,7 +295,7 @@ def plan(
 def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.BudgetPlan]:
     """One plan for each judge and criterion, from what items, prompts and draws add to the variance of its replies."""
     table = ratings_in(files.scores, "pilot").frame
-    judged, label_table = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.gold, "labels")
+    judged, label_table = over_prompts(table[table["method"] != "human"], "pilot"), scores_in(files.labels, "labels")
 
     def slices() -> Iterator[Slice[tuple[Any, ...]]]:
         for label, rows, labelled in with_labels(judged, label_table):
@@ -389,7 +389,7 @@ def transport_test(
     by = files.named(by) or by
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, pd.DataFrame | None]]]:
-        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [by]):
+        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [by]):
             judged = pair.both[pair.both["x"].notna()]
             whole_column(judged, by, "by")
             parts = dict(iter(judged.groupby(by, sort=False, observed=True)))
@@ -417,7 +417,7 @@ def _each_pilot(files: Inputs, by: str | None, statistic: Callable[[pd.DataFrame
     column = files.named(by or files.each)
 
     def slices() -> Iterator[Slice[tuple[pd.DataFrame, dict[str, Any]]]]:
-        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.gold, "labels"), [column]):
+        for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels"), [column]):
             judged = pair.scored[pair.scored["x"].notna()]
             ends = ends_of(judged, pair.label)
             for value, part in parts_of(judged, column):

@@ -134,7 +134,7 @@ class JudgeHelp(Estimate):
     break_even: float
     width_ratio: float
     label_factor: float
-    n_labels: int = term("gold")
+    n_labels: int = term("labels")
     n_items: int
 
     @property

@@ -87,7 +87,7 @@ def pass_fail(
 [0.6892, 0.9201]; pass rate 0.7949, 95 % CI [0.7437, 0.838]; 312 labels
     """
     files = resolve_inputs(scores, labels, columns, names=("scores", "labels"), any_scale=True)
-    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.people, "labels")
+    judges, label_table = scores_in(files.scores, "scores"), scores_in(files.annotations, "labels")
     by, groups = files.named(by), files.named(groups)
     elsewhere = None
     if production is not None:  # the judge's side of what may be a file of one's own

@@ -104,6 +104,6 @@ def test_results_as_rows_and_signatures():
     boot, quantile = ppi_bootstrap(np.mean, *data, rng=0), ppi_quantile(*data)
     assert boot.to_frame().loc[0, "statistic"] == "mean"
     assert quantile.to_frame().loc[0, "q"] == 0.5
-    assert boot.signature.startswith("ppi-bootstrap|of:mean|rs:1000|cl:0.95|gold:40|n:1040|lam:")
+    assert boot.signature.startswith("ppi-bootstrap|of:mean|rs:1000|cl:0.95|labels:40|n:1040|lam:")
     assert quantile.signature.startswith("quantile|q:0.5|method:mover-jeffreys|support:scores|alt:two-sided|")
     assert str(quantile).startswith("human 0.5 quantile = ")

@@ -347,7 +347,7 @@ def test_it_tells_itself():
         f"after 200 labels the human mean = {found.estimate[-1]:.4g}, 95 % CI [{low:.4g}, {high:.4g}], at every look"
     )
     assert found.signature.startswith(
-        "confidence-sequence|of:human-mean|cl:0.95|target:population|best-at:100|gold:200"
+        "confidence-sequence|of:human-mean|cl:0.95|target:population|best-at:100|labels:200"
     )
     assert found._rows()[0]["n_labels"] == 10
 

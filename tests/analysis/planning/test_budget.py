@@ -516,7 +516,7 @@ def test_display():
     assert str(found).startswith(
         "118 labels, 800 items, 6 prompts x 1 draw (400 items new) for 200: +/- 0.1258 instead of 0.2686; "
     )
-    assert found.signature.startswith("budget-plan|for:budget|rho-inf:0.8485|cl:0.95|gold:40|n:400|v:")
+    assert found.signature.startswith("budget-plan|for:budget|rho-inf:0.8485|cl:0.95|labels:40|n:400|v:")
     pytest.importorskip("pandas")
     frame = found.to_frame()
     assert list(frame["what"]) == ["prompts", "draws", "labels", "items"]

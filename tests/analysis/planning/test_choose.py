@@ -158,7 +158,7 @@ def test_a_seed_repeats_the_choice():
     assert (one.chosen == two.chosen).all()
     assert (choose(f, 9, rng=6).chosen != one.chosen).any()
     assert one.seed == 5
-    assert one.signature.startswith("choice:simple|gold:9|n:60|seed:5|v:")
+    assert one.signature.startswith("choice:simple|labels:9|n:60|seed:5|v:")
     assert str(one) == "9 of 60 items to label (simple, probability 0.15)"
 
 

@@ -788,7 +788,7 @@ def test_the_plan_counts_what_it_leaves_out():
     found, label = results.one(), results.labels[0]
     assert (label["n_unmatched"], label["n_unread"]) == (2, 1)
     assert "[left out: 2 unmatched, 1 unread]" in str(results)
-    assert "gold:17|n:39" in found.signature
+    assert "labels:17|n:39" in found.signature
     gone = calib.plan(frame[frame["item"] != "i3"], gold, prices=MONEY, budget=30)
     assert (gone.labels[0]["n_unmatched"], gone.labels[0]["n_unread"]) == (3, 0)
     same_plan(gone.one(), found)
