@@ -55,7 +55,7 @@ def declared(verb: str) -> Callable[..., None]:
         import calib
         from calib.console.show import show_results
 
-        show_results(getattr(calib, verb)(*files.taken(file, labels), **options), out, conclude=True)
+        show_results(getattr(calib, verb)(*files.resolved(file, labels), **options), out, conclude=True)
 
     command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
     return command
@@ -89,7 +89,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             function(**values, **more)
         except ArgumentError as error:
-            raise ValueError(error.told(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
+            raise ValueError(error.message(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
@@ -160,7 +160,7 @@ def _roles(pairs: Sequence[str], others: Collection[str]) -> dict[str, str]:
 
 
 def _shell_options(verb: str) -> Parameters:
-    texts, options, keyword = arguments_told(verb), {}, inspect.Parameter.KEYWORD_ONLY
+    texts, options, keyword = option_help(verb), {}, inspect.Parameter.KEYWORD_ONLY
     for name, argument in arguments(verb).items():
         text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
         default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
@@ -292,12 +292,12 @@ def _resolved(module: str, name: str) -> tuple[str, Any]:
     return _resolved(*there) if isinstance(there, tuple) else (module, there)
 
 
-def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
+def option_help(name: str, face: str = "calib") -> dict[str, str]:
     """A text for each argument; one that stands elsewhere ("As for `calib.stats.x`.") is taken from there.
 
     Examples
     --------
-    >>> arguments_told("difference")["adjust"]
+    >>> option_help("difference")["adjust"]
     'holm or bh. How p-values are adjusted where a is compared with several.'
     """
     module, node = _definition(face, name)
@@ -315,7 +315,7 @@ def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
         there: dict[str, str] = {}
         if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
             arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate"))
-            there = arguments_told(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
+            there = option_help(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
         # the choices and the text without the marks of a docstring
         choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
         listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))

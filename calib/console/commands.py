@@ -159,8 +159,8 @@ def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
     from calib.inputs.names import InferredTables
 
     if files.items is None:
-        return calib.look(file, labels, **files.said)
-    first, second = files.taken(file, labels, names=("scores", "gold"))
+        return calib.look(file, labels, **files.columns)
+    first, second = files.resolved(file, labels, names=("scores", "gold"))
     return look_of(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from calib.inputs.names import Columns
 
 
-def to_write(*endings: str, told: str) -> Any:
+def to_write(*endings: str, help_text: str) -> Any:
     """An option for a file that a command writes; its ending is looked at before any work."""
 
     def of_known_form(path: Path | None) -> Path | None:
@@ -27,11 +27,11 @@ def to_write(*endings: str, told: str) -> Any:
             raise typer.BadParameter(f"must end in {allowed}, but got {str(path)!r}.")
         return path
 
-    return typer.Option(callback=of_known_form, help=f"{told} ({', '.join(endings)}).")
+    return typer.Option(callback=of_known_form, help=f"{help_text} ({', '.join(endings)}).")
 
 
 TABLES = (".csv", ".jsonl", ".parquet")
-TableFile = to_write(*TABLES, told="Write the table there")
+TableFile = to_write(*TABLES, help_text="Write the table there")
 Out = Annotated[Path | None, TableFile]
 Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
 Scores = Annotated[
@@ -48,11 +48,11 @@ class Files:
     """How files are read: the items that give groups and systems, and what was said of the columns of one's own."""
 
     items: Path | None
-    said: Columns
+    columns: Columns
     names: Sequence[str] = ()  # what the verb calls its first arguments
     shown: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
-    def taken(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
+    def resolved(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
         """The first two arguments of a verb: tables of calib's, or files of one's own as they were taken in.
 
         What these were taken for is told in a line each, beside the output.
@@ -62,7 +62,7 @@ class Files:
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        intake = resolve_tables(opened(first), opened(second), self.said, names=names or self.names[:2])
+        intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)
@@ -80,7 +80,7 @@ class Files:
         from calib.inputs.resolve import resolve_inputs
 
         both = resolve_inputs(
-            *self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=()
+            *self.resolved(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=()
         )
         return both.scores, both.gold
 

@@ -33,7 +33,7 @@ class ArgumentError(PrintableError, ValueError):
         Its name, as the function that was called has it.
     rule : str
         What it must be; ``{0}``, ``{1}`` stand for `mentions`.
-    given : str
+    received : str
         What came instead, with its verb; empty where that says nothing.
     mentions : tuple of str
         Other arguments that the rule is about.
@@ -50,20 +50,20 @@ class ArgumentError(PrintableError, ValueError):
     """
 
     def __init__(
-        self, argument: str, rule: str, given: str = "", *, mentions: Sequence[str] = (), about: str = ""
+        self, argument: str, rule: str, received: str = "", *, mentions: Sequence[str] = (), about: str = ""
     ) -> None:
-        self.argument, self.rule, self.given = argument, rule, given
+        self.argument, self.rule, self.received = argument, rule, received
         self.mentions, self.about = tuple(mentions), about
-        super().__init__(self.told())
+        super().__init__(self.message())
 
     def __reduce__(self) -> Any:
         """An error may come from another process."""
         again = partial(type(self), mentions=self.mentions, about=self.about)
-        return again, (self.argument, self.rule, self.given)
+        return again, (self.argument, self.rule, self.received)
 
-    def told(self, name: Callable[[str], str] = "`{}`".format) -> str:
+    def message(self, name: Callable[[str], str] = "`{}`".format) -> str:
         """The message, with arguments written as `name` does."""
-        text = f"{self.rule}, but {self.given}" if self.given else self.rule
+        text = f"{self.rule}, but {self.received}" if self.received else self.rule
         # by hand: `format` would stumble over braces in values
         for place, mention in enumerate(self.mentions):
             text = text.replace(f"{{{place}}}", name(mention))
@@ -73,7 +73,7 @@ class ArgumentError(PrintableError, ValueError):
         """The same in the names that a caller used."""
         mentions = [names.get(mention, mention) for mention in self.mentions]
         argument = names.get(self.argument, self.argument)
-        return type(self)(argument, self.rule, self.given, mentions=mentions, about=about or self.about)
+        return type(self)(argument, self.rule, self.received, mentions=mentions, about=about or self.about)
 
 
 def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:

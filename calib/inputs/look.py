@@ -181,7 +181,7 @@ def _not_taken(sources: list[Source], words: Columns, trouble: TableError) -> Lo
     ]
     text = str(trouble)
     if isinstance(trouble, TableArgumentError) and trouble.argument in Columns.__annotations__:
-        text = trouble.told("--{}".format)
+        text = trouble.message("--{}".format)
     notes = (*(note for source in sources for note in source.notes), text)
     columns = tuple(column for one in with_ids for column in one.inferred({}))
     intake = InferredTables(tuple(sources), columns, "", False, None, None, None, None, False, (), notes, words)

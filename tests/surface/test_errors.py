@@ -159,4 +159,4 @@ def test_an_error_comes_from_another_process_as_it_was():
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert str(again).isprintable()
-    assert again.given == error.given == f"got {EVIL}"  # as it came, for a program
+    assert again.received == error.received == f"got {EVIL}"  # as it came, for a program

@@ -158,7 +158,7 @@ def test_arrays_refuse_in_the_names_of_the_verb():
         raise ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     assert str(caught.value) == "fluency: `gold` must have the length of `scores`, but got 2."
     assert (caught.value.argument, caught.value.mentions, caught.value.about) == ("gold", ("scores",), "fluency")
-    assert caught.value.told("--{}".format) == "fluency: --gold must have the length of --scores, but got 2."
+    assert caught.value.message("--{}".format) == "fluency: --gold must have the length of --scores, but got 2."
 
 
 def test_braces_in_a_value_are_no_names():

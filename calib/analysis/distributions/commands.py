@@ -15,7 +15,7 @@ from calib.console.show import paragraphs, print_table, show_lines, shown_text, 
 
 _PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
-_OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a table")
+_OUT = to_write(*_PAGES, *TABLES, help_text="A page, or the items to look at as a table")
 
 
 @options_from("profile")

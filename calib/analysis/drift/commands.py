@@ -14,7 +14,7 @@ from calib.console.show import show_results, write
 
 _THEN = typer.Argument(help="Ratings with several readings of each item, or a file of your own: each row a reading.")
 _NOW = typer.Argument(help="The same items read again, once or more.")
-_ITEMS = to_write(*TABLES, told="Write how far each item moved there")
+_ITEMS = to_write(*TABLES, help_text="Write how far each item moved there")
 
 
 @options_from("drift", without=("items",))

@@ -62,7 +62,7 @@ def plan(
     **options: Any,
 ) -> None:
     """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
-    judged, people = files.taken(file, labels)
+    judged, people = files.resolved(file, labels)
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
     pilot = _pilot(replace(files, items=None).taken(file, labels)[0]) if prices and options["by"] is None else None

@@ -12,7 +12,7 @@ import pytest
 
 import calib
 from calib import cli
-from calib.console import command as told
+from calib.console import command as shell
 
 COMMANDS = cli.commands()
 VERBS = {verb for command in COMMANDS.values() for verb in vars(command).get("options", {}).get("verbs", ())}
@@ -35,9 +35,9 @@ def test_arguments_of_a_verb(verb):
         named = parameter.kind is parameter.KEYWORD_ONLY or isinstance(function, type)
         if named and parameter.default is not parameter.empty and (kind := shell_type(hints[name])):
             wanted[name] = (kind, parameter.default)
-    found = told.arguments(verb)
+    found = shell.arguments(verb)
     assert {name: (argument.kind, argument.default) for name, argument in found.items()} == wanted
-    assert set(wanted) <= set(told.arguments_told(verb))
+    assert set(wanted) <= set(shell.option_help(verb))
     for name, argument in found.items():
         assert argument.is_text_or_none == (isinstance(argument.default, str) and NoneType in get_args(hints[name]))
 
