@@ -1,4 +1,4 @@
-"""Validation of arrays: one door, so that the bodies below it read as their formulas."""
+"""Validation of arguments and arrays: each check raises an `ArgumentError` that names the argument."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ArgumentError(PrintableError, ValueError):
     rule : str
         What it must be; ``{0}``, ``{1}`` stand for `mentions`.
     received : str
-        What came instead, with its verb; empty where that says nothing.
+        What was received instead, with its verb ("got 2"); empty where that adds nothing.
     mentions : tuple of str
         Other arguments that the rule is about.
     about : str
@@ -45,8 +45,8 @@ class ArgumentError(PrintableError, ValueError):
     >>> error = ArgumentError("y", "must have the length of {0}", "got 2", mentions=("f",))
     >>> print(error)
     `y` must have the length of `f`, but got 2.
-    >>> print(error.renamed({"y": "gold", "f": "scores"}, about="fluency"))
-    fluency: `gold` must have the length of `scores`, but got 2.
+    >>> print(error.renamed({"y": "labels", "f": "scores"}, about="fluency"))
+    fluency: `labels` must have the length of `scores`, but got 2.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ArgumentError(PrintableError, ValueError):
         return printable(f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}.")
 
     def renamed(self, names: Mapping[str, str], *, about: str = "") -> Self:
-        """The same in the names that a caller used."""
+        """The same error in the names that a caller used."""
         mentions = [names.get(mention, mention) for mention in self.mentions]
         argument = names.get(self.argument, self.argument)
         return type(self)(argument, self.rule, self.received, mentions=mentions, about=about or self.about)
@@ -264,7 +264,7 @@ def _all(test: Callable[[Any], bool], values: Any) -> bool:
 
 
 def _got(value: Any) -> str:
-    """What came, in a few words."""
+    """The received value in a few words."""
     if hasattr(value, "columns"):
         return f"got a {type(value).__name__}"
     text = repr(value)
@@ -272,9 +272,9 @@ def _got(value: Any) -> str:
 
 
 class CalibWarning(UserWarning):
-    """A result is not what it may be taken for; the text is in its `warnings` too, where it has such.
+    """A result may mislead; the text is in its `warnings`, too, where it has such a field.
 
-    Each begins with its name; the site's page of warnings (`docs/warnings.md`) says what to do about it.
+    Each text begins with its name; `docs/warnings.md` lists what to do about each.
     """
 
 

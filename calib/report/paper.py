@@ -1,4 +1,4 @@
-"""Results -> the table of a paper: which result stands in which cell, and what all of them share."""
+"""The table of a paper from results: which result stands in which cell, and what all of them share."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def paper_table(
     down, across = _enough(facts, _names_in_use(rows, "rows", facts), _names_in_use(columns, "columns", facts))
     placed = {(_key(fact, down), _key(fact, across)): result for fact, result in zip(facts, results, strict=True)}
     keys, order = list(dict.fromkeys(row for row, _ in placed)), list(dict.fromkeys(column for _, column in placed))
-    # by the order in which the words of each level came
+    # by the order in which the words of each level first appear
     levels = [list(dict.fromkeys(words)) for words in zip(*order, strict=True)]
     order.sort(key=lambda head: [level.index(word) for level, word in zip(levels, head, strict=True)])
     below = [_column(head, [placed.get((key, head)) for key in keys], digits, interval) for head in order]
@@ -95,7 +95,7 @@ def _names_in_use(names: str | Sequence[str], argument: str, facts: Sequence[Fac
 
 
 def _enough(facts: Sequence[Facts], down: list[str], across: list[str]) -> tuple[list[str], list[str]]:
-    """What names rows and columns: without what says nothing, and with what it takes to have one result in a cell."""
+    """The names of rows and columns: without constant ones, and with those that leave one result in a cell."""
 
     def telling(names: list[str]) -> list[str]:
         """Those that differ; the first where none does."""

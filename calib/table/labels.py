@@ -1,4 +1,4 @@
-"""What `calib.read_labels` returns: the labels of people, and how the labelling went."""
+"""Labels of people and the progress of a labelling: the result of `calib.read_labels`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Labels:
-    r"""Labels of people as they came back, which every verb takes for people's labels.
+    r"""Labels of people, read from files that they filled in; every verb accepts them as its labels.
 
     `print` shows how the labelling went.
 
@@ -93,7 +93,7 @@ class Labels:
         Active seconds that a label takes on average: the price that `plan` asks for. No item counts for more than ten
         times its annotator's median, and answers without a label are paid for, too. NaN where no time is known.
     progress : Progress or None
-        How far the labels are, where `drawn` was given.
+        How far the labels are; None without `drawn`.
     notes : tuple of str
         What looks wrong, each a sentence: also where annotators differ on items in common by more than chance.
 

@@ -19,10 +19,10 @@ from calib.table import TableArgumentError, TableError
 from calib.table.labelled import with_warnings
 from calib.table.pairs import (
     Pair,
-    all_known,
     factors_of,
     identity,
     labels_in,
+    merged_items,
     names_of_judges,
     one_scale,
     pairs_of,
@@ -304,7 +304,7 @@ def rank_judges(
     for (criterion, against), pairs in matched.items():
         names = short_names([pair.label for pair in pairs])
         scored = [pair.both.set_index("item")["x"].rename(name) for pair, name in zip(pairs, names, strict=True)]
-        frame = all_known([pair.both for pair in pairs]).join(pd.concat(scored, axis=1))
+        frame = merged_items([pair.both for pair in pairs]).join(pd.concat(scored, axis=1))
         judges = {name: frame[name].to_numpy() for name in names}
         label = {"criterion": criterion, "against": against}
         on_one_scale = [_one_scale(pair, coefficient or method) for pair in pairs]
@@ -328,7 +328,7 @@ def _pairs_of_judges(
                 continue
             matched = True
             one, two = (pair.frame.set_index("item")["x"].rename(name) for pair, name in ((a, "a"), (b, "b")))
-            frame = all_known([a.frame, b.frame]).join(one).join(two)
+            frame = merged_items([a.frame, b.frame]).join(one).join(two)
             # what a judge was asked about, read or not
             items = [pair.frame.loc[pair.frame["_merge"] != "right_only", "item"] for pair in (a, b)]
             frame = frame.assign(there_a=frame.index.isin(items[0]), there_b=frame.index.isin(items[1]))

@@ -107,7 +107,7 @@ def forecast_quality(file: Scores, files: Files, labels: LabelsFile = None, out:
     from calib.analysis.calibration.frames_file import is_calibration
 
     if is_calibration(file):
-        results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.said)
+        results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.columns)
     else:
         results = calib.forecast_quality(*files.resolved(file, labels), **options)
     show_results(results, out, conclude=True)

@@ -34,7 +34,7 @@ def profile(
     from calib.table.results import words
 
     # ratings as they are: of scores nobody knows how the replies are distributed
-    judged, people = replace(files, items=None).taken(file, labels)
+    judged, people = replace(files, items=None).resolved(file, labels)
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)

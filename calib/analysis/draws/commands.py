@@ -29,7 +29,7 @@ def convergence(
     from calib.table.results import words
 
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.convergence(sampled, exact, labels=labels, items=items, **options, **files.said)
+    results = calib.convergence(sampled, exact, labels=labels, items=items, **options, **files.columns)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):

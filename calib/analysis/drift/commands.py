@@ -27,7 +27,7 @@ def drift(
 ) -> None:
     """Whether a judge still reads the same items as it did, beyond its own noise; no labels are needed."""
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.drift(then, now, items=items, **options, **files.said)
+    results = calib.drift(then, now, items=items, **options, **files.columns)
     show_results(results, conclude=True)
     if out is not None:
         import pandas as pd
