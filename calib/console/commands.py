@@ -73,8 +73,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for what it makes.")] = 
         f"\nReport: {shown_text(out / 'report.html')} (and report.md); tables: the csv files beside it. Try on them:\n"
         f"  calib agreement {at['scores']} {at['human']} --level system --method kendall\n"
         f"  calib interval {at['scores']} {at['gold']}\n"
-        f"  calib convergence {at['sampled']} {at['scores']} --human {at['human']}\n"
-        f"  calib profile {at['ratings']} --human {at['human']} --items {at['items']}"
+        f"  calib convergence {at['sampled']} {at['scores']} --labels {at['human']}\n"
+        f"  calib profile {at['ratings']} {at['human']} --items {at['items']}"
     )
 
 

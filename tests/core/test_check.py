@@ -20,13 +20,9 @@ def test_numbers_are_read_as_floats(value):
 
 @pytest.mark.parametrize(
     "value",
-    [
-        [1, None, 3],
-        [1, float("nan"), 3],
-        np.ma.array([1, 99, 3], mask=[False, True, False]),
-        np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False]),
-    ],
-)
+    [[1, None, 3], [1, float("nan"), 3], np.ma.array([1, 99, 3], mask=[False, True, False]),
+     np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False])],
+)  # fmt: skip
 def test_missing_values_become_nan(value):
     assert np.array_equal(check.array(value, "x"), [1, np.nan, 3], equal_nan=True)
 
@@ -40,13 +36,9 @@ def test_reading_does_not_change_the_input():
 
 @pytest.mark.parametrize(
     ("value", "glimpse"),
-    [
-        (["a", "b"], "['a', 'b']"),
-        ([[1, 2], [3]], "[[1, 2], [3]]"),
-        ([1 + 2j], "[(1+2j)]"),
-        (["x" * 99], "['" + "x" * 55 + "..."),
-    ],
-)
+    [(["a", "b"], "['a', 'b']"), ([[1, 2], [3]], "[[1, 2], [3]]"), ([1 + 2j], "[(1+2j)]"),
+     (["x" * 99], "['" + "x" * 55 + "...")],
+)  # fmt: skip
 def test_message_for_what_is_not_numeric(value, glimpse):
     assert message(check.array, value, "x") == f"`x` must be numeric, but got {glimpse}."
 
@@ -112,16 +104,10 @@ def test_codes_follow_the_order_of_appearance(labels, codes):
 
 @pytest.mark.parametrize(
     "labels",
-    [
-        ["a", None],
-        np.array(["a", None], dtype=object),
-        np.array(["a", np.nan], dtype=object),
-        [1.5, np.nan],
-        np.array([1.5, np.nan], dtype=np.float32),
-        np.ma.array(["a", "b"], mask=[False, True]),
-        np.array(["2021-03-01", "NaT"], dtype="datetime64[ns]"),
-    ],
-)
+    [["a", None], np.array(["a", None], dtype=object), np.array(["a", np.nan], dtype=object), [1.5, np.nan],
+     np.array([1.5, np.nan], dtype=np.float32), np.ma.array(["a", "b"], mask=[False, True]),
+     np.array(["2021-03-01", "NaT"], dtype="datetime64[ns]")],
+)  # fmt: skip
 def test_message_for_a_missing_label(labels):
     assert message(check.codes, labels, "groups") == "`groups` must have no missing label, but got one at 1."
 

@@ -93,12 +93,8 @@ def test_no_interval_is_said_in_words():
 
 def test_short_and_bracket():
     assert [short(v) for v in (0.0123456, 1600.0, 123456.0, NAN, -0.5)] == [
-        "0.01235",
-        "1600",
-        "1.235e+05",
-        "nan",
-        "-0.5",
-    ]
+        "0.01235", "1600", "1.235e+05", "nan", "-0.5",
+    ]  # fmt: skip
     assert bracket(Interval(-0.5, 0.25), 0.999) == "99.9 % CI [-0.5, 0.25]"
     assert bracket(Interval(0.41, 0.67), 0.57) == "57 % CI [0.41, 0.67]"
 
@@ -183,15 +179,10 @@ def test_frames_have_the_shared_columns_and_every_digit(name):
         names = [
             *("draws", "rmse", "rmse_low", "rmse_high", "rmse_predicted", "rmse_limit"),
             *(
-                "correlation",
-                "correlation_predicted",
-                "agreement",
-                "agreement_low",
-                "agreement_high",
-                "agreement_predicted",
-                "entropy",
+                "correlation", "correlation_predicted", "agreement", "agreement_low", "agreement_high",
+                "agreement_predicted", "entropy",
             ),
-        ]
+        ]  # fmt: skip
         assert list(frame.columns) == names
         assert len(frame) == len(result.sizes) == 3
         assert tuple(frame["rmse"][:-1]) == result.rmse[:-1]

@@ -5,24 +5,11 @@ import pandas as pd
 import pytest
 
 import calib
-from calib import cli, table
+from calib import table
 from calib.core.result import short
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # what the shell shows beside its output
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "a\u202egnp.exe", "a | b `c`", "x" * 400]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; exit code, stdout, stderr."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +81,6 @@ def test_at_asks_a_saved_calibration_too(run, own, tmp_path):
     assert f"type calib calibrate {kept} --at 2." in " ".join(err.split())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("apply", [False, True])
 def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own, frame, tmp_path, apply):
     kept, out = tmp_path / "calibration.json", tmp_path / "out.csv"
@@ -121,7 +107,6 @@ def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run,
     assert "another scale than the labels" in err
 
 
-@pytest.mark.slow
 def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run, own, frame, tmp_path):
     kept, out, hundred = tmp_path / "calibration.json", tmp_path / "q.csv", tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
@@ -297,7 +282,6 @@ def test_reports_of_other_things_have_no_such_section():
     assert "Item by item" not in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["md", "html"])
 def test_hostile_ids_are_shown_as_text(things, tmp_path, ending):
     text = calib.report([*things.values()], tmp_path / f"page.{ending}").text

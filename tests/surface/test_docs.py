@@ -54,20 +54,11 @@ def test_each_warning_has_its_line_and_a_link():
 
 WORDS = (
     *(
-        "group",
-        "system",
-        "mass",
-        "tau",
-        "disattenuated",
-        "lam",
-        "gold",
-        "rectifier",
-        "half-width",
-        "judge",
+        "group", "system", "mass", "tau", "disattenuated", "lam", "gold", "rectifier", "half-width", "judge",
         "criterion",
     ),
     *("rater", "draw", "chain", "level", "ceiling", "entropy", "item", "label", "scale", "annotator", "coverage"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("word", WORDS)

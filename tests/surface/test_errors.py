@@ -47,16 +47,10 @@ def folder(tmp_path):
 
 
 FILES = {
-    "empty.csv": b"",
-    "twice.csv": f'"a{EVIL}","a{EVIL}"\r\n1,2\r\n'.encode(),
-    "ragged.csv": b"a,b\n1\n",
-    "quotes.csv": b'a,b\n"x"y,1\n',
-    "bytes.csv": b"\xff\xfe",
-    "cut.jsonl": b'{"a":\n',
-    "list.jsonl": f'["\u202e"]{EVIL}'.encode(),
-    "none.parquet": b"x",
-    f"t{EVIL}.xlsx": b"",
-}
+    "empty.csv": b"", "twice.csv": f'"a{EVIL}","a{EVIL}"\r\n1,2\r\n'.encode(), "ragged.csv": b"a,b\n1\n",
+    "quotes.csv": b'a,b\n"x"y,1\n', "bytes.csv": b"\xff\xfe", "cut.jsonl": b'{"a":\n',
+    "list.jsonl": f'["\u202e"]{EVIL}'.encode(), "none.parquet": b"x", f"t{EVIL}.xlsx": b"",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES, ids=range(len(FILES)))

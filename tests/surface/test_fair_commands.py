@@ -5,23 +5,9 @@ import pandas as pd
 import pytest
 
 import calib
-from calib import cli
 from calib.core.result import short
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # what the shell shows beside its output
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; exit code, stdout, stderr."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

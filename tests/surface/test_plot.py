@@ -129,12 +129,10 @@ def test_agreement_colours_by_criterion(agreed, ax):
 
 @pytest.mark.parametrize(
     ("level", "method", "expected"),
-    [
-        ("group", "spearman", "Spearman rho within groups (95 % CI)\nn = 24 groups"),
-        ("item", "pearson", "Pearson r over items (95 % CI)\nn = 312 items"),
-        ("system", "kendall", "Kendall tau-b over systems (95 % CI)\nn = 13 systems"),
-    ],
-)
+    [("group", "spearman", "Spearman rho within groups (95 % CI)\nn = 24 groups"),
+     ("item", "pearson", "Pearson r over items (95 % CI)\nn = 312 items"),
+     ("system", "kendall", "Kendall tau-b over systems (95 % CI)\nn = 13 systems")],
+)  # fmt: skip
 def test_agreement_says_level_coefficient_confidence_and_n(humans, level, method, expected):
     fluency = humans[humans["criterion"] == "fluency"]
     raters = [fluency[fluency["rater"] == f"simulated-{i}"] for i in (1, 2)]
@@ -608,12 +606,8 @@ def test_rows_of_sixteen_systems_and_three_methods_are_legible():
     drawn.figure.canvas.draw()
     page = drawn.figure.bbox
     texts = [
-        *drawn.get_yticklabels(),
-        drawn.xaxis.label,
-        drawn.title,
-        *drawn.get_legend().get_texts(),
-        drawn._left_title,
-    ]
+        *drawn.get_yticklabels(), drawn.xaxis.label, drawn.title, *drawn.get_legend().get_texts(), drawn._left_title,
+    ]  # fmt: skip
     boxes = [text.get_window_extent() for text in texts if text.get_text()]
     assert all(box.x0 >= page.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1 for box in boxes)
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
@@ -781,15 +775,12 @@ def test_hostile_names_are_drawn_as_they_stand_in_every_other_plot(name):
     order = rank_judges({f"{name}1": x, f"{name}2": -x}, y)
     label = {"criterion": [f"{name}1", f"{name}2"], "rater": name, "against": name}
     drawn = [
-        plot.scatter(labelled(grouped, **label)),
-        plot.scatter(labelled(over, **label)),
+        plot.scatter(labelled(grouped, **label)), plot.scatter(labelled(over, **label)),
         plot.forest(labelled(grouped, **label)),
         plot.heatmap(labelled(grouped, over, **label | {"rater": [f"{name}1", f"{name}2"]})),
-        plot.ties(labelled(grouped, grouped, **label)),
-        plot.compare(labelled(pair, pair, **label, versus=name)),
-        plot.ranking(labelled(order, order, **label)),
-        plot.reliability(labelled(panel(), panel(1), **label)),
-    ]
+        plot.ties(labelled(grouped, grouped, **label)), plot.compare(labelled(pair, pair, **label, versus=name)),
+        plot.ranking(labelled(order, order, **label)), plot.reliability(labelled(panel(), panel(1), **label)),
+    ]  # fmt: skip
     for each in drawn:
         each.figure.canvas.draw()
         legend = [] if each.get_legend() is None else each.get_legend().get_texts()

@@ -343,10 +343,8 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
 @pytest.mark.parametrize(
     ("result", "said"),
     [
-        (
-            known(),
-            "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0.",
-        ),
+        (known(),
+         "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0."),
         (known(-0.6, -0.2, -0.4), "[-0.6, -0.2], which speaks about new groups and new systems, and excludes 0."),
         (known(low=-0.1), "[-0.1, 0.6], which speaks about new groups and new systems, and does not exclude 0."),
         (known(low=0.0), "and does not exclude 0."),
@@ -354,7 +352,7 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
         (known(coefficient="pairs"), "new systems; chance alone gives a share above 0, too."),
         (known(estimate=NAN), "No coefficient could be computed, so nothing can be concluded."),
     ],
-)
+)  # fmt: skip
 def test_an_agreement_claims_what_its_interval_says_and_no_more(result, said):
     (line,) = conclusions(Results(({},), (result,)))
     assert line.endswith(said)
@@ -462,23 +460,10 @@ def test_both_formats_have_the_same_sections_in_the_same_order(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("thing", "number"),
-    [
-        (results(), 1),
-        (agreed(), 1),
-        (converged(), 1),
-        (converged(people=np.arange(9)), 2),
-        (pd.DataFrame({"x": [1]}), 0),
-        ("words", 0),
-        (results() + agreed(), 0),
-        (mapped(), 1),
-        (mapped()[0], 1),
-        (mapped(level="group")[:1], 2),
-        (compared(), 1),
-        (ranked(), 1),
-        (panels()[0], 1),
-        (panels()[1], 0),
-    ],
-)
+    [(results(), 1), (agreed(), 1), (converged(), 1), (converged(people=np.arange(9)), 2),
+     (pd.DataFrame({"x": [1]}), 0), ("words", 0), (results() + agreed(), 0), (mapped(), 1), (mapped()[0], 1),
+     (mapped(level="group")[:1], 2), (compared(), 1), (ranked(), 1), (panels()[0], 1), (panels()[1], 0)],
+)  # fmt: skip
 def test_html_has_the_pictures_that_there_are(thing, number, tmp_path):
     before = plt.get_fignums()  # the examples of the docstrings leave some
     text = report([thing], tmp_path / "r.html")

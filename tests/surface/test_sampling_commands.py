@@ -1,31 +1,27 @@
 """From the command line: wordings of a prompt, convergence, sensitivity, plans for ratings; errors name the option."""
 
 import re
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import calib
-from calib import cli, table
+from calib import table
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # warnings are lines on the error stream
 
 PRICES = ("--price-label", 1, "--price-judge", 0.01)
 MONEY = {"label": 1, "judge": 0.01}
 
 
 @pytest.fixture
-def run(capsys):
+def run(run):
     """Run a command; exit code, stdout with single spaces, stderr."""
 
     def call(*arguments):
-        with warnings.catch_warnings(), pytest.raises(SystemExit) as ended:
-            warnings.simplefilter("default")  # they are lines on the error stream
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, " ".join(said.out.split()), said.err
+        code, out, err = run(*arguments)
+        return code, " ".join(out.split()), err
 
     return call
 
@@ -63,7 +59,6 @@ def one_line(result):
 # --- rate --variants --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_rate_asks_in_several_wordings(run, files, tmp_path):
     out = tmp_path / "r.csv"
     options = ("--criterion", "fluency", "--model", "offline", "--method", "sample", "--draws", 2, "--out", out)
@@ -80,7 +75,6 @@ def test_rate_asks_in_several_wordings(run, files, tmp_path):
     assert ratings["score"].tolist() == pytest.approx(expected["score"].tolist(), nan_ok=True)
 
 
-@pytest.mark.slow
 def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     options = ("--criterion", "fluency", "--criterion", "coherence", "--model", "offline", "--dry-run")
     calls = [
@@ -89,7 +83,6 @@ def test_rate_counts_the_calls_of_all_wordings(run, files, tmp_path):
     assert calls[1] == 4 * calls[0] == 4 * 2 * 78
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, 257, "x"])
 def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
     options = ("--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv")
@@ -119,17 +112,12 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        (("--sizes", 9), "--sizes must be"),
-        (("--groups", "topic"), "--groups must be a column"),
-        (("--coefficient", "magic"), "--coefficient must be one of"),
-        (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
-        (("--n-subsets", 0), "--n-subsets must be"),
-        (("--out", "c.txt"), "'--out'"),
-        (("--labels", "none.csv"), "none.csv"),
-        (("--column", "item=id"), "--item describes a file of your own"),
-    ],
-)
+    [(("--sizes", 9), "--sizes must be"), (("--groups", "topic"), "--groups must be a column"),
+     (("--coefficient", "magic"), "--coefficient must be one of"),
+     (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
+     (("--n-subsets", 0), "--n-subsets must be"), (("--out", "c.txt"), "'--out'"),
+     (("--labels", "none.csv"), "none.csv"), (("--column", "item=id"), "--item describes a file of your own")],
+)  # fmt: skip
 def test_what_converge_refuses(run, files, options, words):
     code, out, err = run("convergence", files["sampled"], *options)
     assert (code, out) == (2, "")
@@ -185,7 +173,6 @@ def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
     assert "--prompt must be a column of own.csv" in err
 
 
-@pytest.mark.slow
 def test_sensitivity_of_several_criteria_and_methods(run, files, tmp_path):
     mixed = table.write(pd.concat([read(files, "exact"), read(files, "sampled")]), tmp_path / "both.csv")
     code, text, _ = run("sensitivity", mixed, "--calls", 4)
@@ -223,7 +210,6 @@ def test_several_items_of_a_system_in_a_group_do_no_harm(run, files, tmp_path):
     assert "item_prompt" in text
 
 
-@pytest.mark.slow
 def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     ratings = read(files, "sampled")
     once = table.write(ratings[ratings["draw"] == 0], tmp_path / "once.csv")
@@ -234,27 +220,19 @@ def test_one_draw_under_each_prompt_is_a_residual(run, files, tmp_path):
     assert err.count("confounded") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
-    [
-        ("sampled", ("--target", 2), "--target must be between 0 and 1"),
-        ("sampled", ("--calls", 0), "--calls must be"),
-        ("sampled", ("--estimator", "magic"), "--estimator must be one of 'auto', 'moments', 'reml'"),
-        ("sampled", ("--groups", "topic"), "--groups"),
-        ("sampled", ("--by", "topic"), "--by must be a column of the scores"),
-        ("sampled", ("--judges",), "two judges"),
-        ("exact", ("--judges",), "--judges needs sampled replies"),
-        ("sampled", ("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
-        ("single", (), "must be under two prompts at least"),
-        ("pooled", (), "these are scores"),
-        ("scores", (), "these are scores"),
-        ("items", (), "must be under two prompts at least"),
-        ("sampled", ("--items", "none.csv"), "none.csv"),
-        ("sampled", ("--gold", "none.csv"), "No such option: --gold"),
-        ("sampled", ("--out", "g.txt"), "'--out'"),
-    ],
-)
+    [("sampled", ("--target", 2), "--target must be between 0 and 1"), ("sampled", ("--calls", 0), "--calls must be"),
+     ("sampled", ("--estimator", "magic"), "--estimator must be one of 'auto', 'moments', 'reml'"),
+     ("sampled", ("--groups", "topic"), "--groups"),
+     ("sampled", ("--by", "topic"), "--by must be a column of the scores"), ("sampled", ("--judges",), "two judges"),
+     ("exact", ("--judges",), "--judges needs sampled replies"),
+     ("sampled", ("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
+     ("single", (), "must be under two prompts at least"), ("pooled", (), "these are scores"),
+     ("scores", (), "these are scores"), ("items", (), "must be under two prompts at least"),
+     ("sampled", ("--items", "none.csv"), "none.csv"), ("sampled", ("--gold", "none.csv"), "No such option: --gold"),
+     ("sampled", ("--out", "g.txt"), "'--out'")],
+)  # fmt: skip
 def test_what_sensitivity_refuses(run, files, tmp_path, name, options, words):
     out = () if "--out" in options else ("--out", tmp_path / "g.csv")
     code, text, err = run("sensitivity", files[name], *options, *out)
@@ -267,7 +245,6 @@ def test_what_sensitivity_refuses(run, files, tmp_path, name, options, words):
 # --- plan -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{"budget": 20}, {"half_width": 0.2, "max_items": 500}, {"budget": 20, "prompt": 3}]
 )
@@ -295,7 +272,6 @@ def test_plan_falls_back_to_scores_where_nothing_is_known_of_draws(run, files):
     assert one_line(wanted) in text
 
 
-@pytest.mark.slow
 def test_plan_by_system_is_of_scores(run, files):
     code, text, _ = run(
         "plan", files["exact"], files["human"], "--items", files["items"], "--by", "system", *PRICES, "--budget", 20
@@ -305,7 +281,6 @@ def test_plan_by_system_is_of_scores(run, files):
     assert "prompts x" not in text
 
 
-@pytest.mark.slow
 def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files):
     code, text, _ = run("plan", files["sampled"], files["gold"], *PRICES, "--half-width", 1e-9, "--max-items", 99)
     assert code == 0
@@ -314,7 +289,6 @@ def test_plan_says_what_cannot_be_reached_and_the_narrowest_that_can(run, files)
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
@@ -356,7 +330,6 @@ def test_prompts_are_pooled_and_used_from_files(run, files, tmp_path):
     assert run("summarize", files["sampled"], "--pool", "judge")[0] == 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 def test_files_of_other_formats(run, files, tmp_path, ending):
     paths = {}

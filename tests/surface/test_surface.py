@@ -125,27 +125,11 @@ def imports(tree: ast.Module) -> set[tuple[str, bool]]:
 OURS = [name for name in MODULES if name not in ("calib", "calib.stats", "calib.plot")]
 # lower numbers are imported by higher ones; modules of one number see each other only inside one package
 ORDER = {
-    "calib._version": 0,
-    "calib.core": 1,
-    "statistics": 2,
-    "calib.stats": 3,
-    "calib.table": 4,
-    "calib.scale": 5,
-    "calib.inputs": 6,
-    "calib.judge": 7,
-    "calib.datasets": 8,
-    "frames": 8,
-    "display": 9,
-    "calib.labelling": 9,
-    "calib.adapters": 9,
-    "calib.gate": 10,
-    "calib.plot": 11,
-    "calib.report": 12,
-    "calib.console": 13,
-    "commands": 14,
-    "calib.cli": 15,
-    "calib.gate.plugin": 15,
-}
+    "calib._version": 0, "calib.core": 1, "statistics": 2, "calib.stats": 3, "calib.table": 4, "calib.scale": 5,
+    "calib.inputs": 6, "calib.judge": 7, "calib.datasets": 8, "frames": 8, "display": 9, "calib.labelling": 9,
+    "calib.adapters": 9, "calib.gate": 10, "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
+    "calib.cli": 15, "calib.gate.plugin": 15,
+}  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes",)
 
 

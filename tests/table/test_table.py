@@ -77,14 +77,10 @@ RULES = {
         (ratings(weight=[-0.1, 1]), "column `weight`, row 0: must lie between 0 and 1, but got -0.1."),
         (ratings(method="guess"), f"column `method`, row 0: must be one of {OPTIONS}, but got 'guess'."),
         (ratings(status=["ok", "fine"]), f"column `status`, row 1: must be one of {STATUSES}, but got 'fine'."),
-        (
-            ratings(status=["ok", "unread"]),
-            "column `score`, row 1: must be a number exactly where `status` is 'ok', but got 2.0.",
-        ),
-        (
-            ratings(status="ok", score=[4, None]),
-            "column `score`, row 1: must be a number exactly where `status` is 'ok', but got nan.",
-        ),
+        (ratings(status=["ok", "unread"]),
+         "column `score`, row 1: must be a number exactly where `status` is 'ok', but got 2.0."),
+        (ratings(status="ok", score=[4, None]),
+         "column `score`, row 1: must be a number exactly where `status` is 'ok', but got nan."),
         (ratings(scale="1|2|3"), "column `score`, row 0: must lie on the scale '1|2|3', but got 4.0."),
         (ratings(scale=["0..100", "3..5"]), "column `score`, row 1: must lie on the scale '3..5', but got 2.0."),
         (
@@ -106,7 +102,7 @@ RULES = {
             "but 'a', 'fluency', 'ann' was there before.",
         ),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "frame", "rule"), [(kind, *case) for kind, cases in RULES.items() for case in cases])
@@ -161,14 +157,9 @@ def test_two_columns_of_one_name_are_refused():
 
 @pytest.mark.parametrize(
     ("text", "low", "high", "values"),
-    [
-        ("1|2|3", 1, 3, (1, 2, 3)),
-        ("3|1|2", 1, 3, (1, 2, 3)),
-        ("0|0.5|1", 0, 1, (0, 0.5, 1)),
-        ("-1..1", -1, 1, ()),
-        ("0..100", 0, 100, ()),
-    ],
-)
+    [("1|2|3", 1, 3, (1, 2, 3)), ("3|1|2", 1, 3, (1, 2, 3)), ("0|0.5|1", 0, 1, (0, 0.5, 1)), ("-1..1", -1, 1, ()),
+     ("0..100", 0, 100, ())],
+)  # fmt: skip
 def test_scales_are_read(text, low, high, values):
     scale = parse_scale(text)
     assert scale == ScaleRange(low, high, values)
@@ -364,13 +355,9 @@ def test_defaults_come_with_a_file_that_has_but_the_required_columns(tmp_path, e
 
 
 EXTRAS = {
-    "whole": [1, 2],
-    "real": [0.1, 1e22],
-    "gaps": [0.5, NAN],
-    "text": ["x", "007"],
-    "lists": [["a\n", "b,"], []],
+    "whole": [1, 2], "real": [0.1, 1e22], "gaps": [0.5, NAN], "text": ["x", "007"], "lists": [["a\n", "b,"], []],
     "numbers": [[1, 2.5], [3]],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -535,14 +522,9 @@ def test_a_file_that_is_no_csv_table(tmp_path, text, rule):
 
 @pytest.mark.parametrize(
     ("ending", "data"),
-    [
-        (".jsonl", b'{"item": "a"}\n{"item":\n'),
-        (".jsonl", b"[1]\n"),
-        (".csv", b"item\n\xe9\n"),
-        (".parquet", b"PAR1 and no more"),
-        (".parquet", b""),
-    ],
-)
+    [(".jsonl", b'{"item": "a"}\n{"item":\n'), (".jsonl", b"[1]\n"), (".csv", b"item\n\xe9\n"),
+     (".parquet", b"PAR1 and no more"), (".parquet", b"")],
+)  # fmt: skip
 def test_a_file_that_is_something_else_is_named(tmp_path, ending, data):
     path = tmp_path / f"t{ending}"
     path.write_bytes(data)
