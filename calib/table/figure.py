@@ -304,7 +304,7 @@ def log_ticks(ax: Axes, values: Sequence[int]) -> None:
 def say_title(ax: Axes, title: str, fact: str = "") -> None:
     """What all results of a plot share, and what is seen in it, on as many lines as the figure's width makes of it."""
     text = ": ".join(filter(None, (title, plain_text(fact, 200))))
-    ax.set_title(wrapped(text, _points(ax)[0] - 40), loc="left", fontsize="medium")
+    ax.set_title(wrapped(text, _points(ax)[0] - 60), loc="left", fontsize="medium")
 
 
 def handle(words: str, **look: Any) -> Line2D:

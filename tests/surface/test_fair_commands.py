@@ -96,7 +96,7 @@ def test_rater_effects_and_leaderboard_run(run, folder):
 @pytest.mark.parametrize("aim", [("--half-width", 0.2), ("--difference", 0.3, "--power", 0.9)])
 def test_labels_needed_prints_what_the_function_returns(run, folder, aim):
     code, said, err = run(
-        "labels-needed", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--item", "id", *aim
+        "labels-needed", folder / "rated.csv", "--judge", "gpt", "--label", "ann", "--column", "item=id", *aim
     )
     assert code == 0, err
     options = {name[2:].replace("-", "_"): value for name, value in zip(aim[::2], aim[1::2], strict=True)}

@@ -481,8 +481,8 @@ def alt(thing, path):
     ("thing", "words"),
     [
         (agreed(), ["Spearman rho over items (95 % CI), n = 30 items"]),
-        (mapped()[:1], ["judge against human"]),
-        (mapped(level="group")[:1], ["x against human", "Spearman rho inside each group"]),
+        (mapped()[:1], ["judge against labels"]),
+        (mapped(level="group")[:1], ["x against labels", "Spearman rho inside each group"]),
         (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
         (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
         (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]),

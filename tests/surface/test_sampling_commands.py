@@ -116,7 +116,7 @@ def test_converge_writes_what_the_function_returns(run, files, tmp_path):
      (("--coefficient", "magic"), "--coefficient must be one of"),
      (("--confidence-level", 95), "--confidence-level must be between 0 and 1"),
      (("--n-subsets", 0), "--n-subsets must be"), (("--out", "c.txt"), "'--out'"),
-     (("--labels", "none.csv"), "none.csv"), (("--column", "item=id"), "--item describes a file of your own")],
+     (("--labels", "none.csv"), "none.csv"), (("--column", "item=id"), "--column item= describes a file of your own")],
 )  # fmt: skip
 def test_what_converge_refuses(run, files, options, words):
     code, out, err = run("convergence", files["sampled"], *options)
@@ -165,7 +165,7 @@ def test_files_of_ones_own_are_taken_as_the_verbs_take_them(run, tmp_path):
     assert study.one().signature in text
     for line in (study.one().equal_calls(8), calib.prompt_mean(path, prompt="wording", group="doc").one()):
         assert one_line(line) in text
-    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--item", "id")
+    code, text, _ = run("convergence", path, "--group", "doc", "--rng", 1, "--column", "item=id")
     assert code == 0
     assert one_line(calib.convergence(path, group="doc", rng=1).one()) in text
     code, _, err = run("sensitivity", path, "--prompt", "topic")
