@@ -103,8 +103,8 @@ def test_codes_follow_the_order_of_appearance(labels, codes):
 
 @pytest.mark.parametrize(
     "labels",
-    [["a", None], np.array(["a", None], dtype=object), np.array(["a", np.nan], dtype=object), [1.5, np.nan],
-     np.array([1.5, np.nan], dtype=np.float32), np.ma.array(["a", "b"], mask=[False, True]),
+    [["a", None], ["a", float("nan")], np.array(["a", None], dtype=object), np.array(["a", np.nan], dtype=object),
+     [1.5, np.nan], np.array([1.5, np.nan], dtype=np.float32), np.ma.array(["a", "b"], mask=[False, True]),
      np.array(["2021-03-01", "NaT"], dtype="datetime64[ns]")],
 )  # fmt: skip
 def test_message_for_a_missing_label(labels):

@@ -160,9 +160,6 @@ def test_signatures_name_their_rows():
     assert [row[:2] for row in table[2:]] == [["1", "a"], ["2", "b"], ["3", "c"]]
     for row, result in enumerate(results(("a", "b", "c")), start=1):
         assert f"- row {row}: `{result.signature}`" in text
-
-
-def test_a_signature_of_all_rows_stands_once():
     twice = Results(({"criterion": "a"}, {"criterion": "b"}), (mean_interval([1, 2, 4]),) * 2)
     text = report(twice)
     assert text.count(twice[0].signature) == 1
@@ -177,10 +174,6 @@ def test_the_text_returned_is_the_file(ending, tmp_path):
     assert path.read_text(encoding="utf-8") == text
     assert all(words in text for words in ("A paragraph.", "A heading", "The title"))
     assert text == report(["A paragraph.", ("A heading", results())], path, title="The title")
-
-
-def test_without_a_path_it_is_markdown():
-    assert report(results(), title="T").startswith("# T\n\n")
 
 
 @pytest.mark.slow
@@ -226,13 +219,9 @@ def test_numbers_have_three_or_four_significant_digits():
     ]
 
 
-def test_the_head_of_an_interval_follows_its_level():
+def test_the_head_of_an_interval_follows_its_level_and_convergence_speaks_in_sentences():
     assert "| 90 % CI |" in report(agreed(confidence_level=0.9))
-    mixed = agreed(confidence_level=0.9) + agreed(confidence_level=0.8)
-    assert "| interval |" in report(mixed)
-
-
-def test_convergence_speaks_in_sentences():
+    assert "| interval |" in report(agreed(confidence_level=0.9) + agreed(confidence_level=0.8))
     text = report(converged())
     assert f"{converged()[0]}." in text.replace("\\", "")
     both = Results(({"criterion": "a"}, {"criterion": "b"}), (*converged(), *converged()))
@@ -246,8 +235,10 @@ def test_a_frame_keeps_its_index_and_leaves_gaps_empty():
 
 
 def test_results_given_alone_keep_their_labels():
-    assert "| 2 | fluency |" in report(results())
-    assert report(results()) == report([results()])
+    text = report(results(), title="T")  # without a path it is Markdown
+    assert text.startswith("# T\n\n")
+    assert "| 2 | fluency |" in text
+    assert text == report([results()], title="T")
 
 
 def test_the_frame_keeps_both_methods_apart():
@@ -278,17 +269,13 @@ def test_every_kind_comes_with_signature_and_sentence(thing, ending, tmp_path):
         assert not line.endswith("..")
 
 
-def test_a_single_comparison_says_what_may_be_concluded():
-    one = compared()[:1]
-    assert f"{one[0]}. {one[0].conclusion}" in plain(report(one))
-
-
 def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
     apart, alike = compared()[0].conclusion, compared()[1].conclusion
     number = "These are 3 tests; their p-values are not adjusted for that number."
     assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}", number]
     assert apart == "judge-0 agrees with the labels more than judge-1 does (about new groups, these systems)."
     assert conclusions(compared()[:1]) == [apart]
+    assert f"{compared()[0]}. {apart}" in plain(report(compared()[:1]))
 
 
 def test_comparisons_name_each_judge_once():
@@ -306,9 +293,7 @@ def test_people_have_their_quantities_in_rows():
     assert "| criterion | quantity | estimate | 95 % CI | interval |" in text
     assert "| a | ceiling | 0.646 |" in text
     assert "nan" not in text
-
-
-def test_the_alternative_annotator_test_stands_beside_a_judge_that_never_looks():
+    # the alternative annotator test stands beside a judge that never looks
     result = panels()[1][0]
     text = plain(report(panels()[1]))
     assert result.verdict in text
@@ -379,6 +364,7 @@ def test_the_light_of_a_sentence_is_that_of_its_own_result():
     assert lines[0].startswith("- **▲ judge-0 is ahead** a; c: judge-0 agrees")
     assert lines[1].startswith("- **○ not decided** b: ")
     assert lines[2].startswith("- These are 3 tests;")
+    assert not re.search("[▲▼○]", report(agreed()))
 
 
 @pytest.mark.parametrize(("null", "light"), [(None, "- Mean"), (1.5, "- **▲ above 1.5**"), (4.9, "- **▼ below 4.9**")])
@@ -389,10 +375,6 @@ def test_a_mean_has_a_light_only_where_it_is_compared_with_a_value(null, light):
     assert undecided.startswith("- **○ not decided**")
     alone = report(mean_of(options={"estimator": "judge_only"} | ({} if null is None else {"null": null})))
     assert "**" not in alone.splitlines()[2]
-
-
-def test_agreement_alone_has_no_light():
-    assert not re.search("[▲▼○]", report(agreed()))
 
 
 def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways():
@@ -452,6 +434,7 @@ def test_both_formats_have_the_same_sections_in_the_same_order(tmp_path):
     rows = [len(table) - 1 for table in Page(page).tables]
     marked = [len(re.findall(r"^\|", part, re.MULTILINE)) - 2 for part in report(parts).split("\n## ")[1:]]
     assert rows == marked
+    assert "data:" not in report([*parts, converged(), mapped(), ranked(), *panels()]), "Markdown has no pictures"
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------
@@ -500,10 +483,7 @@ def test_what_may_be_concluded_from_results_and_from_one():
     assert mean_of().one().conclusion.startswith("Mean human score is 3.713, 95 % CI")
     assert converged()[0].conclusion == f"{converged()[0]}."
     assert compared().conclusion == "\n".join(conclusions(compared()))
-
-
-def test_unlike_results_conclude_each_in_their_way():
-    mixed = Results(({"criterion": "a"},), (known(),)) + compared()
+    mixed = Results(({"criterion": "a"},), (one,)) + compared()  # each in its way
     assert conclusions(mixed) == [*conclusions(mixed[:1]), *conclusions(compared())]
 
 
@@ -515,16 +495,8 @@ def test_several_judges_and_criteria_are_a_map(tmp_path):
     assert ">x<" in pictures(text)[0]
     rows = report([Results(mapped().labels[:2], mapped().results[:2])], tmp_path / "r.html")
     assert not any(f">{cell}<" in pictures(rows)[0] for cell in cells)
-
-
-@pytest.mark.slow
-def test_two_results_for_one_cell_do_not_break_the_page(tmp_path):
-    assert len(pictures(report([mapped() + mapped()], tmp_path / "r.html"))) == 1
-
-
-@pytest.mark.slow
-def test_markdown_has_no_pictures():
-    assert "data:" not in report([results(), agreed(), converged(), mapped(), compared(), ranked(), *panels()])
+    twice = report([mapped() + mapped()], tmp_path / "r.html")  # two results for one cell
+    assert len(pictures(twice)) == 1
 
 
 @pytest.mark.slow
@@ -542,21 +514,14 @@ def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
 @pytest.mark.slow
 def test_the_one_script_that_may_run_is_the_one_of_the_page(tmp_path):
     text = report(results(), tmp_path / "r.html")
+    for part in ("prefers-color-scheme: dark", "@media print", '<div class="scroll"', "overflow-x: auto"):
+        assert part in text
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy.replace("&#39;", "'")
     assert "default-src 'none'" in policy
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
-
-
-@pytest.mark.slow
-def test_the_page_serves_dark_screens_paper_and_narrow_screens(tmp_path):
-    text = report(results(), tmp_path / "r.html")
-    assert "prefers-color-scheme: dark" in text
-    assert "@media print" in text
-    assert '<div class="scroll"' in text
-    assert "overflow-x: auto" in text
 
 
 # --- hostile texts ----------------------------------------------------------------------------------------------
@@ -638,14 +603,11 @@ def test_another_ending_is_refused_and_nothing_written(name, tmp_path):
 def test_nothing_and_other_things_are_refused():
     with pytest.raises(ValueError, match=r"must hold something to report, but is empty"):
         report([])
+    assert "Left out: None (there are no results)." in report([("None", Results((), ()))])
     with pytest.raises(TypeError, match=r"but got 3\."):
         report([3])
     with pytest.raises(TypeError, match=r"or pairs \(heading, thing\)"):
         report([(results(), results())])
-
-
-def test_empty_results_are_said_to_be_empty():
-    assert "Left out: None (there are no results)." in report([("None", Results((), ()))])
 
 
 @pytest.mark.slow
