@@ -158,16 +158,20 @@ def test_scores_of_another_judge_are_refused_unless_said(run, own, frame, tmp_pa
     assert "240 rows in all" in out
 
 
-@pytest.mark.parametrize("more", [("--save", "again.json"), ("labels.csv",)])
-def test_what_is_applied_is_not_made_anew(run, own, tmp_path, more):
-    code, _, err = run("calibrate", own, *more, "--apply", tmp_path / "calibration.json")
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        ("calibrate", ("--save", "again.json", "--apply", "calibration.json"), "leave out LABELS and --save"),
+        ("calibrate", ("labels.csv", "--apply", "calibration.json"), "leave out LABELS and --save"),
+        ("calibrate", ("--allow-stale",), "--allow-stale is for --apply"),
+        ("escalate", ("--label-threshold", "4", "--price-judge", "0.01"), "--price-label"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(run, own, tmp_path, monkeypatch, command, options, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(command, own, *options)
     assert code == 2
-    assert "leave out LABELS and --save" in err
-
-
-def test_allow_stale_alone_is_a_mistake(run, own):
-    code, _, err = run("calibrate", own, "--allow-stale")
-    assert (code, "--allow-stale is for --apply" in err) == (2, True)
+    assert words in err
 
 
 @pytest.mark.parametrize("option", ["--save", "--out"])
@@ -183,14 +187,6 @@ def test_no_file_that_is_read_is_written_over(run, own, option):
 
 
 # --- forecasts, sets, escalation ------------------------------------------------------------------------------------
-
-
-def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
-    code, said, _ = run("forecast-quality", own, "--out", tmp_path / "quality.csv")
-    expected = calib.forecast_quality(frame).one()
-    assert code == 0
-    assert f"{expected.skill:.4g}" in said
-    assert table.read_frame(tmp_path / "quality.csv")["rps"].tolist() == [expected.rps]
 
 
 def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
@@ -214,12 +210,6 @@ def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     assert f"wrote {found.n_accepted} rows to {accepted}" in said
     assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
     assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
-
-
-def test_a_price_without_that_of_a_label_is_refused_in_the_shells_words(run, own):
-    code, _, err = run("escalate", own, "--label-threshold", "4", "--price-judge", "0.01")
-    assert code == 2
-    assert "--price-label" in err
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------
@@ -275,11 +265,8 @@ def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
     spread = [float(row["sd"]) for row in rows]
     assert spread == sorted(spread, reverse=True)
     assert text.count("## ") == 1
-
-
-def test_reports_of_other_things_have_no_such_section():
-    text = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})]).text
-    assert "Item by item" not in text
+    other = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})])
+    assert "Item by item" not in other.text
 
 
 @pytest.mark.parametrize("ending", ["md", "html"])

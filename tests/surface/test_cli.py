@@ -86,23 +86,13 @@ def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
 
 
-@pytest.mark.usefixtures("wide")
-def test_agree_prints_what_the_function_returns(run, files, tmp_path):
-    options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
+def test_agree_writes_what_the_function_returns(run, files, tmp_path):
     (tmp_path / "a.csv").write_text("of yesterday, which may be written over")
-    code, out, err = run("agreement", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
-    expected = calib.agreement(
-        *(table.read(files[name], "scores") for name in ("scores", "human")),
-        level="group", method="kendall", constant="zero", confidence_level=0.9,
-    )  # fmt: skip
-    assert (code, err) == (0, "")
-    for result, label in zip(expected, expected.labels, strict=True):
-        assert number(out, label["criterion"], "estimate") == pytest.approx(result.estimate, rel=1e-3)
-        assert number(out, label["criterion"], "conf_high") == pytest.approx(result.interval.high, rel=1e-3)
+    command = ("agreement", files["scores"], files["human"], "--level", "group", "--out", tmp_path / "a.csv")
+    assert run(*command)[::2] == (0, "")
+    expected = calib.agreement(*read(files, "scores", "human"), level="group").to_frame()
     written = table.read_frame(tmp_path / "a.csv")
-    assert written["estimate"].tolist() == [result.estimate for result in expected]
-    assert written["signature"].tolist() == [result.signature for result in expected]
-    assert expected[0].signature in out
+    assert written[["estimate", "signature"]].to_dict() == expected[["estimate", "signature"]].to_dict()
 
 
 @pytest.mark.slow
@@ -153,10 +143,24 @@ def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
     assert "groups 3" in out
 
 
-def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agreement", files["scores"], files["human"], "--column", "criterion=fluency")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes a file of your own"),
+        (
+            "agreement {scores} {mine} --column label_item=key --judge rating",
+            "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'",
+        ),
+        ("look {mine} --column word=x", "ROLE=NAME with a role of item, label_item"),
+        ("look {mine} --column item", "ROLE=NAME"),
+        ("look {mine} --column item=", "ROLE=NAME"),
+        ("look {mine} --column item=id --column item=key", "item came twice"),
+    ],
+)
+def test_a_role_of_a_column_that_cannot_be(run, files, own, command, words):
+    code, _, err = run(*(part.format(**files, mine=own) for part in command.split()))
     assert code == 2
-    assert "--column criterion= describes a file of your own" in err
+    assert words in folded(err)
 
 
 def read(files, *names):
@@ -238,23 +242,6 @@ def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run,
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("wide")
-def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run, files, tmp_path):
-    path = tmp_path / "c.csv"
-    code, out, err = run("compare", files["first"], files["second"], files["pooled"], "--level", "group", "--out", path)
-    expected = calib.compare(*read(files, "first", "second", "pooled"), level="group")
-    assert (code, err) == (0, "")
-    written = table.read_frame(path)
-    assert written["estimate"].tolist() == [result.estimate for result in expected]
-    assert written["p_value"].tolist() == [result.p_value for result in expected]
-    for result in expected:
-        assert result.conclusion in folded(out)
-    assert number(out, "fluency", "estimate") == pytest.approx(
-        expected.select(criterion="fluency")[0].estimate, rel=1e-3
-    )
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"level": "group"}, {"method": "pairs"}, {"level": "group", "constant": "zero"}, {"confidence_level": 0.8},
@@ -329,35 +316,11 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
     assert all(line.startswith("calib: unequal_ties: coarse ties") for line in lines)
     assert len(lines) == len(set(lines))
     assert "tau-b compares" not in out
-
-
-def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run(
-            "agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50
-        )
-    assert code == 0
-    assert err.count("boot-items takes items as independent") == err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_reliability_prints_people_and_judges(run, files, tmp_path):
-    path = tmp_path / "r.csv"
-    code, out, err = run("reliability", files["rest"], "--out", path)
-    expected = calib.reliability(*read(files, "rest"))
-    assert (code, err) == (0, "")
-    written = table.read_frame(path)
-    assert written["estimate"].tolist() == expected.to_frame()["estimate"].tolist()
-    assert "alpha (interval)" in out
-    assert "difference" not in out
-    code, out, err = run("reliability", files["rest"], files["second"], "--out", path)
-    expected = calib.reliability(*read(files, "rest", "second"))
-    assert (code, err) == (0, "")
-    assert table.read_frame(path)["estimate"].tolist() == pytest.approx(
-        expected.to_frame()["estimate"].tolist(), nan_ok=True
-    )
-    assert "difference" in out
+        command = ("agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        _, _, err = run(*command)
+    assert err.count("boot-items takes items as independent") == err.count("\n") == 1, "each warning once"
 
 
 @pytest.mark.slow
@@ -367,13 +330,16 @@ def test_reliability_prints_people_and_judges(run, files, tmp_path):
      {"confidence_level": 0.8}],
 )  # fmt: skip
 def test_each_option_of_reliability_changes_what_it_writes(run, files, tmp_path, options):
-    code, _, err = run("reliability", files["rest"], files["second"], *in_shell(options), "--out", tmp_path / "r.jsonl")
+    code, out, err = run(
+        "reliability", files["rest"], files["second"], *in_shell(options), "--out", tmp_path / "r.jsonl"
+    )
     assert (code, err) == (0, "")
     expected = calib.reliability(*read(files, "rest", "second"), **options).to_frame()
     written = table.read_frame(tmp_path / "r.jsonl")
     assert written["signature"].tolist() == expected["signature"].tolist()
     assert written["conf_low"].tolist() == pytest.approx(expected["conf_low"].tolist(), nan_ok=True)
     assert not expected.equals(calib.reliability(*read(files, "rest", "second")).to_frame())
+    assert "difference" in out
 
 
 @pytest.mark.slow
@@ -433,19 +399,6 @@ def test_converge_without_an_exact_expectation(run, files):
 
 
 FEW = ("--min-labels", "4")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
-    code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8", *FEW)
-    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_labels=4).select(criterion="fluency")
-    assert code == 0
-    rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
-    assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
-    assert [float(row[4]) for row in rows] == pytest.approx([r.interval.low for r in expected], rel=1e-3)
 
 
 @pytest.mark.filterwarnings("default")
@@ -605,11 +558,7 @@ def test_report_says_why_there_is_no_interval(run, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_data_lists_and_writes_sets(run, tmp_path):
-    code, out, _ = run("data")
-    assert code == 0
-    for name in ("planted", "summeval", "summeval_judges", "topical_chat", "llm_rubric", "unieval"):
-        assert re.search(rf"^{name}: ", out, re.MULTILINE)
+def test_data_writes_sets(run, tmp_path):
     code, out, _ = run("data", "planted", "--out", tmp_path)
     assert code == 0
     assert len(table.read(tmp_path / "items.csv", "items")) == 312
@@ -645,12 +594,6 @@ def test_demo_goes_through_everything(run, tmp_path):
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
-
-
-def broken(files, folder, **columns):
-    path = folder / "broken.csv"
-    frame = table.read_frame(files["scores"]).assign(**columns)
-    return table.write(frame, path)
 
 
 def one_line(err, words):
@@ -734,12 +677,6 @@ def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".sqlite"] == ["mine.csv"]
 
 
-def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agreement", files["scores"], own, "--column", "label_item=key", "--judge", "rating")
-    assert code == 2
-    one_line(err, "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'")
-
-
 @pytest.mark.slow
 def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
@@ -752,27 +689,18 @@ def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
         assert run(command, "--help")[0] == 0
 
 
-def test_a_bad_cell_is_named(run, files, tmp_path):
-    path = broken(files, tmp_path, score="high")
-    code, _, err = run("agreement", path, files["human"])
-    assert code == 2
-    one_line(err, f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'.")
-
-
-def test_a_file_that_is_no_table_is_named(run, files, tmp_path):
+def test_a_file_with_a_bad_cell_that_is_no_table_or_cannot_be_written_is_named(run, files, tmp_path):
+    path = table.write(table.read_frame(files["scores"]).assign(score="high"), tmp_path / "broken.csv")
     (tmp_path / "t.jsonl").write_text('{"item": ')
     (tmp_path / "t.csv").write_text("a,b\n1\n")
-    for name in ("t.jsonl", "t.csv"):
-        code, _, err = run("agreement", tmp_path / name, files["human"])
+    row = f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'."
+    for first, words in ((path, row), (tmp_path / "t.jsonl", "t.jsonl"), (tmp_path / "t.csv", "t.csv")):
+        code, _, err = run("agreement", first, files["human"])
         assert code == 2
-        one_line(err, "")
-
-
-def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
-    (tmp_path / "file").write_text("")
-    code, _, err = run("agreement", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
+        one_line(err, words)
+    code, _, err = run("agreement", files["scores"], files["human"], "--out", path / "a.csv")
     assert code == 2
-    one_line(err, str(tmp_path / "file"))
+    one_line(err, str(path))
 
 
 @pytest.mark.slow
@@ -1078,7 +1006,7 @@ def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
 
 
 @pytest.mark.slow
-def test_help_lists_the_commands_and_is_quick(run):
+def test_help_lists_the_commands(run):
     for options in ((), ("--help",)):
         code, out, _ = run(*options)
         assert code == 0
@@ -1087,8 +1015,6 @@ def test_help_lists_the_commands_and_is_quick(run):
             *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
-    heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 # commands that are no verb of `calib`: a demonstration, the data sets
@@ -1137,14 +1063,3 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     code, _, err = run("agreement", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
-
-
-@pytest.mark.parametrize(
-    ("value", "rule"),
-    [("word=x", "ROLE=NAME with a role of item, label_item"), ("item", "ROLE=NAME"), ("item=", "ROLE=NAME")],
-)
-def test_a_role_of_a_column_is_one_that_there_is(run, own, value, rule):
-    code, _, err = run("look", own, "--column", value)
-    assert code == 2
-    assert rule in folded(err)
-    assert "item came twice" in folded(run("look", own, "--column", "item=id", "--column", "item=key")[2])

@@ -59,19 +59,12 @@ def test_of_files(folder, name):
     harmless(lambda: table.read(folder / name, "items"))
 
 
-@pytest.mark.parametrize("read", [lambda path: calib.rate(ITEMS, PROMPT, calib.Judge("offline"), store=path)])
-def test_of_a_store(folder, read):
+def test_of_a_store_of_recorded_replies_and_of_data(folder, monkeypatch):
     (folder / "s.sqlite").write_bytes(b"none" * 100)
-    harmless(lambda: read(folder / "s.sqlite"))
-
-
-def test_of_recorded_replies(folder):
-    path = folder / "r.jsonl"
-    path.write_text('{"custom_id": "z\u202e\u009b", "choices": []}\n', encoding="utf-8")
-    harmless(lambda: calib.from_jsonl(path, ITEMS, PROMPT, calib.Judge("offline")))
-
-
-def test_of_data(monkeypatch):
+    harmless(lambda: calib.rate(ITEMS, PROMPT, calib.Judge("offline"), store=folder / "s.sqlite"))
+    replies = folder / "r.jsonl"
+    replies.write_text('{"custom_id": "z\u202e\u009b", "choices": []}\n', encoding="utf-8")
+    harmless(lambda: calib.from_jsonl(replies, ITEMS, PROMPT, calib.Judge("offline")))
     monkeypatch.setenv("CALIB_DATA", EVIL)
     harmless(calib.load_summeval)
 

@@ -95,21 +95,6 @@ def test_rate_refuses_numbers_of_variants(run, files, tmp_path, number):
 # --- converge ---------------------------------------------------------------------------------------------------
 
 
-def test_converge_writes_what_the_function_returns(run, files, tmp_path):
-    out = tmp_path / "c.csv"
-    options = ("--labels", files["human"], "--rng", 1, "--n-subsets", 20, "--sizes", 1, "--sizes", 2, "--out", out)
-    code, text, _ = run("convergence", files["sampled"], *options)
-    human = read(files, "human", "scores")
-    wanted = calib.convergence(read(files, "sampled"), labels=human, rng=1, n_subsets=20, sizes=[1, 2])
-    assert code == 0
-    frame = wanted.to_frame()
-    back = table.read_frame(out)
-    numbers = frame.select_dtypes("number").columns
-    np.testing.assert_allclose(back[numbers].astype(float), frame[numbers].astype(float), equal_nan=True)
-    for line in str(wanted).splitlines():
-        assert " ".join(line.split()) in text
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [(("--sizes", 9), "--sizes must be"), (("--groups", "topic"), "--groups must be a column"),

@@ -69,29 +69,16 @@ def same(a, b):
         assert list(map(type, ours)) == list(map(type, theirs))
 
 
-@pytest.mark.parametrize("text", CSV)
-def test_plain_csv_is_read_at_once_as_with_care(monkeypatch, tmp_path, text):
-    assert csv_columns(text.encode()) is not None
-    same(*both(monkeypatch, tmp_path / "t.csv", text))
+KINDS = [("csv", csv_columns, True, CSV), ("csv", csv_columns, False, ODD_CSV)]
+KINDS += [("jsonl", jsonl_columns, True, JSONL), ("jsonl", jsonl_columns, False, ODD_JSONL)]
 
 
-@pytest.mark.parametrize("text", ODD_CSV)
-def test_other_csv_is_left_to_care(monkeypatch, tmp_path, text):
-    assert csv_columns(text.encode()) is None
-    same(*both(monkeypatch, tmp_path / "t.csv", text))
-
-
-@pytest.mark.parametrize("text", JSONL)
-def test_plain_jsonl_is_read_at_once_as_with_care(monkeypatch, tmp_path, text):
-    assert jsonl_columns(text.encode()) is not None
-    same(*both(monkeypatch, tmp_path / "t.jsonl", text))
-
-
-@pytest.mark.parametrize("text", ODD_JSONL)
-def test_other_jsonl_is_left_to_care(monkeypatch, tmp_path, text):
-    data = text.encode("utf-8", errors="surrogatepass")
-    assert jsonl_columns(data) is None
-    same(*both(monkeypatch, tmp_path / "t.jsonl", text))
+@pytest.mark.parametrize(
+    ("ending", "columns", "plain", "text"), [(*kind, text) for *kind, texts in KINDS for text in texts]
+)
+def test_what_is_plain_is_read_at_once_as_with_care(monkeypatch, tmp_path, ending, columns, plain, text):
+    assert (columns(text.encode("utf-8", errors="surrogatepass")) is not None) == plain
+    same(*both(monkeypatch, tmp_path / f"t.{ending}", text))
 
 
 @pytest.mark.slow
