@@ -258,13 +258,10 @@ def test_scatter_is_coloured_by_what_there_is_little_of(shape, unit, kinds):
     assert drawn.get_legend().get_title().get_text() == unit
     assert words(drawn) == kinds
     assert len({to_hex(line.get_color()) for line in drawn.lines}) == len(kinds)
-
-
-@pytest.mark.parametrize(("shape", "level"), [((12, 9), "group"), ((1, 9), "item")])
-def test_scatter_has_one_colour_where_more_could_not_be_told_apart(shape, level):
-    drawn = plot.scatter(designed(*shape, level=level))
-    assert drawn.get_legend() is None
-    assert len(drawn.lines) == 1
+    for shape, level in (((12, 9), "group"), ((1, 9), "item")):  # one colour where more could not be told apart
+        plain = plot.scatter(designed(*shape, level=level))
+        assert plain.get_legend() is None
+        assert len(plain.lines) == 1
 
 
 def test_scatter_over_systems_shows_their_means(ax):
@@ -306,15 +303,12 @@ def test_forest_says_how_many_groups_had_none(constant, said, ax):
     assert len(dots(ax)) == 2
 
 
-def test_forest_of_many_groups_has_no_names_and_stays_on_a_page():
+def test_forest_of_many_groups_has_no_names_and_of_one_its_name(ax):
     drawn = plot.forest(designed(100, 4))
     assert len(drawn.get_yticks()) == 0
     assert drawn.get_ylabel() == f"{len(dots(drawn))} groups, in order"
-    assert drawn.figure.get_size_inches()[1] < 7
+    assert drawn.figure.get_size_inches()[1] < 7  # it stays on a page
     assert plot.forest(designed(40, 4)).get_ylabel() == ""
-
-
-def test_forest_of_one_group_with_a_coefficient(ax):
     plot.forest(agreement([1, 2, 3, 5, 5], [1, 3, 2, 1, 2], groups=[7, 7, 7, 8, 8], level="group"), ax=ax)
     assert dots(ax).tolist() == [[0.5, 0.5]]
     assert names(ax) == ["7"]
@@ -443,12 +437,10 @@ def test_compare_draws_differences_and_hollow_what_is_not_told_apart(ax):
     assert title(ax) == "against ann, judge-0 minus judge-1: 1 of 2 differences are told apart from 0"
     expected = "difference, Spearman rho over items (95 % CI)\nn = 80 items\nhollow: not told apart (jackknife)"
     assert ax.get_xlabel() == expected
-
-
-def test_compare_goes_by_the_test_and_its_level(ax):
-    result = replace(trial(), p_value=0.08, confidence_level=0.9)
-    plot.compare(labelled(result, replace(result, confidence_level=0.95), criterion=["a", "b"]), ax=ax)
-    assert hollow(ax) == [False, True]
+    # it goes by the test and its level
+    near = replace(apart, p_value=0.08, confidence_level=0.9)
+    drawn = plot.compare(labelled(near, replace(near, confidence_level=0.95), criterion=["a", "b"]))
+    assert hollow(drawn) == [False, True]
 
 
 def test_ranking_draws_judges_in_order_with_their_clusters(ax):
@@ -463,13 +455,10 @@ def test_ranking_draws_judges_in_order_with_their_clusters(ax):
     assert words(ax) == [f"cluster {c}" for c in sorted(set(result.clusters))]
     assert ax.get_xlabel().endswith("\nclusters are told apart from each other (jackknife, Holm)")
     assert title(ax) == "fluency, against ann: judge-3 leads, not told apart from judge-2 and judge-1"
-
-
-def test_rankings_of_several_criteria_have_headings(ax):
     rankings = [trial(seed, (2.0, 0.3, 0.31), correction="bh") for seed in (1, 2)]
-    plot.ranking(labelled(*rankings, criterion=["a", "b"]), ax=ax)
-    assert names(ax) == ["a", *rankings[0].names, "b", *rankings[1].names]
-    assert "Benjamini-Hochberg" in ax.get_xlabel()
+    drawn = plot.ranking(labelled(*rankings, criterion=["a", "b"]))  # which are headings
+    assert names(drawn) == ["a", *rankings[0].names, "b", *rankings[1].names]
+    assert "Benjamini-Hochberg" in drawn.get_xlabel()
 
 
 # --- people -----------------------------------------------------------------------------------------------------
@@ -510,13 +499,10 @@ def test_reliability_draws_people_and_judge_in_one_row(ax):
         title(ax)
         == "robot, 3 raters: one person reaches 0.254 to 0.523 with the other people, the judge 0.282 to 0.426"
     )
-
-
-def test_reliability_without_a_judge_draws_people_alone(ax):
-    plot.reliability(panel(judge=False, method="kendall", confidence_level=0.8), ax=ax)
-    assert words(ax) == ["one person"]
-    assert len(points(ax)) == 1
-    assert ax.get_xlabel().startswith("Kendall tau-b over items, with the mean of the other people (80 % CI)")
+    alone = plot.reliability(panel(judge=False, method="kendall", confidence_level=0.8))
+    assert words(alone) == ["one person"]
+    assert len(points(alone)) == 1
+    assert alone.get_xlabel().startswith("Kendall tau-b over items, with the mean of the other people (80 % CI)")
 
 
 # --- means and differences --------------------------------------------------------------------------------------
@@ -559,6 +545,9 @@ def test_interval_label_says_estimand_and_confidence(ax):
     alone = estimates(method="judge_only")
     assert plot.interval(alone).get_xlabel() == "judge mean (95 % CI)"
     assert plot.interval(alone, estimates()).get_xlabel() == "human mean (95 % CI)"
+    twice = plot.interval(estimates(seed=0), estimates(seed=1))  # two series of one method
+    assert len({to_hex(handle.get_color()) for handle in twice.get_legend().legend_handles}) == 2
+    assert len({y for _, y in points(twice)}) == 6
 
 
 @pytest.mark.parametrize("key", [str, lambda name: (name,)])
@@ -569,19 +558,9 @@ def test_interval_draws_the_truth_through_its_row(key, ax):
     assert [line[0, 0] for line in lines] == [3.25, 4.5]
     assert [np.mean(line[:, 1]) for line in lines] == pytest.approx([ticks(ax)["M0"], ticks(ax)["M2"]])
     assert words(ax)[-1] == "truth"
-
-
-def test_interval_refuses_a_truth_about_other_rows(ax):
     with pytest.raises(ValueError) as error:
-        plot.interval(estimates(), truth={"N0": 3.0}, ax=ax)
+        plot.interval(estimates(), truth={"N0": 3.0})
     assert str(error.value) == "`truth` must know some of the rows (such as 'M0', 'M1', 'M2'), but has ['N0']."
-
-
-def test_two_intervals_of_one_method_are_two_series(ax):
-    plot.interval(estimates(seed=0), estimates(seed=1), ax=ax)
-    handles = ax.get_legend().legend_handles
-    assert len({to_hex(handle.get_color()) for handle in handles}) == 2
-    assert len({y for _, y in points(ax)}) == 6
 
 
 @pytest.mark.slow
@@ -674,13 +653,10 @@ def test_convergence_with_people_draws_band_and_reference(converged, ax):
         box = band.get_datalim(ax.transData)
         assert (box.y0, box.y1) == pytest.approx((min(result.agreement_low), max(result.agreement_high)))
     assert {result.agreement for result in converged} <= {y for _, y in curves(ax)}
-
-
-def test_convergence_cannot_show_people_who_were_not_there(ax):
     with pytest.raises(ValueError, match="needs results that were computed with `labels`"):
-        plot.convergence(convergence(np.eye(5), rng=1), show="agreement", ax=ax)
+        plot.convergence(convergence(np.eye(5), rng=1), show="agreement")
     with pytest.raises(ValueError, match=r"`show` must be 'error' or 'agreement', but got 'both'."):
-        plot.convergence(convergence(np.eye(5), rng=1), show="both", ax=ax)
+        plot.convergence(convergence(np.eye(5), rng=1), show="both")
 
 
 # --- all of them ------------------------------------------------------------------------------------------------

@@ -226,9 +226,7 @@ def test_the_head_of_an_interval_follows_its_level_and_convergence_speaks_in_sen
     assert f"{converged()[0]}." in text.replace("\\", "")
     both = Results(({"criterion": "a"}, {"criterion": "b"}), (*converged(), *converged()))
     assert f"b: {converged()[0]}." in report(both)
-
-
-def test_a_frame_keeps_its_index_and_leaves_gaps_empty():
+    # a frame keeps its index and leaves gaps empty
     frame = pd.DataFrame({"x": [1.5, np.nan], "word": [None, "w"]}, index=pd.Index(["r", "s"], name="row"))
     rows = [line for line in report([("Frame", frame)]).splitlines() if line.startswith("|")]
     assert rows == ["| row | x | word |", "| --- | ---: | --- |", "| r | 1.500 |  |", "| s |  | w |"]
@@ -349,9 +347,7 @@ def test_the_highest_of_several_agreements_is_said_to_be_flattered():
     (line,) = conclusions(Results(labels, results))
     assert line.startswith("The highest of 2 (b): Spearman rho = 0.5")
     assert line.endswith("and does not exclude 0; the highest of several looks better than it is.")
-
-
-def test_unlike_coefficients_are_not_set_against_each_other():
+    # unlike coefficients are not set against each other
     results = (known(), known(estimate=0.9, coefficient="pearson"), known(estimate=0.9, level="system"))
     labels = tuple({"criterion": name} for name in "abc")
     assert conclusions(Results(labels, results))[0].startswith("a: Spearman rho = 0.4")
@@ -658,9 +654,7 @@ def test_a_report_says_what_is_assumed_and_what_to_mind():
     assert "Assumed: The labelled items are a simple random sample of all items." in text
     assert "- ⚠ **tuned on labels**: the judge has seen these labels" in text
     assert " (⚠ tuned on labels" in text.split("##")[0]
-
-
-def test_labels_needed_are_a_section_with_a_curve():
+    # labels needed are a section with a curve
     needed = labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)
     text = report([("How many", Results(({"criterion": "coherence"},), (needed,)))])
     assert "48 labels with the judge" in text
@@ -693,9 +687,7 @@ def test_of_several_differences_none_is_lit_that_its_adjusted_p_does_not_decide(
     lights = re.findall(r"^- \*\*(.*?)\*\*", text, re.MULTILINE)
     assert lights == ["▲ above 0", "○ not decided"]
     assert "| p adjusted |" in text
-
-
-def test_comparisons_beside_each_other_are_lit_by_bonferronis_rule():
+    # comparisons beside each other are lit by Bonferroni's rule
     pair = compared().results[0]
     sure, near = (replace(pair, p_value=p, estimate=0.2) for p in (0.001, 0.04))
     assert [told_apart_from_zero({"n_beside": n}, near)[0] for n in (1, 2)] == ["above", "open"]

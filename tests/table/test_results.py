@@ -136,9 +136,7 @@ def test_what_the_error_says_works_for_every_attribute(name):
         getattr(results, name)
     way = re.search(r", or all, (.*)$", str(caught.value))[1]
     assert len(eval(way, {"results": results})) == len(results)
-
-
-def test_what_no_result_has_is_said_plainly():
+    # what no result has is said plainly
     with pytest.raises(AttributeError, match="'Results' object has no attribute 'nonsense'"):
         judges("a").nonsense  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'estimate'"):
@@ -252,9 +250,7 @@ def test_the_plot_is_the_first_of_its_type_and_takes_its_options():
     assert other.plot("heatmap", ax=ax) is ax
     with pytest.raises(ValueError, match=r"`kind` must be one of 'agreement', 'scatter'.* got 'pie'"):
         other.plot("pie")
-
-
-def test_results_of_several_types_name_their_plots():
+    # results of several types name their plots
     mixed = systems(1) + judges("a")
     with pytest.raises(ValueError, match="MeanEstimate: interval, difference; Agreement: agreement, scatter"):
         mixed.plot()
@@ -276,9 +272,7 @@ def test_a_page_of_results(tmp_path):
     assert str(page) == f"report in {page.path}, {len(page.text.encode()) / 1000:.0f} kB"
     assert repr(page) == f"<{page}>"
     assert page._repr_markdown_() is None
-
-
-def test_a_page_that_is_nowhere_prints_its_text():
+    # a page that is nowhere prints its text
     page = systems().report()
     assert page.path is None
     assert str(page) == page.text == page._repr_markdown_()
@@ -331,16 +325,12 @@ def test_what_tells_results_apart_is_added():
     assert Results.of([({}, agreed())]).table().cells == ((f"{agreed().estimate:.3f}",),)
     assert judges("a", "b").table(columns=("criterion", "method")) == judges("a", "b").table()
     assert systems().table().rows == (("sys-0",), ("sys-1",), ("sys-2",))
-
-
-def test_means_have_no_average_unless_asked():
+    # means have no average unless asked
     y = [2.0, 3, 4, 5, 3, 4, 4, 2]
     results = Results.of(({"criterion": c, "rater": "j"}, stats.mean_interval(y)) for c in ("p", "q"))
     assert results.table().heads == (("p",), ("q",))
     assert results.table(average=True).heads[-1] == ("average",)
-
-
-def test_cells_that_are_not_there_have_a_dash_and_no_average():
+    # cells that are not there have a dash and no average
     results = judges("a", "b")
     table = results[:7].table()
     assert table.cells[1][3] == "\u2013"

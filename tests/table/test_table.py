@@ -184,7 +184,7 @@ def test_what_is_no_scale_is_refused_and_none_is_unknown(text, rule):
 # --- what a check makes of a table ------------------------------------------------------------------------------
 
 
-def test_defaults_of_ratings():
+def test_defaults_of_ratings_scores_and_items():
     row = check_ratings(ratings()).iloc[0].to_dict()
     assert {k: v for k, v in row.items() if not isinstance(v, float)} == {
         "item": "a", "criterion": "fluency", "rater": "ann", "prompt": "", "scale": "", "method": "human", "run": "",
@@ -192,9 +192,6 @@ def test_defaults_of_ratings():
     }  # fmt: skip
     assert (row["score"], row["weight"]) == (4.0, 1.0)
     assert all(math.isnan(row[name]) for name in ("temperature", "low", "high"))
-
-
-def test_defaults_of_scores_and_items():
     row = check_scores(scores()).iloc[0]
     assert (row["prompt"], row["method"], row["scale"], row["n"], row["n_unread"]) == ("", "human", "", 1, 0)
     assert row[["entropy", "sd", "mode", "mass", "low", "high", "temperature"]].isna().all()
@@ -368,9 +365,7 @@ def test_other_columns_of_pandas_own_kinds_ride_along(tmp_path, ending, values):
 def test_jsonl_keeps_what_csv_has_to_guess(tmp_path):
     again = back(check_items(items(a=["7", "8"], b=["[1]", "[2]"], c=["", ""])), tmp_path, ".jsonl", "items")
     assert again[["a", "b", "c"]].to_dict("list") == {"a": ["7", "8"], "b": ["[1]", "[2]"], "c": ["", ""]}
-
-
-def test_a_csv_column_of_numbers_is_one_only_as_python_writes_them(tmp_path):
+    # a column of a CSV file holds numbers only as Python writes them
     path = tmp_path / "t.csv"
     path.write_text("item,a,b,c,d\nx,1,1.5,01,1\ny,2,,1,\n", encoding="utf-8")
     frame = table.read_frame(path, texts=["item"])
