@@ -6,8 +6,6 @@ from refusal import message
 
 from calib.core import check
 
-# --- arrays -----------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     "value", [[1, 2], (1, 2), np.array([1, 2]), np.array([1, 2], dtype=np.float32), np.array([1, 2], dtype=object)]
@@ -56,9 +54,6 @@ def test_message_for_dimensions_and_infinity(value, ndim, rule):
     assert message(check.array, value, "x", ndim=ndim) == f"`x` {rule}"
 
 
-# --- lengths, options, levels -----------------------------------------------------------------------------------
-
-
 def test_same_length_and_choice():
     check.same_length(x=[1, 2], y=(3, 4), groups=None, systems=["a", "b"])
     refused = message(check.same_length, x=[1, 2, 3], y=None, groups=["a"])
@@ -73,9 +68,6 @@ def test_probability(value):
     assert message(check.probability, value, "confidence_level") == (
         f"`confidence_level` must be between 0 and 1, but got {value!r}."
     )
-
-
-# --- labels -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,6 @@ def test_what_is_nearly_of_the_type_is_taken():
     assert near.one().interval == plain.interval
 
 
-# --- in the shell -----------------------------------------------------------------------------------------------------
-
 LINES = {
     "agreement": "scores.csv human.csv", "compare": "scores.csv other.csv human.csv",
     "reliability": "raters.csv scores.csv", "convergence": "sampled.csv scores.csv",
