@@ -18,13 +18,9 @@ def test_numbers_are_read_as_floats(value):
 
 @pytest.mark.parametrize(
     "value",
-    [
-        [1, None, 3],
-        [1, float("nan"), 3],
-        np.ma.array([1, 99, 3], mask=[False, True, False]),
-        np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False]),
-    ],
-)
+    [[1, None, 3], [1, float("nan"), 3], np.ma.array([1, 99, 3], mask=[False, True, False]),
+     np.ma.array([1.0, 99.0, 3.0], mask=[False, True, False])],
+)  # fmt: skip
 def test_missing_values_become_nan_and_the_input_stays(value):
     assert np.array_equal(check.array(value, "x"), [1, np.nan, 3], equal_nan=True)
     if isinstance(value, np.ma.MaskedArray):

@@ -97,61 +97,44 @@ def test_short_and_bracket_and_no_interval():
 # --- signature --------------------------------------------------------------------------------------------------
 
 
-def test_signature_of_agreement():
-    assert agreement(X[:6], Y[:6]).signature == (
-        f"spearman|level:item|ci:item-jackknife|cl:0.95|n:6|missing:0|v:{__version__}"
-    )
-    nested = agreement(
-        [*X, NAN],
-        [*Y, 1],
-        groups=[*GROUPS, "c"],
-        systems=[*SYSTEMS, "z"],
-        level="group",
-        method="kendall",
-        systems_are="random",
-    )
-    assert nested.signature == (
-        "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:random|constant:skip|skipped:1"
-        f"|v:{__version__}"
-    )
-    zero = agreement(X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9)
-    assert zero.signature == (
-        f"spearman|level:group|ci:none|cl:0.9|n:8|missing:0|groups:3|constant:zero|skipped:1|v:{__version__}"
-    )
+UNREAD = [[3, NAN, 3], *DRAWS[1:]]
+IN_GROUPS = {"groups": list("aabbcc"), "groups_unlabeled": list("ddeeffgg"), "confidence_level": 0.8}
+NESTED = {"groups": [*GROUPS, "c"], "systems": [*SYSTEMS, "z"], "level": "group", "systems_are": "random"}
 
 
-def test_signature_of_means():
-    assert mean_interval(GOLD[0]).signature == (
-        f"t|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0|v:{__version__}"
-    )
-    assert ppi_mean(*GOLD, estimator="ppi").signature == (
-        f"ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1|v:{__version__}"
-    )
-    tuned = ppi_mean(
-        *GOLD, groups=list("aabbcc"), groups_unlabeled=list("ddeeffgg"), confidence_level=0.8, estimator="ppi++"
-    )
-    assert tuned.signature == (
-        f"ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{tuned.lam:.4g}|design:groups|groups:3"
-        f"|v:{__version__}"
-    )
-    proportion = ppi_mean([0, 1] * 6, [0, 1] * 6, [0, 1, 1], target="benchmark", alternative="less")
-    assert proportion.signature == (
-        f"mover-jeffreys|of:human-mean|alt:less|cl:0.95|gold:12|n:15|target:benchmark|v:{__version__}"
-    )
-    assert results()["difference"].signature == (
-        f"ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:5|lam:1|v:{__version__}"
-    )
-
-
-def test_signature_of_convergence():
-    unread = [[3, NAN, 3], [1, 2, 2], [5, 5, 4], [2, 1, 3]]
-    assert convergence(unread, n_subsets=7, coefficient="kendall", rng=0).signature == (
-        f"convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0|v:{__version__}"
-    )
-    assert convergence(unread, n_subsets=7, rng=np.random.default_rng(0)).signature == (
-        f"convergence|to:all-draws|coef:spearman|cl:0.95|n:4|draws:3|unread:1|subsets:7|v:{__version__}"
-    )
-    assert "|to:exact|" in convergence(DRAWS, exact=[3, 2, 5, 2], rng=0).signature
+@pytest.mark.parametrize(
+    ("make", "terms"),
+    [
+        (lambda: agreement(X[:6], Y[:6]), "spearman|level:item|ci:item-jackknife|cl:0.95|n:6|missing:0"),
+        (
+            lambda: agreement([*X, NAN], [*Y, 1], method="kendall", **NESTED),
+            "kendall|level:group|ci:two-way-jackknife|cl:0.95|n:8|missing:1|groups:2|systems:3|systems-are:random"
+            "|constant:skip|skipped:1",
+        ),
+        (
+            lambda: agreement(
+                X, Y, groups=GROUPS, level="group", constant="zero", interval="none", confidence_level=0.9
+            ),
+            "spearman|level:group|ci:none|cl:0.9|n:8|missing:0|groups:3|constant:zero|skipped:1",
+        ),
+        (lambda: mean_interval(GOLD[0]), "t|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:6|lam:0"),
+        (lambda: ppi_mean(*GOLD, estimator="ppi"), "ppi|of:human-mean|alt:two-sided|cl:0.95|gold:6|n:14|lam:1"),
+        (lambda: ppi_mean(*GOLD, estimator="ppi++", **IN_GROUPS),
+         "ppi++|loo|of:human-mean|alt:two-sided|cl:0.8|gold:6|n:14|lam:{0.lam:.4g}|design:groups|groups:3"),
+        (lambda: ppi_mean([0, 1] * 6, [0, 1] * 6, [0, 1, 1], target="benchmark", alternative="less"),
+         "mover-jeffreys|of:human-mean|alt:less|cl:0.95|gold:12|n:15|target:benchmark"),
+        (lambda: results()["difference"], "ppi|of:human-mean-difference|alt:two-sided|cl:0.95|gold:3|n:5|lam:1"),
+        (lambda: convergence(UNREAD, n_subsets=7, coefficient="kendall", rng=0),
+         "convergence|to:all-draws|coef:kendall|cl:0.95|n:4|draws:3|unread:1|subsets:7|seed:0"),
+        (lambda: convergence(UNREAD, n_subsets=7, rng=np.random.default_rng(0)),
+         "convergence|to:all-draws|coef:spearman|cl:0.95|n:4|draws:3|unread:1|subsets:7"),
+        (lambda: convergence(DRAWS, exact=[3, 2, 5, 2], rng=0),
+         "convergence|to:exact|coef:spearman|cl:0.95|n:4|draws:3|unread:0|subsets:200|seed:0"),
+    ],
+)  # fmt: skip
+def test_signatures(make, terms):
+    result = make()
+    assert result.signature == f"{terms.format(result)}|v:{__version__}"
 
 
 def test_a_signature_joins_terms():

@@ -147,16 +147,14 @@ def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
     ("command", "words"),
     [
         ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes a file of your own"),
-        (
-            "agreement {scores} {mine} --column label_item=key --judge rating",
-            "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'",
-        ),
+        ("agreement {scores} {mine} --column label_item=key --judge rating",
+         "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'"),
         ("look {mine} --column word=x", "ROLE=NAME with a role of item, label_item"),
         ("look {mine} --column item", "ROLE=NAME"),
         ("look {mine} --column item=", "ROLE=NAME"),
         ("look {mine} --column item=id --column item=key", "item came twice"),
     ],
-)
+)  # fmt: skip
 def test_a_role_of_a_column_that_cannot_be(run, files, own, command, words):
     code, _, err = run(*(part.format(**files, mine=own) for part in command.split()))
     assert code == 2

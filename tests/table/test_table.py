@@ -169,11 +169,9 @@ FORM, EXTENT = "must read '1|2|3' or 'lo..hi'", "must have two different finite 
 
 @pytest.mark.parametrize(
     ("text", "rule"),
-    [
-        *product(["a", "1|a", "1..2..3", "..", "|"], [FORM]),
-        *product(["1", "2|2", "5..1", "1..1", "nan..1", "0..inf"], [EXTENT]),
-    ],
-)
+    [*product(["a", "1|a", "1..2..3", "..", "|"], [FORM]),
+     *product(["1", "2|2", "5..1", "1..1", "nan..1", "0..inf"], [EXTENT])],
+)  # fmt: skip
 def test_what_is_no_scale_is_refused_and_none_is_unknown(text, rule):
     with pytest.raises(TableError, match=shown_in(f"a scale {rule}, but got {text!r}.")):
         parse_scale(text)
@@ -477,10 +475,8 @@ def test_a_file_that_is_no_csv_table(tmp_path, text, rule):
 
 @pytest.mark.parametrize(
     ("ending", "data"),
-    [
-        (".jsonl", b'{"item": "a"}\n{"item":\n'), (".jsonl", b"[1]\n"), (".csv", b"item\n\xe9\n"),
-        (".csv", b"item,output,output\na,x,y\n"), (".parquet", b"PAR1 and no more"), (".parquet", b""),
-    ],
+    [(".jsonl", b'{"item": "a"}\n{"item":\n'), (".jsonl", b"[1]\n"), (".csv", b"item\n\xe9\n"),
+     (".csv", b"item,output,output\na,x,y\n"), (".parquet", b"PAR1 and no more"), (".parquet", b"")],
 )  # fmt: skip
 def test_a_file_that_is_something_else_is_named(tmp_path, ending, data):
     path = tmp_path / f"t{ending}"
