@@ -71,16 +71,16 @@ def app(arguments: Sequence[str]) -> int:
     """Run one command; the options of the others, which stand in the signatures of their verbs, are not read."""
     program = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     about = "How far can an LLM judge be trusted? Rate, check against people, put an interval around it."
-    # where a command comes first there is none of these, and to look whether there is takes as long as all the rest
-    asked = not arguments or arguments[0][:1] == "-"
-    program.callback(help=about, add_help_option=asked)(_global_options if asked else lambda: None)
+    # behind a command there are no global options, and to look for them takes as long as all the rest
+    no_command = not arguments or arguments[0][:1] == "-"
+    program.callback(help=about, add_help_option=no_command)(_global_options if no_command else lambda: None)
     for name, function in commands().items():
         program.command(name, help=function.__doc__)(built(function) if name in arguments[:1] else lambda: None)
     return program(args=arguments or ["--help"], prog_name="calib", standalone_mode=False) or 0
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _say_version(value: bool) -> None:
+    if value:
         typer.echo(f"calib {__version__}")
         raise typer.Exit
 
@@ -108,12 +108,12 @@ def _run(arguments: Sequence[str], stop: Stop) -> int:
         status, message = failure
         say(message)
         return 2 if of_gate else status
-    # the parser's own code for an interrupt that came to it
+    # the parser's own code for an interrupt
     return _stopped(KeyboardInterrupt(), stop) if status == Stop().code else status
 
 
 def _stopped(error: BaseException, stop: Stop) -> int:
-    """Say what is kept."""
+    """Print the notes of what is kept."""
     notes = [note for one in (error, error.__cause__) for note in getattr(one, "__notes__", ())]
     with suppress(OSError):  # the terminal may be gone
         say(" ".join(("interrupted.", *notes)))

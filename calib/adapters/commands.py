@@ -19,8 +19,8 @@ _SCALE = typer.Option(help="The judge's scale, 1|2|3|4|5 or 0..1, or CRITERION=S
 @options_from("read_log", without=("scale",), called={"path": "LOG"})
 def read_log(
     logs: Annotated[list[Path], _LOGS],
-    out: Annotated[Path | None, to_write(*TABLES, told="Write the ratings (or scores) there")] = None,
-    items: Annotated[Path | None, to_write(*TABLES, told="Write the items there")] = None,
+    out: Annotated[Path | None, to_write(*TABLES, help_text="Write the ratings (or scores) there")] = None,
+    items: Annotated[Path | None, to_write(*TABLES, help_text="Write the items there")] = None,
     scale: Annotated[list[str] | None, _SCALE] = None,
     **options: Any,
 ) -> None:

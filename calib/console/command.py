@@ -1,4 +1,4 @@
-"""A command from a function that it calls: options, defaults and help are read there, and only there."""
+"""Commands from functions: options, defaults and help are read from the source of the function."""
 
 from __future__ import annotations
 
@@ -55,25 +55,31 @@ def declared(verb: str) -> Callable[..., None]:
         import calib
         from calib.console.show import show_results
 
-        show_results(getattr(calib, verb)(*files.taken(file, labels), **options), out, conclude=True)
+        show_results(getattr(calib, verb)(*files.resolved(file, labels), **options), out, conclude=True)
 
     command.__doc__ = (ast.get_docstring(_definition("calib", verb)[1]) or "").partition("\n")[0]
     return command
 
 
 def built(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as typer takes it: with the options of its verbs and those for files of one's own spelled out."""
+    """The function with a signature for typer: the options of its verbs and those for a user's own files."""
     source = function.__dict__.get("options", {"verbs": (), "only": (), "without": (), "called": {}})
     own = inspect.signature(function, eval_str=True).parameters
     options: Parameters = {}
     for verb in source["verbs"]:
-        for name, parameter in _shell_options(verb).items():
-            if name not in (*own, *source["without"]) and (not source["only"] or name in source["only"]):
-                options.setdefault(name, parameter)
+        texts = option_help(verb)
+        for name, argument in arguments(verb).items():
+            if name in (*own, *source["without"]) or (source["only"] and name not in source["only"]):
+                continue
+            text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
+            default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
+            options.setdefault(name, _parameter(name, Annotated[argument.kind, typer.Option(help=text)], default))
     files = {name: p for name, p in _file_options().items() if name not in own} if "files" in own else {}
     special = {name: p for name, p in own.items() if p.kind is not p.VAR_KEYWORD and name != "files"}
     of_command = special | options | files
-    tables = _table_arguments(source["verbs"])
+    first = _definition("calib", source["verbs"][0])[1] if source["verbs"] else None
+    # the arguments that the first function takes by place are tables
+    tables = tuple(one.arg for one in first.args.args) if isinstance(first, ast.FunctionDef) else ()
     names = _user_names(tables, of_command)
     in_messages = {name: f"--column {name}=" for name in BY_COLUMN} | names | source["called"]
 
@@ -81,7 +87,10 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         from calib.core.check import ArgumentError
 
         _refuse_overwriting(values, names)
-        more = _as_arguments({name: values.pop(name) for name in options}, options)
+        more: dict[str, Any] = {}
+        for name, option in options.items():  # an empty text is None, what is repeatable a tuple
+            value = values.pop(name)
+            more[name] = (tuple(value) or option.default) if isinstance(value, list) else value if value != "" else None
         if files:
             words = {name: value for name in files if (value := values.pop(name)) not in (None, [])}
             words |= _roles(words.pop("column", ()), own)
@@ -89,7 +98,7 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             function(**values, **more)
         except ArgumentError as error:
-            raise ValueError(error.told(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
+            raise ValueError(error.message(name=lambda name: in_messages.get(name, f"`{name}`"))) from None
         except KeyboardInterrupt as error:  # of which the parser would leave a number
             raise typer.Abort from error
 
@@ -98,16 +107,6 @@ def built(function: Callable[..., Any]) -> Callable[..., Any]:
     command.__annotations__ = {p.name: p.annotation for p in parameters}
     command.__doc__ = function.__doc__
     return command
-
-
-def _as_arguments(values: Mapping[str, Any], options: Parameters) -> dict[str, Any]:
-    """What the verb gets: None for an empty text, tuples for what is repeatable."""
-    more: dict[str, Any] = {}
-    for name, value in values.items():
-        more[name] = None if value == "" else value
-        if isinstance(value, list):
-            more[name] = tuple(value) or options[name].default
-    return more
 
 
 def _refuse_overwriting(values: Mapping[str, Any], names: Mapping[str, str]) -> None:
@@ -141,8 +140,11 @@ def _file_options() -> Parameters:
         notes[name] = Annotated[list[str] | None if many else str | None, option]
     text = f"Your own file. ROLE=NAME, repeatable: {'; '.join(rare)}."
     notes["column"] = Annotated[list[str] | None, typer.Option("--column", help=text)]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return {name: inspect.Parameter(name, keyword, default=None, annotation=note) for name, note in notes.items()}
+    return {name: _parameter(name, note, None) for name, note in notes.items()}
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _roles(pairs: Sequence[str], others: Collection[str]) -> dict[str, str]:
@@ -159,24 +161,8 @@ def _roles(pairs: Sequence[str], others: Collection[str]) -> dict[str, str]:
     return named
 
 
-def _shell_options(verb: str) -> Parameters:
-    texts, options, keyword = arguments_told(verb), {}, inspect.Parameter.KEYWORD_ONLY
-    for name, argument in arguments(verb).items():
-        text = texts.get(name, "") + (" An empty text is None." if argument.is_text_or_none else "")
-        default = list(argument.default) if isinstance(argument.default, tuple) else argument.default
-        option = typer.Option(help=text)
-        options[name] = inspect.Parameter(name, keyword, default=default, annotation=Annotated[argument.kind, option])
-    return options
-
-
-def _table_arguments(verbs: Sequence[str]) -> tuple[str, ...]:
-    """The arguments that the first of these functions takes by place: tables."""
-    node = _definition("calib", verbs[0])[1] if verbs else None
-    return tuple(one.arg for one in node.args.args) if isinstance(node, ast.FunctionDef) else ()
-
-
 def _user_names(tables: Sequence[str], of_command: Parameters) -> dict[str, str]:
-    """What messages call the arguments of a command and the tables that the verb is given in their place."""
+    """The names in messages of a command's arguments, and of the tables that the verb gets for them."""
     names = {name: f"--{name.replace('_', '-')}" for name in of_command}
     for name, parameter in of_command.items():
         if any(isinstance(note, typer.models.ArgumentInfo) for note in get_args(parameter.annotation)):
@@ -184,14 +170,14 @@ def _user_names(tables: Sequence[str], of_command: Parameters) -> dict[str, str]
     return dict(zip(tables, (text for text in names.values() if text.isupper()), strict=False)) | names
 
 
-# --- what a function says of itself, read in its source: options and help are there before anything is loaded ---------
+# --- options and help of a function, read from its source, so that nothing has to be loaded ---------------------------
 
 
 @dataclass(frozen=True)
 class Argument:
     """A keyword argument of a function, or a field with a default, that a shell can give."""
 
-    kind: Any  # its type there; of several that which says most
+    kind: Any  # its type there; of several the most specific
     default: Any
     is_text_or_none: bool
 
@@ -217,7 +203,7 @@ def arguments(name: str) -> dict[str, Argument]:
         if value is None:
             continue
         parts, default = _annotation_parts(annotation, module), _default_value(value, module)
-        # of several types that which says most: [int, list[int]] is list[int], [str, Path] is Path
+        # of several types the most specific: [int, list[int]] is list[int], [str, Path] is Path
         many = [part for part in parts if part not in (NoneType, *_SIMPLE.values())]
         kind = next((part for part in (*many, *_SIMPLE.values()) if part in parts), None)
         if kind:
@@ -292,12 +278,12 @@ def _resolved(module: str, name: str) -> tuple[str, Any]:
     return _resolved(*there) if isinstance(there, tuple) else (module, there)
 
 
-def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
-    """A text for each argument; one that stands elsewhere ("As for `calib.stats.x`.") is taken from there.
+def option_help(name: str, face: str = "calib") -> dict[str, str]:
+    """The help text of each argument; a reference ("As for `calib.stats.x`.") is replaced by the text there.
 
     Examples
     --------
-    >>> arguments_told("difference")["adjust"]
+    >>> option_help("difference")["adjust"]
     'holm or bh. How p-values are adjusted where a is compared with several.'
     """
     module, node = _definition(face, name)
@@ -315,7 +301,7 @@ def arguments_told(name: str, face: str = "calib") -> dict[str, str]:
         there: dict[str, str] = {}
         if elsewhere:  # a function of `calib.stats`, or one beside that which mentions it
             arrays = "calib.stats." in elsewhere[1] or not module.endswith((".frames", ".gate"))
-            there = arguments_told(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
+            there = option_help(elsewhere[1].rpartition(".")[2], "calib.stats" if arrays else "calib")
         # the choices and the text without the marks of a docstring
         choices = re.findall(r'"([^"]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
         listed = " or ".join(filter(None, (", ".join(choices[:-1]), *choices[-1:])))

@@ -156,18 +156,18 @@ def summarize(
 
 
 def look(file: Scores, files: Files, labels: LabelsFile = None) -> None:
-    """What files of your own are taken for, what can be computed from them and what not, and what to type."""
+    """How your own files are read, what can be computed from them and what not, and what to type."""
     typer.echo(_looked_at(file, labels, files))
 
 
 def _looked_at(file: Path, labels: Path | None, files: Files) -> Look:
-    """The files, with groups and systems of the items where these are given."""
+    """A look at the files, with groups and systems from a table of items."""
     from calib.inputs.look import look_of
     from calib.inputs.names import InferredTables
 
     if files.items is None:
-        return calib.look(file, labels, **files.said)
-    first, second = files.taken(file, labels, names=("scores", "labels"))
+        return calib.look(file, labels, **files.columns)
+    first, second = files.resolved(file, labels, names=("scores", "labels"))
     return look_of(first) if isinstance(first, InferredTables) else calib.look(first, second)
 
 
@@ -184,7 +184,7 @@ def report(
     by: By = None,
     **options: Any,
 ) -> None:
-    """All that can be computed from files of your own, as one page; it says what each column was taken for."""
+    """All that can be computed from your own files, as one page; it shows how each column was read."""
     from calib.core.check import ArgumentError
     from calib.inputs.look import columns_text, report_path
     from calib.report.parts import parts_of

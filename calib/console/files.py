@@ -1,4 +1,4 @@
-"""Files in: tables of calib's, or files of one's own with options that say what their columns are."""
+"""Input files of commands: tables of calib's, or a user's own with options that name the roles of their columns."""
 
 from __future__ import annotations
 
@@ -18,71 +18,62 @@ if TYPE_CHECKING:
     from calib.inputs.names import Columns
 
 
-def to_write(*endings: str, told: str) -> Any:
-    """An option for a file that a command writes; its ending is looked at before any work."""
+def to_write(*endings: str, help_text: str) -> Any:
+    """An option for a file that a command writes; its ending is checked before any work."""
 
-    def of_known_form(path: Path | None) -> Path | None:
+    def with_ending(path: Path | None) -> Path | None:
         if path is not None and path.suffix not in endings:
             allowed = " or ".join(filter(None, [", ".join(endings[:-1]), endings[-1]]))
             raise typer.BadParameter(f"must end in {allowed}, but got {str(path)!r}.")
         return path
 
-    return typer.Option(callback=of_known_form, help=f"{told} ({', '.join(endings)}).")
+    return typer.Option(callback=with_ending, help=f"{help_text} ({', '.join(endings)}).")
 
 
 TABLES = (".csv", ".jsonl", ".parquet")
-TableFile = to_write(*TABLES, told="Write the table there")
+TableFile = to_write(*TABLES, help_text="Write the table there")
 Out = Annotated[Path | None, TableFile]
 Items = Annotated[Path | None, typer.Option(help="Table of items: adds group and system to the scores.")]
 Scores = Annotated[
-    Path, typer.Argument(help="A judge's scores or ratings, or a file of your own, which may hold the labels, too.")
+    Path, typer.Argument(help="A judge's scores or ratings, or your own file, which may hold the labels, too.")
 ]
 LabelsFile = Annotated[
-    Path | None, typer.Argument(help="People's scores or ratings, or a file of your own, where FILE has none.")
+    Path | None, typer.Argument(help="People's scores or ratings, or your own file, where FILE has none.")
 ]
 By = Annotated[str | None, typer.Option(help="A column of the scores, such as system.")]
 
 
 @dataclass(frozen=True)
 class Files:
-    """How files are read: the items that give groups and systems, and what was said of the columns of one's own."""
+    """How files are read: the table of items (for groups and systems), and the roles of a user's columns."""
 
     items: Path | None
-    said: Columns
+    columns: Columns
     names: Sequence[str] = ()  # what the verb calls its first arguments
-    shown: set[str] = field(default_factory=set)  # lines that stand beside the output already
+    printed: set[str] = field(default_factory=set)  # lines that stand beside the output already
 
-    def taken(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
-        """The first two arguments of a verb: tables of calib's, or files of one's own as they were taken in.
+    def resolved(self, first: Path | None, second: Path | None = None, *, names: Sequence[str] = ()) -> tuple[Any, Any]:
+        """The first two arguments of a verb: tables of calib's, or a user's own files with the roles of their columns.
 
-        What these were taken for is told in a line each, beside the output.
+        Of a user's file the roles are printed beside the output, a line for each file.
         """
         from calib.inputs.resolve import in_words, opened, resolve_tables
         from calib.scale.partitions import is_partitioned
 
         if is_partitioned(first) and self.items is None:
             return first, opened(second)
-        intake = resolve_tables(opened(first), opened(second), self.said, names=names or self.names[:2])
+        intake = resolve_tables(opened(first), opened(second), self.columns, names=names or self.names[:2])
         texts = None if self.items is None else calib.table.read(self.items, "items")
         if isinstance(intake, tuple):
             return _with_items(intake[0], texts), _with_items(intake[1], texts)
         for line in in_words(intake):
-            if line not in self.shown:
+            if line not in self.printed:
                 say(line)
-            self.shown.add(line)
+            self.printed.add(line)
         scores, annotations, labels = (
             _with_items(table, texts) for table in (intake.scores, intake.annotations, intake.labels)
         )
         return replace(intake, scores=scores, annotations=annotations, labels=labels), None
-
-    def tables(self, first: Path | None, second: Path | None = None) -> tuple[Any, Any]:
-        """The same as tables of judges and of people, for a verb that takes nothing else."""
-        from calib.inputs.resolve import resolve_inputs
-
-        both = resolve_inputs(
-            *self.taken(first, second, names=("scores", "human")), {}, names=("scores", "human"), needs=()
-        )
-        return both.scores, both.labels
 
 
 def _with_items(frame: pd.DataFrame | None, items: pd.DataFrame | None) -> pd.DataFrame | None:

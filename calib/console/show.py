@@ -1,4 +1,4 @@
-"""Text out: tables, sentences, warnings, what was written."""
+"""Output of commands: tables, sentences, warnings, files that were written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS = 20
 
 
 def say(message: str) -> None:
-    """A line beside the output: what went wrong, or has to be minded."""
+    """A line on standard error: what went wrong, or has to be minded."""
     typer.echo(f"calib: {visible(message)}", err=True)
 
 
@@ -34,7 +34,7 @@ def shown_text(value: object) -> str:
 
 
 def show_results(results: calib.Results[Any], out: Path | None = None, *, conclude: bool = False) -> None:
-    """The columns in which results differ, what the others say, signature, notes; conclusions and what they assume."""
+    """The columns in which results differ, the shared values, signature, notes; conclusions and assumptions."""
     from calib.report.columns import digest
     from calib.report.sections import from_topics
 
@@ -54,7 +54,7 @@ def show_results(results: calib.Results[Any], out: Path | None = None, *, conclu
 
 
 def _warn_once(results: calib.Results[Any]) -> None:
-    """Each text once, whoever says it; of texts with one name the first, and how many there are."""
+    """Each warning once; of several with one name the first, and how many there are."""
     by_name: dict[str, list[str]] = {}
     for text in (text for result in results for text in getattr(result, "warnings", ())):
         name = text.partition(": ")[0]
@@ -65,7 +65,7 @@ def _warn_once(results: calib.Results[Any]) -> None:
 
 
 def show_lines(results: calib.Results[Any]) -> None:
-    """What results say of themselves."""
+    """The lines of text of results."""
     paragraphs(*str(results).splitlines())
     _warn_once(results)
 

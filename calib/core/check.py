@@ -1,4 +1,4 @@
-"""Validation of arrays: one door, so that the bodies below it read as their formulas."""
+"""Validation of arguments and arrays: each check raises an `ArgumentError` that names the argument."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class ArgumentError(PrintableError, ValueError):
         Its name, as the function that was called has it.
     rule : str
         What it must be; ``{0}``, ``{1}`` stand for `mentions`.
-    given : str
-        What came instead, with its verb; empty where that says nothing.
+    received : str
+        What was received instead, with its verb ("got 2"); empty where that adds nothing.
     mentions : tuple of str
         Other arguments that the rule is about.
     about : str
@@ -50,30 +50,30 @@ class ArgumentError(PrintableError, ValueError):
     """
 
     def __init__(
-        self, argument: str, rule: str, given: str = "", *, mentions: Sequence[str] = (), about: str = ""
+        self, argument: str, rule: str, received: str = "", *, mentions: Sequence[str] = (), about: str = ""
     ) -> None:
-        self.argument, self.rule, self.given = argument, rule, given
+        self.argument, self.rule, self.received = argument, rule, received
         self.mentions, self.about = tuple(mentions), about
-        super().__init__(self.told())
+        super().__init__(self.message())
 
     def __reduce__(self) -> Any:
         """An error may come from another process."""
         again = partial(type(self), mentions=self.mentions, about=self.about)
-        return again, (self.argument, self.rule, self.given)
+        return again, (self.argument, self.rule, self.received)
 
-    def told(self, name: Callable[[str], str] = "`{}`".format) -> str:
+    def message(self, name: Callable[[str], str] = "`{}`".format) -> str:
         """The message, with arguments written as `name` does."""
-        text = f"{self.rule}, but {self.given}" if self.given else self.rule
+        text = f"{self.rule}, but {self.received}" if self.received else self.rule
         # by hand: `format` would stumble over braces in values
         for place, mention in enumerate(self.mentions):
             text = text.replace(f"{{{place}}}", name(mention))
         return printable(f"{self.about}{': ' * bool(self.about)}{name(self.argument)} {text}.")
 
     def renamed(self, names: Mapping[str, str], *, about: str = "") -> Self:
-        """The same in the names that a caller used."""
+        """The same error in the names that a caller used."""
         mentions = [names.get(mention, mention) for mention in self.mentions]
         argument = names.get(self.argument, self.argument)
-        return type(self)(argument, self.rule, self.given, mentions=mentions, about=about or self.about)
+        return type(self)(argument, self.rule, self.received, mentions=mentions, about=about or self.about)
 
 
 def array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Floats:
@@ -264,7 +264,7 @@ def _all(test: Callable[[Any], bool], values: Any) -> bool:
 
 
 def _got(value: Any) -> str:
-    """What came, in a few words."""
+    """The received value in a few words."""
     if hasattr(value, "columns"):
         return f"got a {type(value).__name__}"
     text = repr(value)
@@ -272,9 +272,9 @@ def _got(value: Any) -> str:
 
 
 class CalibWarning(UserWarning):
-    """A result is not what it may be taken for; the text is in its `warnings` too, where it has such.
+    """A result may mislead; the text is in its `warnings`, too, where it has such a field.
 
-    Each begins with its name; the site's page of warnings (`docs/warnings.md`) says what to do about it.
+    Each text begins with its name; `docs/warnings.md` lists what to do about each.
     """
 
 

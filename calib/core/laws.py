@@ -1,4 +1,4 @@
-"""From a point and its spread to interval ends, and back from a value to its p-value: one law, read both ways."""
+"""Laws of an estimate: interval ends from a tail probability, and a p-value from a value."""
 
 from __future__ import annotations
 

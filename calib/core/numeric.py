@@ -1,4 +1,4 @@
-"""Small numerics that every topic uses."""
+"""Numerical helpers of all topics: ratios, jackknife, products, Wilson's interval, adjusted p-values, unit sums."""
 
 from __future__ import annotations
 

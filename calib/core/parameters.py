@@ -7,7 +7,7 @@ from inspect import cleandoc
 PARAMETERS = {
     "scores": """
         scores : table, path or frame
-            A judge's scores or ratings; or a file of your own, which may hold the labels, too.
+            A judge's scores or ratings; or your own file, which may hold the labels, too.
         """,
     "labels": """
         labels : table, path or frame, optional

@@ -1,4 +1,4 @@
-"""Rarer collections of garbage for work that has much under way at once and leaves hardly any."""
+"""Long work: rarer garbage collections, an orderly stop on a signal, a progress bar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RARELY = 10_000  # container objects more than at the last collection; Python's
 
 
 class _SignalBlocks:
-    """The blocks that all threads share: the first one in and the last one out change the interval of collections."""
+    """Open blocks of all threads: the first to open and the last to close change the collection threshold."""
 
     lock, number, before = threading.Lock(), 0, (0, 0, 0)
 
@@ -56,7 +56,7 @@ def rare_collections() -> Iterator[None]:
                 gc.set_threshold(*_SignalBlocks.before)
 
 
-# --- work that is told to stop ----------------------------------------------------------------------------------------
+# --- an orderly stop --------------------------------------------------------------------------------------------------
 
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -65,7 +65,7 @@ _PATIENCE = 5.0  # seconds in which a further signal changes nothing: the end is
 
 
 class Stop:
-    """The signal that was heard first, 0 before, and the task that is cancelled for it while there is one."""
+    """A signal handler: it holds the first signal (0 before) and the task to cancel for it."""
 
     def __init__(self) -> None:
         self.heard, self.since = 0, 0.0
@@ -84,7 +84,7 @@ class Stop:
             raise KeyboardInterrupt
 
     def check(self) -> None:
-        """Stop now if a signal came when nothing could be stopped any more."""
+        """Stop now if a signal arrived when nothing could be stopped any more."""
         if self.heard:
             raise KeyboardInterrupt
 
@@ -94,7 +94,7 @@ class Stop:
         return 128 + (self.heard or signal.SIGINT)
 
     def end(self, error: BaseException) -> NoReturn:
-        """Pass on what was noted of what was kept: with a KeyboardInterrupt, or on the way out."""
+        """Leave with the notes of an error: in a KeyboardInterrupt, or on standard error."""
         notes = getattr(error, "__notes__", [])
         if self.heard == signal.SIGINT:
             interrupt = KeyboardInterrupt()
@@ -108,7 +108,7 @@ class Stop:
 
 @contextmanager
 def stoppable() -> Iterator[Stop]:
-    """Have the signals stop the work in order where nobody else minds them: the outermost of such blocks decides.
+    """Turn signals that nobody else handles into an orderly stop; the outermost of such blocks decides.
 
     SIGTERM and SIGHUP, which end a process at once, then do so by SystemExit, with the code
     that a shell gives for them. In other threads than the main one Python hears no signal.
@@ -148,7 +148,7 @@ def progress(steps: Iterable[Step], what: str, *, total: int | None = None) -> I
     Parameters
     ----------
     what : str
-        What is done, as the bar says it.
+        The words beside the bar.
     total : int, optional
         How many steps there are, where `steps` does not know.
 
@@ -192,7 +192,7 @@ def bar_class() -> Any:
 
 
 def _bar(what: str, total: int | None, done: int, since: float) -> Any:
-    """A bar that knows what was done before it came, and how long that took."""
+    """A bar that counts the steps and the time before it appeared."""
     try:
         bar = bar_class()(total=total, desc=what, leave=False)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What every result shares: an interval, a frame, a line of text, a signature."""
+"""Base classes of results: an interval, a frame, a line of text, a signature."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Result:
 
     @property
     def conclusion(self) -> str:
-        """What may be concluded, as its topic says it; where that has no words for it, what it says of itself."""
+        """What may be concluded, in the words of its topic, else its own line of text."""
         say = display_function(type(self), "conclusions") if find_spec("pandas") else None
         return " ".join(say([{}], [self])) if say else f"{str(self).removesuffix('.')}."
 

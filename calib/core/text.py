@@ -1,4 +1,4 @@
-"""Texts of others in texts of ours: what steers a terminal or turns the reading order is not passed on."""
+"""Printable messages, hashes of scripts, and errors of packages that are not installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    r"""A text for a message: what is not to be seen is written as Python writes it; one line stays one line.
+    r"""A text for a message: characters that cannot be seen are escaped as in Python; one line stays one line.
 
     Examples
     --------
@@ -43,11 +43,11 @@ class PrintableError(Exception):
 
 
 class MissingPackageError(PrintableError, ImportError):
-    """A package that this use of calib needs is not installed; the message says what to type."""
+    """A package that this use of calib needs is not installed; the message has the command that installs it."""
 
 
 def needed(package: str, *, extra: str, use: str) -> Any:
-    """A package that an extra brings, loaded; if it is not there, the error says which extra that is.
+    """A package of an extra, imported; where it is not installed, the error names the extra.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a topic says of itself: its results, their display and its commands by name, so that saying so loads nothing."""
+"""Topics: the results of each, their display and its commands, by name, so that listing them loads nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ResultDisplay:
     plots: tuple[str, ...] = ()  # functions of `calib.plot`, the usual one first
     pictures: str = ""  # results -> the drawings of a report, each of which takes `ax`; default: the usual plot of all
     headline: str = ""  # results -> what is seen in one sentence: the title of their picture
-    conclusions: str = ""  # labels and results -> what may be concluded; default: what each says of itself
+    conclusions: str = ""  # labels and results -> what may be concluded; default: the conclusion of each
     table_alone: bool = False  # a section of several has no conclusions above its table
     notes: str = ""  # results -> what a reader has to mind
     assumptions: str = ""  # results -> what must be true for the intervals to hold
@@ -31,7 +31,7 @@ class ResultDisplay:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A folder of statistics and what is known of it by name."""
+    """A folder of statistics: its results, column heads and commands by name."""
 
     home: str  # its package
     results: Mapping[str, ResultDisplay] = field(default_factory=dict)  # by the name of the class

@@ -36,11 +36,11 @@ def gate(
     allow_inconclusive: Annotated[
         bool, typer.Option("--allow-inconclusive", help="Leave with 0 where the labels do not tell.")
     ] = False,
-    junit: Annotated[Path | None, to_write(".xml", told="Write JUnit there")] = None,
-    summary: Annotated[Path | None, to_write(".md", told="Write the table there")] = None,
-    json: Annotated[Path | None, to_write(".json", told="Write all values there")] = None,
+    junit: Annotated[Path | None, to_write(".xml", help_text="Write JUnit there")] = None,
+    summary: Annotated[Path | None, to_write(".md", help_text="Write the table there")] = None,
+    json: Annotated[Path | None, to_write(".json", help_text="Write all values there")] = None,
     save_baseline: Annotated[
-        Path | None, to_write(".jsonl", told="After a pass, write the build there as a baseline")
+        Path | None, to_write(".jsonl", help_text="After a pass, write the build there as a baseline")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what the gate could tell, without a verdict.")] = False,
     n_labels: Annotated[int | None, typer.Option(help="With --plan: labels of the build.")] = None,
@@ -57,13 +57,13 @@ def gate(
         "margin": _numbers_by_criterion(margin, criterion, "--margin"),
     }
     if plan:
-        pilot = files.taken(file, labels) if file is not None else ()
+        pilot = files.resolved(file, labels) if file is not None else ()
         _show_plan(pilot, lines | {"n_labels": n_labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error})
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
     try:
-        scores, labels = files.taken(file, labels)
+        scores, labels = files.resolved(file, labels)
         items = None if files.items is None else calib.table.read(files.items, "items")
         if items is not None and not ("output" in items and {"source", "group"} & set(items)):
             items = None  # they hold no outputs

@@ -25,7 +25,7 @@ _WORDS_A_MINUTE = 238  # silent reading of English non-fiction: Brysbaert (2019)
 )
 def label(
     chosen: Annotated[Path, typer.Argument(help="What `calib choose` wrote; or rows, or ids, of your own.")],
-    out: Annotated[Path, to_write(*_ENDINGS, told="Write the page there")],
+    out: Annotated[Path, to_write(*_ENDINGS, help_text="Write the page there")],
     items: Annotated[
         Path | None, typer.Argument(help="The texts, which may be the file that was chosen from. Default: CHOSEN.")
     ] = None,

@@ -103,21 +103,21 @@ def read_labels(
         pool = scores_in(scores, "drawn")
         notes += against_drawn(answers, pool)
     ratings = check_ratings(answers.drop(columns="when"))
-    gold = mean_of_annotators(scores_in(ratings, "files"))
+    pooled = mean_of_annotators(scores_in(ratings, "files"))
     agreed, reasons = _reliability_by_criterion(ratings, pool)
     annotators, alike = annotators_of(answers)
     price, cut = price_of(answers)
     labels = answers[answers["score"].notna()]
     return Labels(
         ratings=ratings,
-        gold=gold.frame,
+        pooled=pooled.frame,
         page=of_page,
         annotators=annotators,
         disagreements=disagreements_of(answers),
         overlap=int(labels.groupby("item")["rater"].nunique().gt(1).sum()),
         reliability=agreed,
         seconds_per_label=price,
-        progress=None if pool is None else progress_of(answers, gold, pool, half_width),
+        progress=None if pool is None else progress_of(answers, pooled, pool, half_width),
         notes=(*notes, *alike, *strictness_of(answers), *cut, *reasons),
     )
 
@@ -314,22 +314,22 @@ def chosen_of(frame: pd.DataFrame) -> set[str] | None:
 
 
 def progress_of(
-    answers: pd.DataFrame, gold: ValidatedTable, drawn: ValidatedTable, half_width: float | None
+    answers: pd.DataFrame, pooled: ValidatedTable, drawn: ValidatedTable, half_width: float | None
 ) -> Progress:
     """What the labels say so far, and how many more a half-width asks for."""
     notes: list[str] = []
     chosen, labelled = chosen_of(drawn.frame) or set(), set(answers.loc[answers["score"].notna(), "item"])
-    by_people, by_judge = (set(frame["criterion"].astype(str)) for frame in (gold.frame, drawn.frame))
+    by_people, by_judge = (set(frame["criterion"].astype(str)) for frame in (pooled.frame, drawn.frame))
     if not by_people & by_judge:
         which = f"people were asked for {', '.join(sorted(by_people))} and the judge for {', '.join(sorted(by_judge))}"
-        return Progress(chosen=len(chosen), left=len(chosen - labelled), said=(f"{which}: there is no interval.",))
-    pairs = list(label_pairs(drawn, gold))
+        return Progress(chosen=len(chosen), left=len(chosen - labelled), notes=(f"{which}: there is no interval.",))
+    pairs = list(label_pairs(drawn, pooled))
     first = _first_labels(answers)
     looks = [look for pair in pairs if (look := _so_far(pair, first, notes)) is not None]
     needed = None
     if half_width is not None:
         try:
-            needed = labels_needed(drawn, gold, half_width=half_width)
+            needed = labels_needed(drawn, pooled, half_width=half_width)
         except ValueError as error:
             notes.append(f"how many labels an interval of +/- {short(half_width)} needs is not known: {error}")
         else:
@@ -347,7 +347,7 @@ def progress_of(
         half_width=half_width,
         needed=needed,
         so_far=Results.of(looks) if looks else None,
-        said=tuple(notes),
+        notes=tuple(notes),
     )
 
 

@@ -1,4 +1,4 @@
-"""The table of a section: columns that say something, heads, numbers as text."""
+"""Tables of a report: the columns that vary, their heads, numbers as text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from calib.table.text import telling, visible
 
 COUNTS = ("n_labels", "n", "n_groups", "n_systems")
 _ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high")
-# what stays in a table even if it says the same in each row
+# columns that stay in a table even where they do not vary
 _STAY = {
     *_ESTIMATES, "p_value", "mean", "label_mean", "difference", "median_entropy", "median_mass", "score", "low", "high",
     "skill", "mean_size", "singles", "accepted_share", "n_accepted", "n_escalated",
 }  # fmt: skip
-# what the results of several topics have
+# heads of columns that several topics have
 _COMMON_HEADS = {
     "method": "read by", "estimator": "method", "std_error": "std. error", "p_value": "p",
     "p_adjusted": "p adjusted", "interval_method": "interval", "generalises_to": "about",
@@ -44,13 +44,13 @@ class Table(NamedTuple):
 
 @cache
 def heads() -> dict[str, str]:
-    """What columns are called, by all topics."""
+    """The head of each column, from all topics."""
     topics = (import_module(name).TOPIC for name in TOPICS)
     return _COMMON_HEADS | {name: head for topic in topics for name, head in topic.heads.items()}
 
 
 def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A frame without its empty columns and without those that say the same in each row; what these say.
+    """A frame without empty and constant columns; the constant ones as a dict of their values.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def informative(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
-    """The columns of results in which the rows differ, and in words what the others say.
+    """The columns of results in which the rows differ, and the values of the others in words.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def digest(results: Results[Any]) -> tuple[pd.DataFrame, str]:
     >>> list(frame), rest[-32:]
     (['criterion', 'estimate', 'std_error', 'conf_low', 'conf_high'], 'In their order: prompt f-1, r-2.')
     """
-    # warnings are said in words, each once
+    # warnings are written out elsewhere, each once
     numbers = results.to_frame().drop(columns=["signature", "warnings"], errors="ignore")
     for topic in {topic.home: topic for topic in map(topic_of, map(type, results))}.values():
         wanted = topic.function("display", topic.frame)

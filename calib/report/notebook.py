@@ -1,4 +1,4 @@
-"""Results in a notebook: what may be concluded, a table that can be read, and where the rest is."""
+"""Results in a notebook: conclusions, a short table, and where the rest is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST = ("std_error", "df", "lam")  # the interval says as much, and more plainl
 
 
 def html_of(thing: Results[Any] | Result) -> str:
-    """Sentences, a table of at most six columns, cautions, and a small line that says where all the rest is."""
+    """Sentences, a table of at most six columns, cautions, and a small line with the ways to the rest."""
     results = Results(({},), (thing,)) if isinstance(thing, Result) else thing
     if not len(results):
         return "<p>There are no results.</p>"

@@ -1,11 +1,11 @@
-"""Results -> the table of a paper: which result stands in which cell, and what all of them share."""
+"""The table of a paper from results: which result stands in which cell, and what all of them share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -24,15 +24,6 @@ _USUAL = ("rater", "criterion", "coefficient")  # asked for by default, which no
 _OF_RESULTS = ("level", "coefficient", "estimator")  # what tells results apart beside their labels
 _IN_HEADS = ("criterion", "level", "coefficient")  # what is added to the heads, not to the rows
 _SYMBOLS = {"spearman": "\u03c1", "kendall": "\u03c4", "pearson": "r"}
-_NONE = "\u2013"
-
-
-class _Column(NamedTuple):
-    """Numbers below each other, as they are and as they are shown."""
-
-    head: Key
-    numbers: list[float]
-    texts: list[str]
 
 
 def paper_table(
@@ -54,19 +45,31 @@ def paper_table(
     down, across = _enough(facts, _names_in_use(rows, "rows", facts), _names_in_use(columns, "columns", facts))
     placed = {(_key(fact, down), _key(fact, across)): result for fact, result in zip(facts, results, strict=True)}
     keys, order = list(dict.fromkeys(row for row, _ in placed)), list(dict.fromkeys(column for _, column in placed))
-    # by the order in which the words of each level came
+    # by the order in which the words of each level first appear
     levels = [list(dict.fromkeys(words)) for words in zip(*order, strict=True)]
     order.sort(key=lambda head: [level.index(word) for level, word in zip(levels, head, strict=True)])
-    below = [_column(head, [placed.get((key, head)) for key in keys], digits, interval) for head in order]
+    numbers = {
+        head: [float(placed[key, head].estimate) if (key, head) in placed else math.nan for key in keys]
+        for head in order
+    }
     coefficients = all(hasattr(result, "coefficient") for result in results)
     several = "criterion" in across and len({fact["criterion"] for fact in facts}) > 1
     if averaged := several and (coefficients if average is None else average):
-        below += _averages(below, across.index("criterion"), digits)
+        numbers |= _averages(numbers, across.index("criterion"))
     note = _note(results, facts, [*down, *across], interval=interval, averaged=averaged)
-    words = tuple(tuple(map(_head_word, across, column.head)) for column in below)
-    cells = tuple(zip(*(column.texts for column in below), strict=True))
-    names = tuple(heads().get(name, name) for name in down)
-    return PaperTable(names, words, tuple(keys), cells, note, _frame(keys, down, below, across))
+    words = tuple(tuple(map(_head_word, across, head)) for head in numbers)
+    cells = tuple(
+        tuple(_cell(column[row], placed.get((key, head)), digits, interval) for head, column in numbers.items())
+        for row, key in enumerate(keys)
+    )
+    index, head = (
+        pd.MultiIndex.from_tuples(of, names=names)
+        if len(names) > 1
+        else pd.Index([key[0] for key in of], name=names[0])
+        for of, names in ((keys, down), (list(numbers), across))
+    )
+    frame = pd.DataFrame(dict(enumerate(numbers.values())), index=index).set_axis(head, axis=1)
+    return PaperTable(tuple(heads().get(name, name) for name in down), words, tuple(keys), cells, note, frame)
 
 
 def _facts_of_result(label: Mapping[str, Any], result: Any) -> dict[str, str]:
@@ -95,7 +98,7 @@ def _names_in_use(names: str | Sequence[str], argument: str, facts: Sequence[Fac
 
 
 def _enough(facts: Sequence[Facts], down: list[str], across: list[str]) -> tuple[list[str], list[str]]:
-    """What names rows and columns: without what says nothing, and with what it takes to have one result in a cell."""
+    """The names of rows and columns: without constant ones, and with those that leave one result in a cell."""
 
     def telling(names: list[str]) -> list[str]:
         """Those that differ; the first where none does."""
@@ -121,27 +124,22 @@ def _head_word(name: str, value: str) -> str:
     return _SYMBOLS.get(value, COEFFICIENTS.get(value, value)) if name == "coefficient" else value
 
 
-def _column(head: Key, results: Sequence[Any], digits: int, interval: bool) -> _Column:
-    numbers = [math.nan if result is None else float(result.estimate) for result in results]
-    texts = [_fixed(number, digits) for number in numbers]
-    for place, result in enumerate(results if interval else ()):
-        if result is not None and not math.isnan(result.interval[0]):
-            texts[place] += f" [{result.interval[0]:.{digits}f}, {result.interval[1]:.{digits}f}]"
-    return _Column(head, numbers, texts)
+def _cell(number: float, result: Any, digits: int, interval: bool) -> str:
+    text = "\u2013" if math.isnan(number) else f"{number:.{digits}f}"
+    if not interval or result is None or math.isnan(result.interval[0]):
+        return text
+    return f"{text} [{result.interval[0]:.{digits}f}, {result.interval[1]:.{digits}f}]"
 
 
-def _fixed(number: float, digits: int) -> str:
-    return _NONE if math.isnan(number) else f"{number:.{digits}f}"
-
-
-def _averages(columns: Sequence[_Column], level: int, digits: int) -> Iterator[_Column]:
+def _averages(numbers: Mapping[Key, list[float]], level: int) -> dict[Key, list[float]]:
     """For each head without its criterion the mean over all criteria; none where one of them lacks."""
     others: dict[Key, list[list[float]]] = {}
-    for column in columns:
-        others.setdefault(column.head[:level] + column.head[level + 1 :], []).append(column.numbers)
-    for other, parts in others.items():
-        means = [fmean(numbers) for numbers in zip(*parts, strict=True)]
-        yield _Column((*other[:level], "average", *other[level:]), means, [_fixed(mean, digits) for mean in means])
+    for head, column in numbers.items():
+        others.setdefault(head[:level] + head[level + 1 :], []).append(column)
+    return {
+        (*other[:level], "average", *other[level:]): [fmean(row) for row in zip(*columns, strict=True)]
+        for other, columns in others.items()
+    }
 
 
 def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *, interval: bool, averaged: bool) -> str:
@@ -158,14 +156,3 @@ def _note(results: Results[Any], facts: Sequence[Facts], used: Sequence[str], *,
     levels = {getattr(result, "confidence_level", math.nan) for result in results}
     parts += [f"in brackets: {', '.join(f'{100 * level:g}' for level in sorted(levels))} % CI"] * interval
     return "; ".join([*parts, *["average: mean over criteria"] * averaged])
-
-
-def _frame(keys: Sequence[Key], down: Sequence[str], columns: Sequence[_Column], across: Sequence[str]) -> pd.DataFrame:
-    tops = [column.head for column in columns]
-    index, head = (
-        pd.MultiIndex.from_tuples(of, names=names)
-        if len(names) > 1
-        else pd.Index([key[0] for key in of], name=names[0])
-        for of, names in ((keys, down), (tops, across))
-    )
-    return pd.DataFrame(dict(enumerate(column.numbers for column in columns)), index=index).set_axis(head, axis=1)

@@ -1,4 +1,4 @@
-"""From a look at files of one's own to the parts of a report: all that it says can be computed."""
+"""Parts of a report from a look at a user's files: all that can be computed from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_AGREEMENT = ("coefficient", "method", "confidence_level")
 
 
 class _Section(NamedTuple):
-    """What a report says of the question that one verb answers."""
+    """The section of a report for one verb."""
 
     verbs: Any  # the module that has it
     head: str

@@ -1,4 +1,4 @@
-"""A report: its front, its sections as Markdown or as a page; what it says is escaped."""
+"""Reports: the front and the sections, as Markdown or as an HTML page; all text is escaped."""
 
 from __future__ import annotations
 
@@ -202,8 +202,8 @@ def report(
     results : sequence
         Of `Results`, single results, DataFrames and texts (a paragraph each), in the order
         of the report; each may be a pair (heading, thing). Means of one thing by several
-        methods, one after the other, are one section with one picture. Or a `calib.look`: all that it says can be
-        computed.
+        methods, one after the other, are one section with one picture. Or a `calib.look`: all that can be
+        computed from its files.
     path : str or Path, optional
         Ends in .md or .html; folders are made. Default: Markdown, written nowhere.
     title : str

@@ -1,4 +1,4 @@
-"""The sections of a report: what results say in words, tables and pictures; what things say of each item."""
+"""Sections of a report: results in words, tables and pictures, and a table of single items."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def item_by_item(frames: Sequence[pd.DataFrame], anchor: str) -> Section:
 
 
 def _outer_join(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Two frames joined by item, criterion and judge; what both say stands once, as the first says it."""
+    """Two frames joined by item, criterion and judge; a column of both stands once, with the values of the first."""
     keys = list(KEYS)
     both = one.merge(other, on=keys, how="outer", suffixes=("", " again"))
     again = [str(name) for name in both if str(name).endswith(" again")]
@@ -95,7 +95,7 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
     ax = drawn.subplots()
     draw(ax=ax)
     title = " ".join(ax.get_title(loc="left").split()).replace(r"\$", "$")
-    ax.set_title("", loc="left")  # the page says it, in its own letters
+    ax.set_title("", loc="left")  # the page has it, in its own letters
     words = " against ".join(filter(None, (ax.get_ylabel(), ax.get_xlabel()))).replace("\n", ", ")
     figure.wrap_words(ax)
     if ax.yaxis_inverted():  # rows, from the top down
@@ -111,7 +111,7 @@ def _svg(draw: Callable[..., Axes], width: float, name: str) -> tuple[str, str, 
     inner = svg[svg.index("<svg") :]
     for idle in (r"<!--.*?-->", r"<metadata>.*?</metadata>", r"<style.*?</style>", r"\n *"):
         inner = re.sub(idle, "", inner, flags=re.DOTALL)
-    # only within tags: what a text says stays as it is
+    # only within tags: texts stay as they are
     inner = re.sub(r"<[^>]+>", _tidy, inner)
     label = f'<svg role="img" aria-label="{escape(visible(f"Picture: {words}"))}"'
     return title, words, inner.replace("<svg", label, 1)
@@ -164,12 +164,12 @@ class Section(NamedTuple):
 
 
 def section_of(heading: str, thing: Thing, *, anchor: str = "", pictures: bool) -> Section:
-    """What a report says of one thing."""
+    """The section of one thing."""
     if isinstance(thing, str):
         return Section(heading, paragraphs_of(thing), anchor=anchor)
     if isinstance(thing, pd.DataFrame):
-        says = not isinstance(thing.index, pd.RangeIndex)
-        table = table_of(thing.reset_index() if says else thing)
+        indexed = not isinstance(thing.index, pd.RangeIndex)
+        table = table_of(thing.reset_index() if indexed else thing)
         return Section(heading, table=table, anchor=anchor, folds=bool(heading))
     results = together(thing) if isinstance(thing, Results) else Results(({},), (thing,))
     if not heading:
@@ -278,20 +278,15 @@ def _signatures(results: Results[Any]) -> list[tuple[str, str]]:
     for result in results:
         first, last = last + 1, last + len(result.to_frame())
         owners.setdefault(result.signature, []).extend(range(first, last + 1))
-    return [(_ranges(rows) if len(owners) > 1 else "", signature) for signature, rows in owners.items()]
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers with runs drawn together.
-
-    Examples
-    --------
-    >>> _ranges([1, 2, 3, 7, 9, 10])
-    '1-3, 7, 9-10'
-    """
-    breaks = [place for place in range(1, len(numbers)) if numbers[place] != numbers[place - 1] + 1]
-    runs = [numbers[a:b] for a, b in zip([0, *breaks], [*breaks, len(numbers)], strict=True)]
-    return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+    if len(owners) == 1:
+        return [("", next(iter(owners)))]
+    signatures = []
+    for signature, rows in owners.items():  # runs of rows as 1-3
+        breaks = [place for place in range(1, len(rows)) if rows[place] != rows[place - 1] + 1]
+        runs = [rows[a:b] for a, b in zip([0, *breaks], [*breaks, len(rows)], strict=True)]
+        words = ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+        signatures.append((words, signature))
+    return signatures
 
 
 def _drawings(results: Results[Any]) -> list[Callable[..., Axes]]:

@@ -1,4 +1,4 @@
-"""What all verbs on tables share: checked arguments, parameters documented once, one result for each slice."""
+"""The loop of verbs on tables: checked arguments, shared parameter texts, one result for each slice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all plots share: axes, rows, styles, legends, maps of cells."""
+"""Parts of all plots: axes, rows, styles, legends, maps of cells."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def log_ticks(ax: Axes, values: Sequence[int]) -> None:
 def say_title(ax: Axes, title: str, fact: str = "") -> None:
     """What all results of a plot share, and what is seen in it, on as many lines as the figure's width makes of it."""
     text = ": ".join(filter(None, (title, plain_text(fact, 200))))
-    ax.set_title(wrapped(text, _points(ax)[0] - 40), loc="left", fontsize="medium")
+    ax.set_title(wrapped(text, _points(ax)[0] - 60), loc="left", fontsize="medium")
 
 
 def handle(words: str, **look: Any) -> Line2D:
@@ -339,25 +339,21 @@ def lay_rows(ax: Axes, marks: Sequence[Mark], names: Sequence[str], pitch: float
             heights[place], end = end + above + pitch / 2, end + above + pitch
             named[place] = heights[place] - (above + pitch) / 2 + 0.45 if above else heights[place]
     ax.set_ylim(end + 0.2, -0.2)
-    _name_rows(ax, named, names)
-    if pitch > 1 or above:
-        for height in list(heights.values())[::2]:
-            ax.axhspan(height - pitch / 2 - above, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
-    return heights
-
-
-def _name_rows(ax: Axes, named: dict[tuple[str, ...], float], names: Sequence[str]) -> None:
-    first = len(names) > 1  # what the rows do not repeat, since the heading says it
+    first = len(names) > 1  # what the rows do not repeat, since the heading has it
     is_row = [len(place) == len(names) for place in named]
     parts = [(p[first:], names[first:]) if row else (p, names[:1]) for p, row in zip(named, is_row, strict=True)]
     ax.set_yticks(list(named.values()), [joined_words(*part) for part in parts])
     for tick, row in zip(ax.yaxis.get_major_ticks(), is_row, strict=True):
         tick.tick1line.set_visible(False)
         tick.label1.set_fontweight("normal" if row else "bold")
-    if is_narrow(ax):
+    if above:
         _names_above(ax)
         ax.spines["left"].set_visible(False)
     plain_frame(ax, "x")
+    if pitch > 1 or above:
+        for height in list(heights.values())[::2]:
+            ax.axhspan(height - pitch / 2 - above, height + pitch / 2, color="#F4F4F4", linewidth=0, zorder=0)
+    return heights
 
 
 def _names_above(ax: Axes) -> None:
@@ -437,8 +433,10 @@ def draw_cells(
         table[place] = result.estimate
     top = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     signed = bool((table < 0).any())
-    tops = [_cell_top(ax, row) for row in range(table.shape[0])]
-    if is_narrow(ax):  # rows of nothing, where the names stand
+    narrow = is_narrow(ax)
+    above = 0.9 if narrow else 0.0
+    tops = [row * (2 + above) + above for row in range(len(rows))]
+    if narrow:  # empty rows, where the names stand
         table = np.insert(table, np.arange(table.shape[0]), np.nan, axis=0)
         heights = [0.0, *(end for top in tops for end in (top, top + 2))]
     else:
@@ -449,35 +447,20 @@ def draw_cells(
     for (row, column), result in cells.items():
         red, green, blue, alpha = mesh.to_rgba(np.ma.masked_invalid([result.estimate]))[0]
         ink = ON_DARK if alpha and 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else ON_LIGHT
-        _cell_words(ax, (column + 0.5, tops[row] + 1), result, ink)
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "color": ink}
+        low, high = result.interval
+        number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
+        ax.text(column + 0.5, tops[row] + (1 if math.isnan(low) else 0.7), number, **middle)
+        if not math.isnan(low):
+            ends = f"{low:.2f}, {high:.2f}" if narrow else f"[{low:.2f}, {high:.2f}]"
+            ax.text(column + 0.5, tops[row] + 1.45, ends, fontsize="small", **middle)
         if (row, column) in framed:
             look: dict[str, Any] = {"fill": False, "linestyle": (0, (3, 2)), "linewidth": 1.1, "edgecolor": ink}
             ax.add_patch(Rectangle((column + 0.05, tops[row] + 0.2), 0.9, 1.6, **look))
-    if not is_narrow(ax):  # the numbers stand in the cells
+    if not narrow:  # the numbers stand in the cells
         ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02)
-    _name_cells(ax, columns, rows)
-
-
-def _cell_words(ax: Axes, centre: tuple[float, float], result: Any, colour: str) -> None:
-    (x, y), (low, high) = centre, result.interval
-    whole = not math.isnan(low)
-    words: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
-    number = "none" if math.isnan(result.estimate) else f"{result.estimate:.3f}"
-    ax.text(x, y - 0.3 * whole, number, **words)
-    if whole:
-        ends = f"{low:.2f}, {high:.2f}"
-        ax.text(x, y + 0.45, ends if is_narrow(ax) else f"[{ends}]", fontsize="small", **words)
-
-
-def _cell_top(ax: Axes, row: int) -> float:
-    above = 0.9 if is_narrow(ax) else 0.0
-    return row * (2 + above) + above
-
-
-def _name_cells(ax: Axes, columns: Sequence[str], rows: Sequence[str]) -> None:
-    narrow = is_narrow(ax)
-    ax.set_ylim(_cell_top(ax, len(rows) - 1) + 2, 0)
-    ax.set_yticks([_cell_top(ax, place) + (-0.45 if narrow else 1) for place in range(len(rows))], rows)
+    ax.set_ylim(tops[-1] + 2, 0)
+    ax.set_yticks([top + (-0.45 if narrow else 1) for top in tops], rows)
     most, size = (11, "small") if narrow else (14, "medium")
     lines = ["\n".join(textwrap.wrap(visible(name, 36), most)).replace("$", r"\$") for name in columns]
     ax.set_xticks([place + 0.5 for place in range(len(columns))], lines, fontsize=size)

@@ -1,4 +1,4 @@
-"""What `calib.read_labels` returns: the labels of people, and how the labelling went."""
+"""Labels of people and the progress of a labelling: the result of `calib.read_labels`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Progress:
         on the page): its intervals hold however often one looks, as far as the order is random: not where one
         annotator begins and another, who is stricter, goes on. None where items were not drawn simply, where nothing
         tells the order, or where fewer than ten are labelled.
-    said : tuple of str
+    notes : tuple of str
         The same in sentences, and why something of it is missing.
     """
 
@@ -47,7 +47,7 @@ class Progress:
     half_width: float | None = None
     needed: Results[Any] | None = None
     so_far: Results[Any] | None = None
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def _lines(self) -> list[str]:
@@ -56,7 +56,7 @@ class Progress:
         return [
             *done,
             *(f"{label['criterion']}: {result} (wider than that of `interval`)." for label, result in looks),
-            *self.said,
+            *self.notes,
         ]
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Labels:
-    r"""Labels of people as they came back, which every verb takes for people's labels.
+    r"""Labels of people, read from files that they filled in; every verb accepts them as its labels.
 
     `print` shows how the labelling went.
 
@@ -74,7 +74,7 @@ class Labels:
     ratings : DataFrame
         One row per answer: a table of ratings with seconds, time, comment, position, swapped and page. "Cannot say" is
         a row without a score whose status is "cannot_say".
-    gold : DataFrame
+    pooled : DataFrame
         Scores, pooled to one rater for each criterion: the mean of those who labelled an item. An item that
         nobody could judge has none.
     page : str
@@ -93,7 +93,7 @@ class Labels:
         Active seconds that a label takes on average: the price that `plan` asks for. No item counts for more than ten
         times its annotator's median, and answers without a label are paid for, too. NaN where no time is known.
     progress : Progress or None
-        How far the labels are, where `drawn` was given.
+        How far the labels are; None without `drawn`.
     notes : tuple of str
         What looks wrong, each a sentence: also where annotators differ on items in common by more than chance.
 
@@ -107,14 +107,14 @@ class Labels:
     ...     _ = file.write("\n".join([head, *rows]))
     ...     file.flush()
     ...     labels = calib.read_labels(file.name)
-    >>> labels.gold[["item", "rater", "score"]].to_dict("list")
+    >>> labels.pooled[["item", "rater", "score"]].to_dict("list")
     {'item': ['a', 'b', 'c', 'd'], 'rater': ['ann', 'ann', 'ann', 'ann'], 'score': [5.0, 3.0, 4.0, 2.0]}
     >>> labels.seconds_per_label
     9.0
     """
 
     ratings: pd.DataFrame
-    gold: pd.DataFrame
+    pooled: pd.DataFrame
     page: str
     annotators: pd.DataFrame
     disagreements: pd.DataFrame
@@ -170,7 +170,7 @@ class Labels:
             parts.append(f"<p><b>{_labels_html(head)}</b></p>")
             parts += [] if table is None else [html_table(table)]
             parts += [f"<ul>{''.join(f'<li>{_labels_html(text)}</li>' for text in sentences)}</ul>"] * bool(sentences)
-        all_of_it = "all of it: `.annotators`, `.disagreements`, `.ratings`; pooled: `.gold`"
+        all_of_it = "all of it: `.annotators`, `.disagreements`, `.ratings`; pooled: `.pooled`"
         return "\n".join([*parts, f"<p><small>{_labels_html(all_of_it)}</small></p>", "</div>"])
 
 

@@ -1,4 +1,4 @@
-"""Scores of two raters side by side: aligned by item, with what does not match kept in sight."""
+"""Pairs of raters: scores of two aligned by item, with the counts of items that do not match."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def pairs_of(first: ValidatedTable, second: ValidatedTable, columns: Sequence[st
 
 def aligned(mine: pd.DataFrame, theirs: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """All items of both, with `x`, `y`, and group and system from whichever side has them."""
-    # what `choose` wrote beside a judge's scores says how the labels came about
+    # the columns that `choose` wrote beside a judge's scores describe how the labelled items were drawn
     mine_only = ["n", "n_unread", "mass", "low", "high", *REPRESENTED, *DESIGN, *FOLDED, *columns]
     sides = []
     for frame, value, only in ((mine, "x", mine_only), (theirs, "y", ["n_cannot_say"])):

@@ -89,7 +89,7 @@ class PaperTable:
         Parameters
         ----------
         caption, label : str, optional
-            LaTeX of your own. Default: what all numbers share, and none.
+            In LaTeX. Default: what all numbers share, and none.
 
         Examples
         --------

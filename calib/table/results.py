@@ -1,4 +1,4 @@
-"""Results in a row: what every verb on tables returns."""
+"""Results of a verb: a sequence with a label for each, as a frame, text, plot, report or table."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return Results(self.labels + other.labels, self.results + other.results)
 
     def select(self, **wanted: Any) -> Results[R_co]:
-        """Those whose labels have these values; a KeyError says what there is."""
+        """Those whose labels have these values; a KeyError lists what there is."""
         for name, value in wanted.items():
             there = list(dict.fromkeys(label[name] for label in self.labels if name in label))
             if not there:
@@ -113,7 +113,7 @@ class Results(Sequence[R_co], Generic[R_co]):
         return type(self).of(pair for pair in pairs if all(pair[0].get(k) == v for k, v in wanted.items()))
 
     def one(self) -> R_co:
-        """The single result; of none or several a ValueError says how to take one."""
+        """The single result; of none or several a ValueError shows how to take one."""
         if len(self) == 1:
             return self.results[0]
         if not len(self):
@@ -291,7 +291,7 @@ def filled(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.loc[:, [not (frame[name].isna() | (frame[name].astype(object) == "")).all() for name in frame]]
 
 
-_UNSTATED = ("method", "given")  # nobody said how the judge was read
+_UNSTATED = ("method", "given")  # the way in which the judge was read is unknown
 
 
 def words(label: dict[str, Any]) -> str:
@@ -334,7 +334,13 @@ def label_with(labels: Tags, value: Any) -> str:
         if rows := tuple(place for place, label in enumerate(labels) if name in label and label[name] == value):
             places[name] = rows
     if not places:
-        raise LabelError(f"no label is {value!r}; there are {_there(labels)}")
+        parts = []  # the first few values of each label
+        for name in names_in(labels):
+            texts = (visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY)
+            values = list(dict.fromkeys(texts))
+            more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
+            parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
+        raise LabelError(f"no label is {value!r}; there are {'; '.join(parts) or 'no labels'}")
     if len(set(places.values())) > 1:
         ways = " or ".join(f".select({name}={value!r})" for name in places)
         raise LabelError(f"{value!r} is the {' of some and the '.join(places)} of others: say which by {ways}")
@@ -361,14 +367,3 @@ def way_to_one(labels: Tags) -> str:
             return f".select({', '.join(f'{name}={value!r}' for name, value in named.items())}).one()"
         narrowed = [label for label in narrowed if label.get(name) == value]
     return f"[{', '.join(map(repr, named.values()))}]"
-
-
-def _there(labels: Tags) -> str:
-    """The values of each label, the first few."""
-    parts = []
-    for name in names_in(labels):
-        texts = (visible(repr(label[name]), _LONGEST) for label in labels if str(label.get(name, "")) not in _EMPTY)
-        values = list(dict.fromkeys(texts))
-        more = f" and {len(values) - _LISTED} more" * (len(values) > _LISTED)
-        parts += [f"{name} {', '.join(values[:_LISTED])}{more}"] * bool(values)
-    return "; ".join(parts) or "no labels"

@@ -1,4 +1,4 @@
-"""From ratings to scores: one number per item, criterion and rater, with what is known about it."""
+"""Scores from ratings: one number per item, criterion and rater, with its spread, bounds and counts."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _bounds(table: pd.DataFrame, reply: Any, owner: Any, counted: Any) -> tuple[
     """Bounds on each key's expectation: each piece of unclear mass at its end of the scale, or not on it at all.
 
     The least mean takes in the pieces in the order of their ends, as long as they lower it. A score with ends of
-    its own is such a piece, too: it was taken for that value.
+    its own is such a piece, too.
     """
     ok = (table["status"] == "ok").to_numpy()
     weight, score = table["weight"].to_numpy(), table["score"].fillna(0.0).to_numpy()

@@ -54,7 +54,7 @@ def markdown_text(text: str) -> str:
 
 
 def telling(labels: Tags) -> list[str]:
-    """The names that tell labels apart; one that says nothing beyond those before it is left out.
+    """The names that tell labels apart; one that adds nothing to those before it is left out.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def told_apart(labels: Tags) -> list[str]:
 
 
 def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[str, str]]:
-    """What results say, each text once, and in words which of them say it."""
+    """The texts of results, each once, with the names of the results that have it."""
     names_of: dict[str, list[str]] = {}
     own = [result._names_itself for result in results]  # noqa: SLF001 - of every result
     rest = [{k: v for k, v in label.items() if k not in names} for label, names in zip(labels, own, strict=True)]
@@ -153,7 +153,7 @@ def by_text(labels: Tags, results: Sequence[Any], texts: Texts) -> list[tuple[st
 
 
 def each_once(labels: Tags, results: Sequence[Any], texts: Texts) -> list[str]:
-    """The same as sentences, each behind the names of those that say it."""
+    """The same as sentences, each behind the names of its results."""
     return [f"{names}{': ' * bool(names)}{text}" for text, names in by_text(labels, results, texts)]
 
 
@@ -170,7 +170,7 @@ _STYLE = "width: 100%; height: 640px; border: 1px solid #ccc; resize: vertical; 
 class Report:
     """A report: `text` is Markdown or a whole HTML page, `path` the file that it was written to, if any.
 
-    A notebook shows the page, `print` says where the file is, or the text if there is none.
+    A notebook shows the page, `print` the path of the file, or the text if there is none.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class Report:
 
 
 class Block(NamedTuple):
-    """What the function that `ResultDisplay.blocks` names gives for results: a heading, what it says, a frame.
+    """What the function that `ResultDisplay.blocks` names gives for results: a heading, sentences, a frame.
 
     Its columns are called as a reader should see them. A reader may sort it by each column and
     search it; a text longer than a line or two is folded.

@@ -136,7 +136,7 @@ def validated(frame: Any, kind: Kind, argument: str) -> ValidatedTable:
     if isinstance(frame, ValidatedTable):
         return frame
     if isinstance(frame, Labels):
-        frame = frame.ratings if kind == "ratings" else frame.gold
+        frame = frame.ratings if kind == "ratings" else frame.pooled
     if not isinstance(frame, pd.DataFrame):
         raise TableArgumentError(argument, "must be a pandas DataFrame", f"got {type(frame).__name__}")
     try:

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -15,18 +16,17 @@ def _own_interval():
     gc.set_threshold(*before)
 
 
-def test_rarer_inside_and_as_before_after_it():
+@pytest.mark.parametrize("error", [None, KeyError])
+def test_rarer_inside_and_as_before_after_it_and_after_an_error(error):
     gc.set_threshold(700, 10, 9)
-    with rare_collections():
+    with suppress(KeyError), rare_collections():
         assert gc.get_threshold() == (10_000, 10, 9)
+        if error:
+            raise error
     assert gc.get_threshold() == (700, 10, 9)
-
-
-def test_an_error_ends_it_too():
-    gc.set_threshold(700, 10, 9)
-    with pytest.raises(KeyError), rare_collections():
-        raise KeyError
-    assert gc.get_threshold() == (700, 10, 9)
+    with rare_collections():
+        gc.set_threshold(123, 4, 5)
+    assert gc.get_threshold() == (123, 4, 5), "what is set inside stays"
 
 
 @pytest.mark.parametrize("own", [(0, 10, 10), (50_000, 5, 5)])
@@ -35,13 +35,6 @@ def test_an_interval_of_the_users_own_is_left_alone(own):
     with rare_collections():
         assert gc.get_threshold() == own
     assert gc.get_threshold() == own
-
-
-def test_what_is_set_inside_stays():
-    gc.set_threshold(700, 10, 10)
-    with rare_collections():
-        gc.set_threshold(123, 4, 5)
-    assert gc.get_threshold() == (123, 4, 5)
 
 
 def test_the_last_of_several_threads_restores_it():

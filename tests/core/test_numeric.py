@@ -9,17 +9,9 @@ from calib.core.numeric import matrix_product
 @pytest.mark.parametrize(
     "shape",
     # one piece; rows in pieces; all three in pieces; a tall and a flat one; lines, also as a last piece
-    [
-        (4, 5, 6),
-        (1000, 120, 100),
-        (70, 600, 510),
-        (3, 100_001, 2),
-        (100_001, 3, 2),
-        (1, 9000, 7),
-        (9000, 7, 1),
-        (33, 256, 257),
-    ],
-)
+    [(4, 5, 6), (1000, 120, 100), (70, 600, 510), (3, 100_001, 2), (100_001, 3, 2), (1, 9000, 7), (9000, 7, 1),
+     (33, 256, 257)],
+)  # fmt: skip
 def test_a_product_in_pieces_is_the_product(shape):
     (m, k, n), rng = shape, np.random.default_rng(0)
     a, b = rng.integers(-9, 9, (m, k)).astype(float), rng.integers(-9, 9, (k, n)).astype(float)

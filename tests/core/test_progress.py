@@ -34,26 +34,20 @@ def shown_to(stream, work):
         return work(), stream.getvalue()
 
 
-def test_unwatched_work_shows_nothing_and_loads_no_bar(monkeypatch, at_once):
+def test_unwatched_work_loads_no_bar_and_short_work_shows_none(monkeypatch, at_once):
     monkeypatch.setattr(module, "bar_class", lambda: pytest.fail("a bar was made"))
     assert shown_to(io.StringIO(), lambda: list(progress(range(3), "steps"))) == ([0, 1, 2], "")
-
-
-def test_short_work_shows_nothing_in_a_terminal():
+    monkeypatch.setattr(module, "_SILENT", 2.0)
     assert shown_to(Terminal(), lambda: list(progress(iter("abc"), "steps"))) == (["a", "b", "c"], "")
 
 
 def test_long_work_shows_a_bar_that_goes_away(at_once):
-    steps, said = shown_to(Terminal(), lambda: list(progress(range(5), "resamples")))
+    steps, bar = shown_to(Terminal(), lambda: list(progress(range(5), "resamples")))
     assert steps == [0, 1, 2, 3, 4]
-    assert "resamples:  20%" in said
-    assert "1/5" in said
-    assert said.endswith("\r")  # wiped out
-
-
-def test_a_bar_is_told_how_many_steps_there_are(at_once):
-    _, said = shown_to(Terminal(), lambda: list(progress(iter(range(4)), "steps", total=4)))
-    assert "1/4" in said
+    assert "resamples:  20%" in bar
+    assert "1/5" in bar
+    assert bar.endswith("\r")  # wiped out
+    assert "1/4" in shown_to(Terminal(), lambda: list(progress(iter(range(4)), "steps", total=4)))[1]
 
 
 def test_an_interrupt_passes_and_takes_the_bar_away(at_once):
@@ -82,19 +76,13 @@ def test_without_tqdm_the_work_is_done_all_the_same(at_once, monkeypatch):
     (SimpleNamespace(), False),  # IPython, with its errors sent to a file
     (None, False),
 ])  # fmt: skip
-def test_a_notebook_is_known_by_its_kernel(shell, watched, monkeypatch):
+def test_a_notebook_is_known_by_its_kernel_and_no_stream_is_a_terminal(shell, watched, monkeypatch):
+    closed = Terminal()
+    closed.close()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    with redirect_stderr(io.StringIO()):
-        assert is_watched() is watched
-
-
-@pytest.mark.parametrize("closed", [False, True])
-def test_no_stream_is_no_terminal(closed, monkeypatch):
-    monkeypatch.setitem(sys.modules, "IPython", None)
-    stream = Terminal()
-    stream.close()
-    with redirect_stderr(stream if closed else None):
-        assert not is_watched()
+    for stream in (io.StringIO(), closed, None):
+        with redirect_stderr(stream):
+            assert is_watched() is watched
 
 
 @pytest.mark.slow

@@ -166,9 +166,9 @@ def test_three_annotators_with_items_in_common_make_the_interval_of_their_labels
     rows = [(name, item) for name, page in zip(names, pages.paths, strict=True) for item in page_ids(page)]
     direct = pd.DataFrame(rows, columns=["annotator", "item"])
     direct["label"] = [float(label(name, item)) for name, item in rows]
-    assert (len(direct), labels.overlap, len(labels.gold)) == (60, 10, 40)
+    assert (len(direct), labels.overlap, len(labels.pooled)) == (60, 10, 40)
     mean = direct.groupby("item")["label"].mean()
-    assert labels.gold.set_index(labels.gold["item"].astype(str))["score"].to_dict() == mean.to_dict()
+    assert labels.pooled.set_index(labels.pooled["item"].astype(str))["score"].to_dict() == mean.to_dict()
     gold = direct.rename(columns={"annotator": "rater", "label": "score"})
     gold = gold.assign(criterion="fluency", scale="1|2|3|4|5", method="human")
     mine, theirs = (calib.interval(drawn, one).to_frame() for one in (labels, gold))

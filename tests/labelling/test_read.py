@@ -145,10 +145,10 @@ def test_people_are_pooled_by_their_plain_mean_and_it_is_said(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files))
     by_hand = plain(files).groupby("id")["label"].mean()
-    gold = labels.gold.set_index("item")["score"]
+    gold = labels.pooled.set_index("item")["score"]
     assert gold.to_dict() == by_hand.to_dict()
     assert calib.interval(drawn, labels).labels[0]["against"] == "mean of 3 annotators"
-    assert set(labels.gold["n"]) == {1, 3}
+    assert set(labels.pooled["n"]) == {1, 3}
     assert not any("raters_missing" in text for text in calib.interval(drawn, labels).one().warnings)
 
 
@@ -173,7 +173,7 @@ def test_cannot_say_is_no_label_and_is_counted(saved):
     both = calib.read_labels([path, other])
     assert calib.interval(drawn, both).one().n_labels == 38  # bob could say of one
     assert any("at 2 of these items" in text for text in calib.interval(drawn, both).one().warnings)
-    assert both.gold.set_index("item")["n_cannot_say"].loc[items[:4]].tolist() == [1, 2, 1, 0]
+    assert both.pooled.set_index("item")["n_cannot_say"].loc[items[:4]].tolist() == [1, 2, 1, 0]
     assert both.annotators["n_cannot_say"].tolist() == [3, 1]
 
 
@@ -455,7 +455,7 @@ def test_items_are_held_against_the_drawing(saved):
         "28 of 40 chosen items have no answer yet.",
     )
     assert (labels.progress.chosen, labels.progress.left, labels.progress.so_far) == (40, 28, None)
-    assert "some labelled items were not drawn" in labels.progress.said[0]
+    assert "some labelled items were not drawn" in labels.progress.notes[0]
     with pytest.raises(calib.ArgumentError, match="`drawn` must have the items that were labelled"):
         calib.read_labels(saved(answers("ann", ["stranger"], [1])), drawn=drawn)
 
@@ -471,14 +471,14 @@ def test_how_far_it_is(saved):
     needed = calib.labels_needed(drawn, labels, half_width=0.4).one()
     assert progress.needed.one() == needed
     came = pd.concat(files).sort_values("time", kind="stable").drop_duplicates("item")["item"]
-    y = labels.gold.set_index(labels.gold["item"].astype(str))["score"].loc[came]
+    y = labels.pooled.set_index(labels.pooled["item"].astype(str))["score"].loc[came]
     x = drawn.set_index(drawn["item"].astype(str))["score"]
     known = calib.stats.confidence_sequence(y, x.loc[came], x, bounds=(1, 5))
     found = progress.so_far.one()
     assert found.n_labels == 40
     assert found.low == pytest.approx(known.low, rel=1e-12)
     assert found.high == pytest.approx(known.high, rel=1e-12)
-    assert f"{needed.n_labels} with the judge" in progress.said[0]
+    assert f"{needed.n_labels} with the judge" in progress.notes[0]
 
 
 @pytest.mark.slow
@@ -499,14 +499,14 @@ def test_without_times_it_is_the_order_of_the_pages_not_that_of_the_pool(saved):
     unknown = at_once.assign(time="", position=np.nan)
     progress = calib.read_labels(saved(unknown), drawn=drawn).progress
     assert progress.so_far is None
-    assert "no time or place says when each label came" in progress.said[0]
+    assert "no time or place says when each label came" in progress.notes[0]
 
 
 @pytest.mark.slow
 def test_short_of_ten_labels_it_is_said(saved):
     drawn, chosen = drawing()
     labels = calib.read_labels(saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1])), drawn=drawn, half_width=0.2)
-    assert "tone: 4 labels short of the first interval, which needs 10." in labels.progress.said
+    assert "tone: 4 labels short of the first interval, which needs 10." in labels.progress.notes
     assert str(labels.progress).startswith("6 of 40 chosen items are labelled.\n")
 
 
@@ -514,7 +514,7 @@ def test_people_who_were_asked_for_something_else_than_the_judge_are_told(saved)
     drawn, chosen = drawing()
     path = saved(answers("ann", chosen[:6], [1, 2, 3, 4, 5, 1], criterion="depth"))
     progress = calib.read_labels(path, drawn=drawn, half_width=0.2).progress
-    assert progress.said == ("people were asked for depth and the judge for tone: there is no interval.",)
+    assert progress.notes == ("people were asked for depth and the judge for tone: there is no interval.",)
     assert (progress.left, progress.needed) == (34, None)
 
 
@@ -535,9 +535,9 @@ def test_a_drawing_that_is_not_simple_has_no_sequence(saved):
     strata = calib.choose(drawn.drop(columns=["chosen", "inclusion", "stratum", "design"]), 40, design="strata", rng=2)
     chosen = strata.loc[strata["chosen"], "item"].astype(str).tolist()
     path = saved(answers("ann", chosen, [1 + k % 5 for k in range(40)]))
-    assert "the items were not drawn simply" in calib.read_labels(path, drawn=strata).progress.said[0]
+    assert "the items were not drawn simply" in calib.read_labels(path, drawn=strata).progress.notes[0]
     bare = strata.drop(columns=["chosen", "inclusion", "stratum", "design"])
-    assert "nothing says how the items were drawn" in calib.read_labels(path, drawn=bare).progress.said[0]
+    assert "nothing says how the items were drawn" in calib.read_labels(path, drawn=bare).progress.notes[0]
 
 
 @pytest.mark.slow
@@ -550,7 +550,7 @@ def test_what_half_width_needs(saved):
     drawn, files = study()
     labels = calib.read_labels(saved(*files), drawn=drawn, half_width=0.001)  # more labels than items
     assert labels.progress.needed is None
-    assert any("+/- 0.001 needs is not known" in text for text in labels.progress.said)
+    assert any("+/- 0.001 needs is not known" in text for text in labels.progress.notes)
 
 
 # --- about the annotators -------------------------------------------------------------------------------------------

@@ -146,11 +146,8 @@ class Visit:
     def said(self):
         """Console messages, errors, dialogs."""
         kinds = (
-            "Runtime.consoleAPICalled",
-            "Runtime.exceptionThrown",
-            "Log.entryAdded",
-            "Page.javascriptDialogOpening",
-        )
+            "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded", "Page.javascriptDialogOpening",
+        )  # fmt: skip
         return [event for event in self.events if event.get("method") in kinds]
 
     def asked(self, url):

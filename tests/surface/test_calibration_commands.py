@@ -5,24 +5,11 @@ import pandas as pd
 import pytest
 
 import calib
-from calib import cli, table
+from calib import table
 from calib.core.result import short
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # what the shell shows beside its output
 HOSTILE = ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred", "a\u202egnp.exe", "a | b `c`", "x" * 400]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; exit code, stdout, stderr."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +81,6 @@ def test_at_asks_a_saved_calibration_too(run, own, tmp_path):
     assert f"type calib calibrate {kept} --at 2." in " ".join(err.split())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("apply", [False, True])
 def test_a_written_table_has_no_empty_columns_and_the_judges_own_score(run, own, frame, tmp_path, apply):
     kept, out = tmp_path / "calibration.json", tmp_path / "out.csv"
@@ -121,7 +107,6 @@ def test_a_judge_on_a_scale_of_its_own_is_no_trouble_where_it_is_calibrated(run,
     assert "another scale than the labels" in err
 
 
-@pytest.mark.slow
 def test_a_saved_calibration_is_judged_by_labels_that_its_maps_have_not_seen(run, own, frame, tmp_path):
     kept, out, hundred = tmp_path / "calibration.json", tmp_path / "q.csv", tmp_path / "hundred.csv"
     frame.assign(judge=frame["judge"] * 20).to_csv(hundred, index=False)
@@ -171,6 +156,22 @@ def test_scores_of_another_judge_are_refused_unless_said(run, own, frame, tmp_pa
     assert "240 rows in all" in out
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        ("calibrate", ("--save", "again.json", "--apply", "calibration.json"), "leave out LABELS and --save"),
+        ("calibrate", ("labels.csv", "--apply", "calibration.json"), "leave out LABELS and --save"),
+        ("calibrate", ("--allow-stale",), "--allow-stale is for --apply"),
+        ("escalate", ("--label-threshold", "4", "--price-judge", "0.01"), "--price-label"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(run, own, tmp_path, monkeypatch, command, options, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(command, own, *options)
+    assert code == 2
+    assert words in err
+
+
 @pytest.mark.parametrize("option", ["--save", "--out"])
 def test_no_file_that_is_read_is_written_over(run, own, option):
     path = own.with_suffix(".json") if option == "--save" else own
@@ -184,14 +185,6 @@ def test_no_file_that_is_read_is_written_over(run, own, option):
 
 
 # --- forecasts, sets, escalation ------------------------------------------------------------------------------------
-
-
-def test_forecast_quality_prints_the_skill(run, own, frame, tmp_path):
-    code, said, _ = run("forecast-quality", own, "--out", tmp_path / "quality.csv")
-    expected = calib.forecast_quality(frame).one()
-    assert code == 0
-    assert f"{expected.skill:.4g}" in said
-    assert table.read_frame(tmp_path / "quality.csv")["rps"].tolist() == [expected.rps]
 
 
 def test_sets_writes_the_set_of_each_item(run, own, frame, tmp_path):
@@ -215,20 +208,6 @@ def test_escalate_writes_both_lists(run, own, frame, tmp_path):
     assert f"wrote {found.n_accepted} rows to {accepted}" in said
     assert table.read_frame(people)["item"].tolist() == found.people["item"].tolist()
     assert table.read_frame(accepted)["item"].tolist() == found.accepted["item"].tolist()
-
-
-@pytest.mark.parametrize(
-    ("command", "more", "message"),
-    [
-        ("escalate", ("--label-threshold", "4", "--price-judge", "0.01"), "--price-label"),
-        ("calibrate", ("--allow-stale",), "--allow-stale is for --apply."),
-        ("calibrate", ("--save", "again.json", "--apply", "it.json"), "leave out LABELS and --save"),
-        ("calibrate", ("labels.csv", "--apply", "it.json"), "leave out LABELS and --save"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused_in_the_shells_words(run, own, command, more, message):
-    code, _, err = run(command, own, *more)
-    assert (code, message in err) == (2, True)
 
 
 # --- on the page ------------------------------------------------------------------------------------------------------
@@ -284,11 +263,10 @@ def test_a_table_of_calibrated_scores_stands_item_by_item_only(things):
     spread = [float(row["sd"]) for row in rows]
     assert spread == sorted(spread, reverse=True)
     assert text.count("## ") == 1
-    other = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})]).text
-    assert "Item by item" not in other
+    other = calib.report([calib.stats.mean_interval([3, 4, 4, 5, 4]), pd.DataFrame({"item": ["a"], "x": [1]})])
+    assert "Item by item" not in other.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["md", "html"])
 def test_hostile_ids_are_shown_as_text(things, tmp_path, ending):
     text = calib.report([*things.values()], tmp_path / f"page.{ending}").text

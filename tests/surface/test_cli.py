@@ -27,20 +27,9 @@ from calib import cli, table
 from calib.console.command import arguments, built
 from calib.judge.calls.store import Store
 
+OFFLINE = ("--criterion", "fluency", "--model", "offline")
+ROLES = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency")
 RUN = [sys.executable, "-c", "from calib.cli import main; main()"]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; exit code, stdout, stderr."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code, said.out, said.err
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -97,28 +86,13 @@ def wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "250")
 
 
-@pytest.mark.usefixtures("wide")
-def test_agree_prints_what_the_function_returns(run, files, tmp_path):
-    options = ("--level", "group", "--method", "kendall", "--constant", "zero", "--confidence-level", "0.9")
-    code, out, err = run("agreement", files["scores"], files["human"], *options, "--out", tmp_path / "a.csv")
-    expected = calib.agreement(
-        *(table.read(files[name], "scores") for name in ("scores", "human")),
-        level="group", method="kendall", constant="zero", confidence_level=0.9,
-    )  # fmt: skip
-    assert (code, err) == (0, "")
-    for result, label in zip(expected, expected.labels, strict=True):
-        assert number(out, label["criterion"], "estimate") == pytest.approx(result.estimate, rel=1e-3)
-        assert number(out, label["criterion"], "conf_high") == pytest.approx(result.interval.high, rel=1e-3)
+def test_agree_writes_what_the_function_returns(run, files, tmp_path):
+    (tmp_path / "a.csv").write_text("of yesterday, which may be written over")
+    command = ("agreement", files["scores"], files["human"], "--level", "group", "--out", tmp_path / "a.csv")
+    assert run(*command)[::2] == (0, "")
+    expected = calib.agreement(*read(files, "scores", "human"), level="group").to_frame()
     written = table.read_frame(tmp_path / "a.csv")
-    assert written["estimate"].tolist() == [result.estimate for result in expected]
-    assert written["signature"].tolist() == [result.signature for result in expected]
-    assert expected[0].signature in out
-
-
-def test_agree_without_an_interval(run, files):
-    _, out, _ = run("agreement", files["scores"], files["human"], "--interval", "none")
-    assert "conf_low" not in out
-    assert "estimate" in out
+    assert written[["estimate", "signature"]].to_dict() == expected[["estimate", "signature"]].to_dict()
 
 
 @pytest.mark.slow
@@ -146,18 +120,7 @@ def test_agree_takes_ratings_and_items(run, files):
 
 @pytest.mark.slow
 def test_agree_takes_a_file_of_ones_own(run, files, own):
-    options = (
-        "--column",
-        "item=id",
-        "--judge",
-        "rating",
-        "--column",
-        "criterion=fluency",
-        "--column",
-        "rater=me",
-        "--scale",
-        "1|2|3|4|5",
-    )
+    options = (*ROLES, "--column", "rater=me", "--scale", "1|2|3|4|5")
     code, out, _ = run("agreement", files["scores"], own, *options)
     mine = calib.scores_from(table.read_frame(own), item="id", score="rating", criterion="fluency")
     expected = calib.agreement(table.read(files["scores"], "scores"), mine).one()
@@ -166,34 +129,45 @@ def test_agree_takes_a_file_of_ones_own(run, files, own):
     assert "against me" in out
     assert "against human" in run("agreement", files["scores"], own, *options[:6])[1]
     assert run("agreement", files["scores"], own, *options[:-1], "1|2")[0] == 2
-
-
-@pytest.mark.slow
-def test_agree_of_two_files_of_ones_own_calls_the_judge_as_its_file(run, own, tmp_path):
-    other = tmp_path / "robot.csv"
+    other = own.with_name("robot.csv")
     other.write_text(own.read_text())
-    code, out, _ = run("agreement", other, own, "--column", "item=id", "--judge", "rating")
-    assert code == 0
-    assert "rater robot" in out
+    _, out, _ = run("agreement", other, own, *ROLES[:4])
+    assert "rater robot" in out, "a judge is called as its file"
     assert "against human" in out
 
 
 @pytest.mark.slow
 def test_items_give_a_file_of_ones_own_its_groups(run, files, own):
-    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency")
-    code, out, _ = run("agreement", own, files["human"], *options, "--items", files["items"], "--level", "group")
+    code, out, _ = run("agreement", own, files["human"], *ROLES, "--items", files["items"], "--level", "group")
     assert code == 0
     assert "groups 3" in out
 
 
-def test_options_for_ones_own_file_do_not_select_from_tables(run, files):
-    code, _, err = run("agreement", files["scores"], files["human"], "--column", "criterion=fluency")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("agreement {scores} {human} --column criterion=fluency", "--column criterion= describes a file of your own"),
+        ("agreement {scores} {mine} --column label_item=key --judge rating",
+         "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'"),
+        ("look {mine} --column word=x", "ROLE=NAME with a role of item, label_item"),
+        ("look {mine} --column item", "ROLE=NAME"),
+        ("look {mine} --column item=", "ROLE=NAME"),
+        ("look {mine} --column item=id --column item=key", "item came twice"),
+    ],
+)  # fmt: skip
+def test_a_role_of_a_column_that_cannot_be(run, files, own, command, words):
+    code, _, err = run(*(part.format(**files, mine=own) for part in command.split()))
     assert code == 2
-    assert "--column criterion= describes a file of your own" in err
+    assert words in folded(err)
 
 
 def read(files, *names):
     return [table.read(files[name], "scores") for name in names]
+
+
+def in_shell(options):
+    """Keyword arguments as a shell gives them."""
+    return [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
 AGREE = {
@@ -205,20 +179,15 @@ AGREE = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [
-        *({name: value} for name, value in AGREE.items() if name not in ("constant", "missing")),
-        {"level": "group", "constant": "zero"},
-        {"interval": "boot-groups", "n_resamples": 50, "rng": 1},
-        {"interval": "boot-groups", "n_resamples": 50, "rng": 2},
-        {"interval": "boot-groups", "n_resamples": 60, "rng": 1},
-        {"convention": "bartscore"},
-        *({"method": name} for name in ("kendall", "kendall_a", "kendall_c", "pairs", "kappa", "exact", "adjacent")),
-        {"method": "spa", "level": "system"},
-    ],
-)
+    [*({name: value} for name, value in AGREE.items() if name not in ("constant", "missing")),
+     {"level": "group", "constant": "zero"}, {"interval": "boot-groups", "n_resamples": 50, "rng": 1},
+     {"interval": "boot-groups", "n_resamples": 50, "rng": 2},
+     {"interval": "boot-groups", "n_resamples": 60, "rng": 1}, {"convention": "bartscore"},
+     *({"method": name} for name in ("kendall", "kendall_a", "kendall_c", "pairs", "kappa", "exact", "adjacent")),
+     {"method": "spa", "level": "system"}, {"systems": "fixed"}],
+)  # fmt: skip
 def test_each_option_of_agree_changes_what_it_writes(run, files, tmp_path, options):
-    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    code, _, err = run("agreement", files["second"], files["pooled"], *said, "--out", tmp_path / "a.jsonl")
+    code, _, err = run("agreement", files["second"], files["pooled"], *in_shell(options), "--out", tmp_path / "a.jsonl")
     assert (code, err) == (0, "")
     expected = calib.agreement(*read(files, "second", "pooled"), **options)
     written = table.read_frame(tmp_path / "a.jsonl")
@@ -249,17 +218,6 @@ def test_agree_counts_unread_replies_as_zero_when_told(run, files, tmp_path):
     assert said["drop"]["estimate"].tolist() != said["zero"]["estimate"].tolist()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("systems", ["fixed", "random"])
-def test_agree_takes_systems_as_told(run, files, tmp_path, systems):
-    out = tmp_path / "out.csv"
-    code, _, err = run("agreement", files["second"], files["pooled"], "--systems", systems, "--out", out)
-    assert (code, err) == (0, "")
-    expected = calib.agreement(*read(files, "second", "pooled"), systems=systems)
-    assert table.read_frame(out)["generalises_to"].tolist() == [result.generalises_to for result in expected]
-    assert {result.systems_are for result in expected} == {systems}
-
-
 def folded(out):
     return " ".join(out.split())
 
@@ -277,45 +235,22 @@ def test_agree_ends_with_one_sentence_that_claims_no_more_than_the_interval(run,
     assert "which speaks about new groups and new systems, and does not exclude 0; the highest of several" in sentence
     _, out, _ = run("agreement", files["second"], files["pooled"], "--interval", "none")
     assert "no interval: it says nothing beyond these data" in folded(out)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("wide")
-def test_compare_prints_what_the_function_returns_and_what_may_be_concluded(run, files, tmp_path):
-    path = tmp_path / "c.csv"
-    code, out, err = run("compare", files["first"], files["second"], files["pooled"], "--level", "group", "--out", path)
-    expected = calib.compare(*read(files, "first", "second", "pooled"), level="group")
-    assert (code, err) == (0, "")
-    written = table.read_frame(path)
-    assert written["estimate"].tolist() == [result.estimate for result in expected]
-    assert written["p_value"].tolist() == [result.p_value for result in expected]
-    for result in expected:
-        assert result.conclusion in folded(out)
-    assert number(out, "fluency", "estimate") == pytest.approx(
-        expected.select(criterion="fluency")[0].estimate, rel=1e-3
-    )
+    assert "conf_low" not in out
+    assert "estimate" in out
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [
-        {"level": "group"},
-        {"method": "pairs"},
-        {"level": "group", "constant": "zero"},
-        {"confidence_level": 0.8},
-        {"test": "perm-cells", "n_resamples": 50, "rng": 1},
-        {"test": "perm-cells", "n_resamples": 60, "rng": 1},
-        {"test": "boot-both", "n_resamples": 50, "rng": 1},
-        {"test": "boot-both", "n_resamples": 50, "rng": 2},
-    ],
-)
+    [{"level": "group"}, {"method": "pairs"}, {"level": "group", "constant": "zero"}, {"confidence_level": 0.8},
+     {"test": "perm-cells", "n_resamples": 50, "rng": 1}, {"test": "perm-cells", "n_resamples": 60, "rng": 1},
+     {"test": "boot-both", "n_resamples": 50, "rng": 1}, {"test": "boot-both", "n_resamples": 50, "rng": 2}],
+)  # fmt: skip
 @pytest.mark.parametrize("ranked", [False, True])
 def test_each_option_of_compare_changes_what_it_writes(run, files, tmp_path, options, ranked):
-    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     given = [files["two"]] if ranked else [files["first"], files["second"]]
     command = "rank-judges" if ranked else "compare"
-    code, out, err = run(command, *given, files["pooled"], *said, "--out", tmp_path / "c.jsonl")
+    code, out, err = run(command, *given, files["pooled"], *in_shell(options), "--out", tmp_path / "c.jsonl")
     assert (code, err) == (0, "")
     frames = read(files, *(("two", "pooled") if ranked else ("first", "second", "pooled")))
     expected = (calib.rank_judges if ranked else calib.compare)(*frames, **options)
@@ -379,57 +314,30 @@ def test_warnings_of_unlike_ties_are_plain_lines(run, files, tmp_path):
     assert all(line.startswith("calib: unequal_ties: coarse ties") for line in lines)
     assert len(lines) == len(set(lines))
     assert "tau-b compares" not in out
-
-
-def test_the_same_warning_is_said_once(run, files):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        code, _, err = run(
-            "agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50
-        )
-    assert code == 0
-    assert err.count("boot-items takes items as independent") == err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_reliability_prints_people_and_judges(run, files, tmp_path):
-    path = tmp_path / "r.csv"
-    code, out, err = run("reliability", files["rest"], "--out", path)
-    expected = calib.reliability(*read(files, "rest"))
-    assert (code, err) == (0, "")
-    written = table.read_frame(path)
-    assert written["estimate"].tolist() == expected.to_frame()["estimate"].tolist()
-    assert "alpha (interval)" in out
-    assert "difference" not in out
-    code, out, err = run("reliability", files["rest"], files["second"], "--out", path)
-    expected = calib.reliability(*read(files, "rest", "second"))
-    assert (code, err) == (0, "")
-    assert table.read_frame(path)["estimate"].tolist() == pytest.approx(
-        expected.to_frame()["estimate"].tolist(), nan_ok=True
-    )
-    assert "difference" in out
+        command = ("agreement", files["second"], files["pooled"], "--interval", "boot-items", "--n-resamples", 50)
+        _, _, err = run(*command)
+    assert err.count("boot-items takes items as independent") == err.count("\n") == 1, "each warning once"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [
-        {"metric": "ordinal"},
-        {"level": "group"},
-        {"method": "kendall"},
-        {"min_reliability": 0.99},
-        {"confidence_level": 0.8},
-    ],
-)
+    [{"metric": "ordinal"}, {"level": "group"}, {"method": "kendall"}, {"min_reliability": 0.99},
+     {"confidence_level": 0.8}],
+)  # fmt: skip
 def test_each_option_of_reliability_changes_what_it_writes(run, files, tmp_path, options):
-    said = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
-    code, _, err = run("reliability", files["rest"], files["second"], *said, "--out", tmp_path / "r.jsonl")
+    code, out, err = run(
+        "reliability", files["rest"], files["second"], *in_shell(options), "--out", tmp_path / "r.jsonl"
+    )
     assert (code, err) == (0, "")
     expected = calib.reliability(*read(files, "rest", "second"), **options).to_frame()
     written = table.read_frame(tmp_path / "r.jsonl")
     assert written["signature"].tolist() == expected["signature"].tolist()
     assert written["conf_low"].tolist() == pytest.approx(expected["conf_low"].tolist(), nan_ok=True)
     assert not expected.equals(calib.reliability(*read(files, "rest", "second")).to_frame())
+    assert "difference" in out
 
 
 @pytest.mark.slow
@@ -470,21 +378,9 @@ def test_reliability_takes_a_file_of_ones_own(run, own, tmp_path):
 
 @pytest.mark.slow
 def test_converge_prints_table_and_sentences(run, files, tmp_path):
-    options = (
-        "--labels",
-        files["human"],
-        "--rng",
-        "3",
-        "--sizes",
-        "1",
-        "--sizes",
-        "5",
-        "--n-subsets",
-        "7",
-        "--coefficient",
-        "kendall",
-    )
-    code, out, _ = run("convergence", files["sampled"], files["ratings"], *options, "--out", tmp_path / "c.parquet")
+    options = ["--rng", "3", "--sizes", "1", "--sizes", "5", "--n-subsets", "7", "--coefficient", "kendall", "--labels"]
+    command = ("convergence", files["sampled"], files["ratings"], *options, files["human"])
+    code, out, _ = run(*command, "--out", tmp_path / "c.parquet")
     expected = calib.convergence(
         table.read(files["sampled"], "ratings"), table.read(files["ratings"], "ratings"),
         labels=table.read(files["human"], "scores"), rng=3, sizes=[1, 5], n_subsets=7, coefficient="kendall",
@@ -497,25 +393,10 @@ def test_converge_prints_table_and_sentences(run, files, tmp_path):
 
 
 def test_converge_without_an_exact_expectation(run, files):
-    code, out, _ = run("convergence", files["sampled"])
-    assert code == 0
-    assert "the mean of all 5" in out
+    assert "the mean of all 5" in run("convergence", files["sampled"])[1]
 
 
 FEW = ("--min-labels", "4")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_interval_prints_what_the_function_returns(run, files, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    frames = [table.read(files[name], "scores") for name in ("scores", "gold")]
-    code, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", "--confidence-level", "0.8", *FEW)
-    expected = calib.interval(*frames, by="system", confidence_level=0.8, min_labels=4).select(criterion="fluency")
-    assert code == 0
-    rows = [line.split() for line in out.splitlines() if line.startswith("fluency")]
-    assert [row[1] for row in rows] == [label["system"] for label in expected.labels]
-    assert [float(row[4]) for row in rows] == pytest.approx([r.interval.low for r in expected], rel=1e-3)
 
 
 @pytest.mark.filterwarnings("default")
@@ -542,22 +423,8 @@ def test_summarize_writes_scores(run, files, tmp_path):
 
 def test_rate_writes_ratings_and_keeps_replies(run, files, tmp_path):
     out = tmp_path / "r.csv"
-    options = (
-        "--model",
-        "offline",
-        "--method",
-        "sample",
-        "--draws",
-        "3",
-        "--seed",
-        "7",
-        "--replies",
-        "--concurrency",
-        "2",
-    )
-    code, said, _ = run(
-        "rate", files["items"], "--criterion", "fluency", "--criterion", "coherence", *options, "--out", out
-    )
+    options = (*OFFLINE, "--criterion", "coherence", "--method", "sample", "--draws", "3", "--seed", "7")
+    code, said, _ = run("rate", files["items"], *options, "--replies", "--concurrency", "2", "--out", out)
     assert code == 0
     assert "wrote 468 rows" in said
     judge = calib.Judge("offline", method="sample", draws=3, seed=7)
@@ -671,8 +538,7 @@ def test_report_leaves_out_what_the_columns_do_not_allow(run, files, own, tmp_pa
     plain = tmp_path / "plain.csv"
     frame = table.read_frame(files["scores"]).drop(columns=["group", "system"])
     table.write(frame, plain)
-    options = ("--column", "item=id", "--judge", "rating", "--column", "criterion=fluency", "--out", tmp_path / "r.md")
-    assert run("report", plain, own, *options)[0] == 0
+    assert run("report", plain, own, *ROLES, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "level item" in text
     assert "level group" not in text
@@ -685,16 +551,12 @@ def test_report_says_why_there_is_no_interval(run, files, tmp_path):
     assert run("report", files["scores"], few, "--out", tmp_path / "r.md")[0] == 0
     text = (tmp_path / "r.md").read_text()
     assert "No interval (auto): " in text
-    assert "must have 10 gold labels at least" in text
+    assert "must have 10 labels at least" in text
     assert "people alone" in text
 
 
 @pytest.mark.slow
-def test_data_lists_and_writes_sets(run, tmp_path):
-    code, out, _ = run("data")
-    assert code == 0
-    for name in ("planted", "summeval", "summeval_judges", "topical_chat", "llm_rubric", "unieval"):
-        assert re.search(rf"^{name}: ", out, re.MULTILINE)
+def test_data_writes_sets(run, tmp_path):
     code, out, _ = run("data", "planted", "--out", tmp_path)
     assert code == 0
     assert len(table.read(tmp_path / "items.csv", "items")) == 312
@@ -724,18 +586,12 @@ def test_demo_goes_through_everything(run, tmp_path):
         assert "SIMULATED" in text
         assert "Items that deserve a look" in text
     commands = [line.split("calib ", 1)[1] for line in out.splitlines() if line.startswith("  calib ")]
-    assert [command.split()[0] for command in commands] == ["agreement", "interval", "converge", "profile"]
+    assert [command.split()[0] for command in commands] == ["agreement", "interval", "convergence", "profile"]
     for command in commands:
         assert run(*shlex.split(command))[0] == 0
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
-
-
-def broken(files, folder, **columns):
-    path = folder / "broken.csv"
-    frame = table.read_frame(files["scores"]).assign(**columns)
-    return table.write(frame, path)
 
 
 def one_line(err, words):
@@ -749,17 +605,15 @@ def one_line(err, words):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("agree nowhere.csv {human}", "there is no file 'nowhere.csv'"),
+        ("agreement nowhere.csv {human}", "there is no file 'nowhere.csv'"),
         ("agreement {folder} {human}", "FILE must be one table (a million scores fit in memory), but got partitions"),
         ("summarize {folder} --out parts", "must be a folder of Parquet files, but"),
         ("agreement {scores} {human} --out x.xls", "must end in .csv, .jsonl or .parquet, but got 'x.xls'"),
-        (
-            "agreement {scores} {human} --level word",
-            "--level must be one of 'item', 'group', 'system', but got 'word'.",
-        ),
+        ("agreement {scores} {human} --level word",
+         "--level must be one of 'item', 'group', 'system', but got 'word'."),
         ("agreement {scores} {human} --method word", "--method must be one of"),
         ("agreement {scores} {human} --confidence-level 95", "--confidence-level must be between 0 and 1, but got 95"),
-        ("agreement {scores} {mine}", "--criterion must say which criterion is meant, but scores.csv has"),
+        ("agreement {scores} {mine}", "--column criterion= must say which criterion is meant, but scores.csv has"),
         ("agreement {scores} {human} --nonsense", "No such option: --nonsense"),
         ("agreement {scores}", "LABELS must be given"),
         ("nonsense", "No such command 'nonsense'."),
@@ -771,91 +625,54 @@ def one_line(err, words):
         ("agreement {scores} {human} --rng x", "Invalid value for '--rng'"),
         ("compare {first} {second} {pooled} --test word", "--test must be one of"),
         ("rank-judges {two} {pooled} --correction word", "--correction must be one of"),
-        (
-            "compare {first} {second} {two} {pooled}",
-            "FILE must be three at most, the last people's, but got 4: for a ranking put all judges into one.",
-        ),
-        ("compare {first} {pooled}", "FILE must hold two judges or more"),
+        ("compare {first} {second} {two} {pooled}",
+         "Got unexpected extra argument"),
+        ("compare {first} {pooled}", "LABELS must be given, beside two tables of calib's"),
         ("compare {first} {first} {pooled}", "must hold two judges of one criterion"),
         ("compare {first}", "LABELS must be given"),
         ("reliability {rest} --annotator-test", "--annotator-test needs JUDGES"),
         ("reliability {rest} {second} --epsilon 0.1", "--epsilon is for --annotator-test"),
         ("reliability {rest} {second} --annotator-test", "must have 3 raters"),
-        ("reliability {human}", "must have 2 raters"),
+        ("reliability {human}", "FILE must have 2 raters"),
         ("reliability {rest} --metric word", "--metric must be one of"),
         ("reliability {rest} {second} --min-reliability 2", "--min-reliability must be"),
         ("interval {scores} {gold} --by nothing", "--by must be a column of the scores, but got 'nothing'"),
         ("interval {scores} {human} --estimator ppi", "must be 'auto' or 'classical' where every item has a label"),
         ("interval {scores} {gold} --estimator magic", "--estimator must be one of"),
-        ("converge {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
-        ("converge {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
+        ("convergence {ratings}", "SAMPLED must hold ratings of method 'sample', but has none."),
+        ("convergence {sampled} --sizes 99", "--sizes must be whole numbers from 1 to 5"),
         ("summarize {items}", "ratings: column `criterion` is missing"),
         ("summarize {people} --pool all", "--pool must be one of 'rater', 'prompt', but got 'all'."),
         ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html, but got 'r.pdf'."),
         ("data nothing", "NAME must be one of alpaca_eval, composo, hanna, llm_rubric, llm_summeval,"),
         ("data planted", "--out must name a folder"),
         ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of 'coherence'"),
-        (
-            "rate {items} --criterion fluency --model offline --method magic --out r.csv",
-            "--method must be one of 'auto'",
-        ),
+        ("rate {items} --criterion fluency --model offline --method magic --out r.csv",
+         "--method must be one of 'auto'"),
         ("rate {items} --criterion fluency --model offline --draws 0 --out r.csv", "--draws must be"),
-        (
-            "rate {items} --criterion fluency --model offline --temperature -1 --out r.csv",
-            "--temperature must not be negative",
-        ),
+        ("rate {items} --criterion fluency --model offline --temperature -1 --out r.csv",
+         "--temperature must not be negative"),
         ("rate {items} --criterion fluency --model offline --top-logprobs 0 --out r.csv", "--top-logprobs must be"),
-        (
-            "rate {items} --criterion fluency --model offline --reasoning aloud --out r.csv",
-            "--reasoning must be one of",
-        ),
+        ("rate {items} --criterion fluency --model offline --reasoning aloud --out r.csv",
+         "--reasoning must be one of"),
         ("rate {items} --criterion fluency --model offline --inputs nothing --out r.csv", "'nothing' is missing"),
-        (
-            "rate {items} --criterion a --criterion b --criteria words --model offline --out r.csv",
-            "exactly one --criterion",
-        ),
+        ("rate {items} --criterion a --criterion b --criteria words --model offline --out r.csv",
+         "exactly one --criterion"),
         ("rate {items} --criterion fluency --model offline --out r.txt", "must end in .csv, .jsonl or .parquet"),
         ("rate {items} --criterion fluency --model offline", "--out must name a file for the ratings"),
         ("rate {items} --criterion fluency --out r.csv", "Missing option '--model'"),
         ("report {scores} {gold} --out r.md --by nope", "--by must be a column of the scores, but got 'nope'"),
     ],
-)
+)  # fmt: skip
 def test_wrong_usage_and_input_end_with_2(run, files, own, tmp_path, monkeypatch, command, words):
     monkeypatch.chdir(tmp_path)
     places = {**files, "mine": own, "folder": tmp_path}
     code, _, err = run(*(part.format(**places) for part in command.split()))
     assert code == 2
     one_line(err, words)
+    if words.startswith(("--", "FILE", "LABELS", "SAMPLED")):  # of options, and of verbs
+        assert set(re.findall(r"`(.*?)`", err)) <= set(calib.__all__)
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".sqlite"] == ["mine.csv"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("agreement {scores} {human} --n-resamples 0 --interval boot-both", "--n-resamples must be"),
-        ("agreement {scores} {human} --convention geval --level group", "--level is set by --convention 'geval'"),
-        ("agreement {scores} {mine}", "--criterion must say which criterion is meant"),
-        ("compare {first} {pooled}", "FILE must hold two judges or more"),
-        ("reliability {human}", "FILE must have 2 raters"),
-        ("interval {scores} {gold} --by nothing", "--by must be a column of the scores"),
-        ("converge {ratings}", "SAMPLED must hold ratings"),
-        ("report {scores} {gold} --out r.pdf", "--out must end in .md or .html"),
-        ("rate {items} --criterion beauty --model offline --out r.csv", "--criterion must be one of"),
-    ],
-)
-def test_messages_speak_of_options(run, files, own, tmp_path, monkeypatch, command, words):
-    monkeypatch.chdir(tmp_path)
-    code, _, err = run(*(part.format(**files, mine=own) for part in command.split()))
-    assert code == 2
-    assert words in err
-    assert "`" not in err
-
-
-def test_an_option_of_ones_own_file_is_named_for_the_file_that_lacks_it(run, files, own):
-    code, _, err = run("agreement", files["scores"], own, "--column", "label_item=key", "--judge", "rating")
-    assert code == 2
-    one_line(err, "--column label_item= must be a column, but got 'key': mine.csv has 'id', 'rating'")
 
 
 @pytest.mark.slow
@@ -870,52 +687,27 @@ def test_help_of_an_option_is_that_of_the_function(run, monkeypatch):
         assert run(command, "--help")[0] == 0
 
 
-def test_an_unknown_estimator_is_refused(run, files):
-    code, _, err = run("interval", files["scores"], files["gold"], "--estimator", "magic")
-    assert (code, "--estimator must be one of" in err, "but got 'magic'" in err) == (2, True, True)
-
-
-def test_it_says_its_version(run):
-    assert run("--version") == (0, f"calib {calib.__version__}\n", "")
-    assert run("--version", "interval") == (0, f"calib {calib.__version__}\n", "")
-
-
-def test_a_bad_cell_is_named(run, files, tmp_path):
-    path = broken(files, tmp_path, score="high")
-    code, _, err = run("agreement", path, files["human"])
-    assert code == 2
-    one_line(err, f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'.")
-
-
-def test_a_file_that_is_no_table_is_named(run, files, tmp_path):
+def test_a_file_with_a_bad_cell_that_is_no_table_or_cannot_be_written_is_named(run, files, tmp_path):
+    path = table.write(table.read_frame(files["scores"]).assign(score="high"), tmp_path / "broken.csv")
     (tmp_path / "t.jsonl").write_text('{"item": ')
     (tmp_path / "t.csv").write_text("a,b\n1\n")
-    for name in ("t.jsonl", "t.csv"):
-        code, _, err = run("agreement", tmp_path / name, files["human"])
+    row = f"calib: {path}: scores: column `score`, row 0: must be a number, but got 'high'."
+    for first, words in ((path, row), (tmp_path / "t.jsonl", "t.jsonl"), (tmp_path / "t.csv", "t.csv")):
+        code, _, err = run("agreement", first, files["human"])
         assert code == 2
-        one_line(err, "")
-
-
-def test_a_file_that_cannot_be_written_is_named(run, files, tmp_path):
-    (tmp_path / "file").write_text("")
-    code, _, err = run("agreement", files["scores"], files["human"], "--out", tmp_path / "file" / "a.csv")
+        one_line(err, words)
+    code, _, err = run("agreement", files["scores"], files["human"], "--out", path / "a.csv")
     assert code == 2
-    one_line(err, str(tmp_path / "file"))
+    one_line(err, str(path))
 
 
 @pytest.mark.slow
 def test_no_key_ends_with_1(files, tmp_path):
     bare = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     command = [
-        "rate",
-        files["items"],
-        "--criterion",
-        "fluency",
-        "--model",
-        "openai/gpt-4o-mini",
-        "--out",
+        "rate", files["items"], "--criterion", "fluency", "--model", "openai/gpt-4o-mini", "--out",
         tmp_path / "r.csv",
-    ]
+    ]  # fmt: skip
     done = subprocess.run([*RUN, *map(str, command)], capture_output=True, text=True, env=bare, check=False)
     assert done.returncode == 1
     one_line(done.stderr, "OPENAI_API_KEY")
@@ -926,9 +718,7 @@ def test_a_failed_call_ends_with_1(run, files, tmp_path, monkeypatch):
         raise OSError("the line is dead")
 
     monkeypatch.setattr("calib.judge.offline.complete", fail)
-    code, _, err = run(
-        "rate", files["items"], "--criterion", "fluency", "--model", "offline", "--out", tmp_path / "r.csv"
-    )
+    code, _, err = run("rate", files["items"], *OFFLINE, "--out", tmp_path / "r.csv")
     assert code == 1
     assert "calib: the call for item" in err
     assert "run again to go on" in err
@@ -946,7 +736,7 @@ def test_a_locked_store_says_which_file_and_what_to_do(run, files, tmp_path, mon
     path = tmp_path / "s.sqlite"
     Store(path).__exit__()
     monkeypatch.setattr("calib.judge.calls.store._PATIENCE", 0.1)
-    command = ["rate", files["items"], "--criterion", "fluency", "--model", "offline", "--store", path]
+    command = ["rate", files["items"], *OFFLINE, "--store", path]
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         code, _, err = run(*command, "--out", tmp_path / "r.csv")
@@ -957,17 +747,8 @@ def test_a_locked_store_says_which_file_and_what_to_do(run, files, tmp_path, mon
 
 def test_a_store_that_is_none_ends_with_2(run, files, tmp_path):
     (tmp_path / "s.sqlite").write_text("a letter, not a database " * 50)
-    options = (
-        "--criterion",
-        "fluency",
-        "--model",
-        "offline",
-        "--store",
-        tmp_path / "s.sqlite",
-        "--out",
-        tmp_path / "r.csv",
-    )
-    code, _, err = run("rate", files["items"], *options)
+    options = ("--store", tmp_path / "s.sqlite", "--out", tmp_path / "r.csv")
+    code, _, err = run("rate", files["items"], *OFFLINE, *options)
     assert code == 2
     one_line(err, "--store must be a new file or a store of calib")
 
@@ -1058,23 +839,16 @@ def replies(store):
             return 0
 
 
-def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(calib, "agreement", interrupt)
-    code, _, err = run("agreement", files["scores"], files["human"])
-    assert code == 130
-    assert "calib: interrupted." in err
-
-
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, typer.Abort])
-def test_an_interrupt_that_the_parser_lets_through_ends_with_130(run, monkeypatch, kind):
+@pytest.mark.parametrize(
+    ("owner", "name", "kind"),
+    [(calib, "agreement", KeyboardInterrupt), (cli, "app", KeyboardInterrupt), (cli, "app", typer.Abort)],
+)
+def test_an_interrupt_anywhere_ends_with_130(run, files, monkeypatch, owner, name, kind):
     def interrupt(*_, **__):
         raise kind
 
-    monkeypatch.setattr(cli, "app", interrupt)
-    code, _, err = run("data")
+    monkeypatch.setattr(owner, name, interrupt)
+    code, _, err = run("agreement", files["scores"], files["human"])
     assert code == 130
     assert "calib: interrupted." in err
 
@@ -1155,13 +929,6 @@ def test_the_other_files_of_rate_are_none_that_is_read_or_written_besides(run, f
     assert path.read_bytes() == files["items"].read_bytes()
 
 
-def test_a_file_that_is_neither_may_be_written_over(run, files, tmp_path):
-    out = tmp_path / "a.csv"
-    out.write_text("of yesterday")
-    assert run("agreement", files["scores"], files["human"], "--out", out)[0] == 0
-    assert "estimate" in table.read_frame(out)
-
-
 IDS = ["=cmd|' /C calc'!A0", "+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\x1b[31mx", "'=x", "-0.5", "plain"]
 
 
@@ -1223,15 +990,21 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
 @pytest.mark.filterwarnings("default")
 def test_tables_keep_to_the_width_of_the_terminal(run, files, monkeypatch):
     widths = {}
-    for width in (60, 200):
+    for width in (200, 60):
         monkeypatch.setenv("COLUMNS", str(width))
         _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", *FEW)
         widths[width] = max(len(line.rstrip("\\ ")) for line in out.splitlines() if "signature" not in line)
     assert widths[60] <= 60 < widths[200] <= 200
+    # each part of a table in several names its rows
+    tables = out.split("The same in all rows")[0].strip().split("\n\n")
+    assert len(tables) > 1
+    starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
+    assert all(start == starts[0] for start in starts)
+    assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
 
 
 @pytest.mark.slow
-def test_help_lists_the_commands_and_is_quick(run):
+def test_help_lists_the_commands(run):
     for options in ((), ("--help",)):
         code, out, _ = run(*options)
         assert code == 0
@@ -1240,15 +1013,14 @@ def test_help_lists_the_commands_and_is_quick(run):
             *("convergence", "interval", "difference", "choose", "plan", "label", "read-labels", "report", "data"),
         ):
             assert re.search(rf"^  {name} ", out, re.MULTILINE)
-    heavy = "import sys, calib.cli; print([m for m in ('numpy', 'pandas', 'matplotlib') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 # commands that are no verb of `calib`: a demonstration, the data sets
 NO_VERBS = {"demo", "data"}
 
 
-def test_a_command_is_called_as_its_verb():
+def test_it_has_its_version_and_a_command_is_called_as_its_verb(run):
+    assert run("--version") == run("--version", "interval") == (0, f"calib {calib.__version__}\n", "")
     verbs = {name.replace("-", "_") for name in set(cli.commands()) - NO_VERBS}
     assert verbs <= set(calib.__all__)
     assert verbs <= set(dir(calib))
@@ -1275,17 +1047,9 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     judge.write_text("id,doc,sys,grade\n" + "".join(f"{i},{d},{s},{g}\n" for i, d, s, g in rows))
     people.write_text("key,label\n" + "".join(f"{i},{min(g + k % 2, 5)}\n" for k, (i, _, _, g) in enumerate(rows[:15])))
     own = (
-        "--column",
-        "item=id",
-        "--judge",
-        "grade",
-        "--column",
-        "label_item=key",
-        "--label",
-        "label",
-        "--system",
+        "--column", "item=id", "--judge", "grade", "--column", "label_item=key", "--label", "label", "--system",
         "sys",
-    )
+    )  # fmt: skip
     out = tmp_path / "out.csv"
     code, _, err = run("interval", judge, people, *own, "--by", "system", "--out", out, *FEW)
     assert code == 0
@@ -1297,26 +1061,3 @@ def test_two_files_of_ones_own_may_name_their_columns_differently(run, tmp_path)
     code, _, err = run("agreement", judge, people, *own, "--group", "doc", "--level", "system", "--out", out)
     assert (code, err) == (0, f"{taken}\n{scale}\n")
     assert table.read_frame(out)["n_systems"].tolist() == [2]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_each_part_of_a_wide_table_names_its_rows(run, files, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    _, out, _ = run("interval", files["scores"], files["gold"], "--by", "system", *FEW)
-    tables = out.split("The same in all rows")[0].strip().split("\n\n")
-    assert len(tables) > 1
-    starts = [[" ".join(line.split()[:2]) for line in part.splitlines()[1:]] for part in tables]
-    assert all(start == starts[0] for start in starts)
-    assert all(line.startswith(("coherence", "consistency", "fluency", "relevance")) for line in starts[0])
-
-
-@pytest.mark.parametrize(
-    ("value", "rule"),
-    [("word=x", "ROLE=NAME with a role of item, label_item"), ("item", "ROLE=NAME"), ("item=", "ROLE=NAME")],
-)
-def test_a_role_of_a_column_is_one_that_there_is(run, own, value, rule):
-    code, _, err = run("look", own, "--column", value)
-    assert code == 2
-    assert rule in folded(err)
-    assert "item came twice" in folded(run("look", own, "--column", "item=id", "--column", "item=key")[2])

@@ -22,8 +22,6 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-# --- warnings and words -----------------------------------------------------------------------------------------
-
 NAMED = re.compile(r"([a-z]+(?:_[a-z]+)*): ")
 SHOWN_BY = ("report", "console", "display.py", "cli.py", "record.py")  # which say nothing of their own
 NO_WARNING = {"width"}  # of a style
@@ -54,20 +52,11 @@ def test_each_warning_has_its_line_and_a_link():
 
 WORDS = (
     *(
-        "group",
-        "system",
-        "mass",
-        "tau",
-        "disattenuated",
-        "lam",
-        "gold",
-        "rectifier",
-        "half-width",
-        "judge",
+        "group", "system", "mass", "tau", "disattenuated", "lam", "gold", "rectifier", "half-width", "judge",
         "criterion",
     ),
     *("rater", "draw", "chain", "level", "ceiling", "entropy", "item", "label", "scale", "annotator", "coverage"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -78,8 +67,6 @@ def test_the_glossary_has_the_words_of_results(word):
 def test_the_citation_has_the_version():
     assert f"\nversion: {calib.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
-
-# --- names ------------------------------------------------------------------------------------------------------
 
 NAMES = [(face, name) for face in gather.FACES for name in gather.public(face)]
 CLASSES = [(face, name) for face, name in NAMES if inspect.isclass(gather.public(face)[name])]
@@ -110,8 +97,6 @@ def test_each_public_name_has_a_page_in_the_site(face, name):
         shown |= set(re.findall(rf'href="#{re.escape(home)}\.(\w+)"', text))  # properties
         assert set(gather.attributes(gather.public(face)[name])) - shown == set()
 
-
-# --- the built site ---------------------------------------------------------------------------------------------
 
 LOADS = re.compile(r"<(?:script|img|iframe|source)[^>]*\ssrc=\"(?:https?:)?//|<link[^>]*\shref=\"(?:https?:)?//")
 ELSEWHERE = re.compile(r"(?:url\(|@import )[\"']?(?:https?:)?//")

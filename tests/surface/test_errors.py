@@ -47,16 +47,10 @@ def folder(tmp_path):
 
 
 FILES = {
-    "empty.csv": b"",
-    "twice.csv": f'"a{EVIL}","a{EVIL}"\r\n1,2\r\n'.encode(),
-    "ragged.csv": b"a,b\n1\n",
-    "quotes.csv": b'a,b\n"x"y,1\n',
-    "bytes.csv": b"\xff\xfe",
-    "cut.jsonl": b'{"a":\n',
-    "list.jsonl": f'["\u202e"]{EVIL}'.encode(),
-    "none.parquet": b"x",
-    f"t{EVIL}.xlsx": b"",
-}
+    "empty.csv": b"", "twice.csv": f'"a{EVIL}","a{EVIL}"\r\n1,2\r\n'.encode(), "ragged.csv": b"a,b\n1\n",
+    "quotes.csv": b'a,b\n"x"y,1\n', "bytes.csv": b"\xff\xfe", "cut.jsonl": b'{"a":\n',
+    "list.jsonl": f'["\u202e"]{EVIL}'.encode(), "none.parquet": b"x", f"t{EVIL}.xlsx": b"",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES, ids=range(len(FILES)))
@@ -65,19 +59,12 @@ def test_of_files(folder, name):
     harmless(lambda: table.read(folder / name, "items"))
 
 
-@pytest.mark.parametrize("read", [lambda path: calib.rate(ITEMS, PROMPT, calib.Judge("offline"), store=path)])
-def test_of_a_store(folder, read):
+def test_of_a_store_of_recorded_replies_and_of_data(folder, monkeypatch):
     (folder / "s.sqlite").write_bytes(b"none" * 100)
-    harmless(lambda: read(folder / "s.sqlite"))
-
-
-def test_of_recorded_replies(folder):
-    path = folder / "r.jsonl"
-    path.write_text('{"custom_id": "z\u202e\u009b", "choices": []}\n', encoding="utf-8")
-    harmless(lambda: calib.from_jsonl(path, ITEMS, PROMPT, calib.Judge("offline")))
-
-
-def test_of_data(monkeypatch):
+    harmless(lambda: calib.rate(ITEMS, PROMPT, calib.Judge("offline"), store=folder / "s.sqlite"))
+    replies = folder / "r.jsonl"
+    replies.write_text('{"custom_id": "z\u202e\u009b", "choices": []}\n', encoding="utf-8")
+    harmless(lambda: calib.from_jsonl(replies, ITEMS, PROMPT, calib.Judge("offline")))
     monkeypatch.setenv("CALIB_DATA", EVIL)
     harmless(calib.load_summeval)
 
@@ -159,4 +146,4 @@ def test_an_error_comes_from_another_process_as_it_was():
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert str(again).isprintable()
-    assert again.given == error.given == f"got {EVIL}"  # as it came, for a program
+    assert again.received == error.received == f"got {EVIL}"  # as it came, for a program

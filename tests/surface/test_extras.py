@@ -113,7 +113,7 @@ calib.table.write(human.head(60), "human.jsonl")
     assert without_extras(SCORES + work, tmp_path).startswith("312\ngaffke-ppi\n")
     assert (tmp_path / "page.html").stat().st_size > 10_000
     run = "import calib.cli; calib.cli.main('{}'.split())"
-    for command in ("agree", "interval"):
+    for command in ("agreement", "interval"):
         assert "estimate" in without_extras(run.format(f"{command} scores.csv human.jsonl"), tmp_path)
     assert "--store" in without_extras(run.format("rate --help"), tmp_path)
 

@@ -18,9 +18,6 @@ SHELL = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent),
 LOGS = Path(os.environ.get("CALIB_DATA", "nowhere"), "tool_logs")
 
 
-# --- the workflow -----------------------------------------------------------------------------------------------
-
-
 def commands() -> list[str]:
     """The commands of the workflow's steps, without the installation."""
     text = (DOCS / "gate-workflow.yml").read_text("utf-8")
@@ -49,9 +46,6 @@ def test_each_part_of_the_workflow_is_indented_as_yaml():
     yaml = pytest.importorskip("yaml", reason="PyYAML comes with the packages that make the site")
     steps = yaml.safe_load((DOCS / "gate-workflow.yml").read_text("utf-8"))["jobs"]["gate"]["steps"]
     assert [step.get("name") for step in steps if "run" in step][-1] == "gate"
-
-
-# --- the recipes ------------------------------------------------------------------------------------------------
 
 
 def recipes() -> dict[str, str]:

@@ -67,11 +67,8 @@ def every_kind():
     return [
         "What this is, in a sentence.",
         ("Means of many systems", means([f"a-rather-long-name-of-a-system-{i}" for i in range(20)])),
-        ("Means against a value", means(["A", "B"], null=2.0)),
-        ("Differences", differences()),
-        ("Agreement", agreements()),
-        ("A map", agreements(4)),
-        ("One judge", agreements(1)),
+        ("Means against a value", means(["A", "B"], null=2.0)), ("Differences", differences()),
+        ("Agreement", agreements()), ("A map", agreements(4)), ("One judge", agreements(1)),
         ("Many pairs", Results(({},), (agreement(rng.normal(size=5000), rng.normal(size=5000)),))),
         ("Convergence", Results(tuple({"criterion": name} for name in "abc"), tuple(curves))),
         ("Two judges", Results(({"criterion": "a"},), (pair,))),
@@ -79,7 +76,7 @@ def every_kind():
         ("Labels", calib.stats.labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)),
         ("Nothing", Results((), ())),
         ("Frame", pd.DataFrame({"text": [LONG, "b", "c"], "number": [2.5, 10.0, np.nan]})),
-    ]
+    ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

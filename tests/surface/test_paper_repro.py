@@ -52,13 +52,8 @@ def test_compare_says_hit_miss_absent_or_nothing(check):
     results = check.compare(expected(), found())
     assert list(results) == ["name", "expected", "tolerance", "source", "value", "difference", "ok", "conf_low"]
     assert dict(zip(results["name"], results["ok"], strict=True)) == {
-        "a": True,
-        "b": False,
-        "c": False,
-        "d": "",
-        "e": check.ABSENT,
-        "x": "",
-    }
+        "a": True, "b": False, "c": False, "d": "", "e": check.ABSENT, "x": "",
+    }  # fmt: skip
     assert results.loc[0, "difference"] == pytest.approx(0.005)
 
 

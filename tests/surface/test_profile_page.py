@@ -75,15 +75,7 @@ def test_the_list_is_searched_and_sorted(page):
     assert len(left) == 1
     assert left[0].startswith("needle-07")
     assert heads == [
-        "item",
-        "because",
-        "judge's score",
-        "label",
-        "apart",
-        "output",
-        "judge's words",
-        "source",
-        "entropy",
-    ]
+        "item", "because", "judge's score", "label", "apart", "output", "judge's words", "source", "entropy",
+    ]  # fmt: skip
     assert scores == sorted(scores, reverse=True)
     assert len(set(scores)) > 3

@@ -17,6 +17,7 @@ from calib.analysis.agreement.display import side_of_zero
 from calib.stats import (
     CalibWarning,
     Interval,
+    MeanEstimate,
     agreement,
     alternative_annotator_test,
     compare,
@@ -142,27 +143,12 @@ def mapped(**options):
 # --- what it says -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", [".md", ".html"])
-def test_each_number_comes_with_its_signature(ending, tmp_path):
-    parts = [agreed(level="group"), ("Means", results()), converged()]
-    text = report(parts, tmp_path / f"r{ending}")
-    every = [*parts[0], *parts[1][1], *parts[2]]
-    assert len({result.signature for result in every}) == 4
-    assert all(result.signature in text for result in every)
-    for result in parts[1][1]:
-        assert f"{result.estimate:.3f}" in text
-
-
 def test_signatures_name_their_rows():
     text = report(results(("a", "b", "c")))
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     assert [row[:2] for row in table[2:]] == [["1", "a"], ["2", "b"], ["3", "c"]]
     for row, result in enumerate(results(("a", "b", "c")), start=1):
         assert f"- row {row}: `{result.signature}`" in text
-
-
-def test_a_signature_of_all_rows_stands_once():
     twice = Results(({"criterion": "a"}, {"criterion": "b"}), (mean_interval([1, 2, 4]),) * 2)
     text = report(twice)
     assert text.count(twice[0].signature) == 1
@@ -177,10 +163,6 @@ def test_the_text_returned_is_the_file(ending, tmp_path):
     assert path.read_text(encoding="utf-8") == text
     assert all(words in text for words in ("A paragraph.", "A heading", "The title"))
     assert text == report(["A paragraph.", ("A heading", results())], path, title="The title")
-
-
-def test_without_a_path_it_is_markdown():
-    assert report(results(), title="T").startswith("# T\n\n")
 
 
 @pytest.mark.slow
@@ -226,28 +208,24 @@ def test_numbers_have_three_or_four_significant_digits():
     ]
 
 
-def test_the_head_of_an_interval_follows_its_level():
+def test_the_head_of_an_interval_follows_its_level_and_convergence_speaks_in_sentences():
     assert "| 90 % CI |" in report(agreed(confidence_level=0.9))
-    mixed = agreed(confidence_level=0.9) + agreed(confidence_level=0.8)
-    assert "| interval |" in report(mixed)
-
-
-def test_convergence_speaks_in_sentences():
+    assert "| interval |" in report(agreed(confidence_level=0.9) + agreed(confidence_level=0.8))
     text = report(converged())
     assert f"{converged()[0]}." in text.replace("\\", "")
     both = Results(({"criterion": "a"}, {"criterion": "b"}), (*converged(), *converged()))
     assert f"b: {converged()[0]}." in report(both)
-
-
-def test_a_frame_keeps_its_index_and_leaves_gaps_empty():
+    # a frame keeps its index and leaves gaps empty
     frame = pd.DataFrame({"x": [1.5, np.nan], "word": [None, "w"]}, index=pd.Index(["r", "s"], name="row"))
     rows = [line for line in report([("Frame", frame)]).splitlines() if line.startswith("|")]
     assert rows == ["| row | x | word |", "| --- | ---: | --- |", "| r | 1.500 |  |", "| s |  | w |"]
 
 
 def test_results_given_alone_keep_their_labels():
-    assert "| 2 | fluency |" in report(results())
-    assert report(results()) == report([results()])
+    text = report(results(), title="T")  # without a path it is Markdown
+    assert text.startswith("# T\n\n")
+    assert "| 2 | fluency |" in text
+    assert text == report([results()], title="T")
 
 
 def test_the_frame_keeps_both_methods_apart():
@@ -266,7 +244,7 @@ def plain(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("thing", [compared(), ranked(), *panels()])
+@pytest.mark.parametrize("thing", [compared(), ranked(), *panels(), agreed(level="group"), results(), converged()])
 @pytest.mark.parametrize("ending", [".md", ".html"])
 def test_every_kind_comes_with_signature_and_sentence(thing, ending, tmp_path):
     text = report([("Some", thing), ("One", thing[:1])], tmp_path / f"r{ending}")
@@ -276,11 +254,7 @@ def test_every_kind_comes_with_signature_and_sentence(thing, ending, tmp_path):
     for line in conclusions(thing):
         assert line in text
         assert not line.endswith("..")
-
-
-def test_a_single_comparison_says_what_may_be_concluded():
-    one = compared()[:1]
-    assert f"{one[0]}. {one[0].conclusion}" in plain(report(one))
+    assert all(f"{one.estimate:.3f}" in text for one in thing if isinstance(one, MeanEstimate))
 
 
 def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
@@ -289,6 +263,7 @@ def test_one_conclusion_stands_once_with_the_criteria_that_have_it():
     assert conclusions(compared()) == [f"a; c: {apart}", f"b: {alike}", number]
     assert apart == "judge-0 agrees with the labels more than judge-1 does (about new groups, these systems)."
     assert conclusions(compared()[:1]) == [apart]
+    assert f"{compared()[0]}. {apart}" in plain(report(compared()[:1]))
 
 
 def test_comparisons_name_each_judge_once():
@@ -306,9 +281,7 @@ def test_people_have_their_quantities_in_rows():
     assert "| criterion | quantity | estimate | 95 % CI | interval |" in text
     assert "| a | ceiling | 0.646 |" in text
     assert "nan" not in text
-
-
-def test_the_alternative_annotator_test_stands_beside_a_judge_that_never_looks():
+    # the alternative annotator test stands beside a judge that never looks
     result = panels()[1][0]
     text = plain(report(panels()[1]))
     assert result.verdict in text
@@ -343,10 +316,8 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
 @pytest.mark.parametrize(
     ("result", "said"),
     [
-        (
-            known(),
-            "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0.",
-        ),
+        (known(),
+         "Spearman rho = 0.4, 95 % CI [0.2, 0.6], which speaks about new groups and new systems, and excludes 0."),
         (known(-0.6, -0.2, -0.4), "[-0.6, -0.2], which speaks about new groups and new systems, and excludes 0."),
         (known(low=-0.1), "[-0.1, 0.6], which speaks about new groups and new systems, and does not exclude 0."),
         (known(low=0.0), "and does not exclude 0."),
@@ -354,7 +325,7 @@ def known(low=0.2, high=0.6, estimate=0.4, **changes):
         (known(coefficient="pairs"), "new systems; chance alone gives a share above 0, too."),
         (known(estimate=NAN), "No coefficient could be computed, so nothing can be concluded."),
     ],
-)
+)  # fmt: skip
 def test_an_agreement_claims_what_its_interval_says_and_no_more(result, said):
     (line,) = conclusions(Results(({},), (result,)))
     assert line.endswith(said)
@@ -366,9 +337,7 @@ def test_the_highest_of_several_agreements_is_said_to_be_flattered():
     (line,) = conclusions(Results(labels, results))
     assert line.startswith("The highest of 2 (b): Spearman rho = 0.5")
     assert line.endswith("and does not exclude 0; the highest of several looks better than it is.")
-
-
-def test_unlike_coefficients_are_not_set_against_each_other():
+    # unlike coefficients are not set against each other
     results = (known(), known(estimate=0.9, coefficient="pearson"), known(estimate=0.9, level="system"))
     labels = tuple({"criterion": name} for name in "abc")
     assert conclusions(Results(labels, results))[0].startswith("a: Spearman rho = 0.4")
@@ -381,6 +350,7 @@ def test_the_light_of_a_sentence_is_that_of_its_own_result():
     assert lines[0].startswith("- **▲ judge-0 is ahead** a; c: judge-0 agrees")
     assert lines[1].startswith("- **○ not decided** b: ")
     assert lines[2].startswith("- These are 3 tests;")
+    assert not re.search("[▲▼○]", report(agreed()))
 
 
 @pytest.mark.parametrize(("null", "light"), [(None, "- Mean"), (1.5, "- **▲ above 1.5**"), (4.9, "- **▼ below 4.9**")])
@@ -391,10 +361,6 @@ def test_a_mean_has_a_light_only_where_it_is_compared_with_a_value(null, light):
     assert undecided.startswith("- **○ not decided**")
     alone = report(mean_of(options={"estimator": "judge_only"} | ({} if null is None else {"null": null})))
     assert "**" not in alone.splitlines()[2]
-
-
-def test_agreement_alone_has_no_light():
-    assert not re.search("[▲▼○]", report(agreed()))
 
 
 def test_the_sentence_is_of_people_with_the_judge_where_there_are_several_ways():
@@ -454,59 +420,35 @@ def test_both_formats_have_the_same_sections_in_the_same_order(tmp_path):
     rows = [len(table) - 1 for table in Page(page).tables]
     marked = [len(re.findall(r"^\|", part, re.MULTILINE)) - 2 for part in report(parts).split("\n## ")[1:]]
     assert rows == marked
+    assert "data:" not in report([*parts, converged(), mapped(), ranked(), *panels()]), "Markdown has no pictures"
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------
 
 
+OF_AGREEMENT = "Spearman rho over items (95 % CI), n = 30 items"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("thing", "number"),
-    [
-        (results(), 1),
-        (agreed(), 1),
-        (converged(), 1),
-        (converged(people=np.arange(9)), 2),
-        (pd.DataFrame({"x": [1]}), 0),
-        ("words", 0),
-        (results() + agreed(), 0),
-        (mapped(), 1),
-        (mapped()[0], 1),
-        (mapped(level="group")[:1], 2),
-        (compared(), 1),
-        (ranked(), 1),
-        (panels()[0], 1),
-        (panels()[1], 0),
-    ],
-)
-def test_html_has_the_pictures_that_there_are(thing, number, tmp_path):
+    ("thing", "titles"),
+    [(results(), ["human mean (95 % CI)"]), (agreed(), [OF_AGREEMENT]), (converged(), ["RMSE"]),
+     (converged(people=np.arange(9)), ["RMSE", "with people"]), (pd.DataFrame({"x": [1]}), []), ("words", []),
+     (results() + agreed(), []), (mapped(), [OF_AGREEMENT]), (mapped()[0], [" against labels"]),
+     (mapped()[:1], [" against labels"]),
+     (mapped(level="group")[:1], ["against labels", "Spearman rho inside each group"]),
+     (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
+     (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
+     (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]), (panels()[1], [])],
+)  # fmt: skip
+def test_html_has_the_pictures_of_each_kind(thing, titles, tmp_path):
     before = plt.get_fignums()  # the examples of the docstrings leave some
     text = report([thing], tmp_path / "r.html")
-    assert len(pictures(text)) == number
-    assert text.count('aria-label="Picture: ') == 2 * number
+    found = [re.search('aria-label="([^"]*)"', picture)[1] for picture in pictures(text)]
+    assert len(found) == len(titles)
+    assert all(title in one for title, one in zip(titles, found, strict=True))
+    assert text.count('aria-label="Picture: ') == 2 * len(titles)
     assert plt.get_fignums() == before
-
-
-def alt(thing, path):
-    return [re.search('aria-label="([^"]*)"', picture)[1] for picture in pictures(report([thing], path))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("thing", "words"),
-    [
-        (agreed(), ["Spearman rho over items (95 % CI), n = 30 items"]),
-        (mapped()[:1], ["judge against human"]),
-        (mapped(level="group")[:1], ["x against human", "Spearman rho inside each group"]),
-        (compared(), ["difference, Spearman rho over items (95 % CI), n = 60 items, hollow: not told apart"]),
-        (ranked(), ["clusters are told apart from each other (jackknife, Holm)"]),
-        (panels()[0], ["with the mean of the other people (95 % CI), n = 30 items"]),
-    ],
-)
-def test_results_have_the_picture_of_their_kind(thing, words, tmp_path):
-    found = alt(thing, tmp_path / "r.html")
-    assert len(found) == len(words)
-    assert all(word.removeprefix("judge ").removeprefix("x ") in one for word, one in zip(words, found, strict=True))
 
 
 def test_what_may_be_concluded_from_results_and_from_one():
@@ -515,10 +457,7 @@ def test_what_may_be_concluded_from_results_and_from_one():
     assert mean_of().one().conclusion.startswith("Mean human score is 3.713, 95 % CI")
     assert converged()[0].conclusion == f"{converged()[0]}."
     assert compared().conclusion == "\n".join(conclusions(compared()))
-
-
-def test_unlike_results_conclude_each_in_their_way():
-    mixed = Results(({"criterion": "a"},), (known(),)) + compared()
+    mixed = Results(({"criterion": "a"},), (one,)) + compared()  # each in its way
     assert conclusions(mixed) == [*conclusions(mixed[:1]), *conclusions(compared())]
 
 
@@ -530,16 +469,8 @@ def test_several_judges_and_criteria_are_a_map(tmp_path):
     assert ">x<" in pictures(text)[0]
     rows = report([Results(mapped().labels[:2], mapped().results[:2])], tmp_path / "r.html")
     assert not any(f">{cell}<" in pictures(rows)[0] for cell in cells)
-
-
-@pytest.mark.slow
-def test_two_results_for_one_cell_do_not_break_the_page(tmp_path):
-    assert len(pictures(report([mapped() + mapped()], tmp_path / "r.html"))) == 1
-
-
-@pytest.mark.slow
-def test_markdown_has_no_pictures():
-    assert "data:" not in report([results(), agreed(), converged(), mapped(), compared(), ranked(), *panels()])
+    twice = report([mapped() + mapped()], tmp_path / "r.html")  # two results for one cell
+    assert len(pictures(twice)) == 1
 
 
 @pytest.mark.slow
@@ -557,21 +488,14 @@ def test_the_page_needs_nothing_from_elsewhere(things, tmp_path):
 @pytest.mark.slow
 def test_the_one_script_that_may_run_is_the_one_of_the_page(tmp_path):
     text = report(results(), tmp_path / "r.html")
+    for part in ("prefers-color-scheme: dark", "@media print", '<div class="scroll"', "overflow-x: auto"):
+        assert part in text
     [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy.replace("&#39;", "'")
     assert "default-src 'none'" in policy
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
-
-
-@pytest.mark.slow
-def test_the_page_serves_dark_screens_paper_and_narrow_screens(tmp_path):
-    text = report(results(), tmp_path / "r.html")
-    assert "prefers-color-scheme: dark" in text
-    assert "@media print" in text
-    assert '<div class="scroll"' in text
-    assert "overflow-x: auto" in text
 
 
 # --- hostile texts ----------------------------------------------------------------------------------------------
@@ -653,14 +577,11 @@ def test_another_ending_is_refused_and_nothing_written(name, tmp_path):
 def test_nothing_and_other_things_are_refused():
     with pytest.raises(ValueError, match=r"must hold something to report, but is empty"):
         report([])
+    assert "Left out: None (there are no results)." in report([("None", Results((), ()))])
     with pytest.raises(TypeError, match=r"but got 3\."):
         report([3])
     with pytest.raises(TypeError, match=r"or pairs \(heading, thing\)"):
         report([(results(), results())])
-
-
-def test_empty_results_are_said_to_be_empty():
-    assert "Left out: None (there are no results)." in report([("None", Results((), ()))])
 
 
 @pytest.mark.slow
@@ -711,9 +632,7 @@ def test_a_report_says_what_is_assumed_and_what_to_mind():
     assert "Assumed: The labelled items are a simple random sample of all items." in text
     assert "- ⚠ **tuned on labels**: the judge has seen these labels" in text
     assert " (⚠ tuned on labels" in text.split("##")[0]
-
-
-def test_labels_needed_are_a_section_with_a_curve():
+    # labels needed are a section with a curve
     needed = labels_needed(rho=0.8, sd=1.1, n_items=2000, half_width=0.2)
     text = report([("How many", Results(({"criterion": "coherence"},), (needed,)))])
     assert "48 labels with the judge" in text
@@ -746,9 +665,7 @@ def test_of_several_differences_none_is_lit_that_its_adjusted_p_does_not_decide(
     lights = re.findall(r"^- \*\*(.*?)\*\*", text, re.MULTILINE)
     assert lights == ["▲ above 0", "○ not decided"]
     assert "| p adjusted |" in text
-
-
-def test_comparisons_beside_each_other_are_lit_by_bonferronis_rule():
+    # comparisons beside each other are lit by Bonferroni's rule
     pair = compared().results[0]
     sure, near = (replace(pair, p_value=p, estimate=0.2) for p in (0.001, 0.04))
     assert [side_of_zero({"n_beside": n}, near)[0] for n in (1, 2)] == ["above", "open"]

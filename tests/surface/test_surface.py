@@ -3,7 +3,6 @@
 import ast
 import inspect
 import re
-import subprocess
 import sys
 from functools import cache
 from importlib import import_module
@@ -41,12 +40,11 @@ HEAVY = ("pandas", "matplotlib", "statsmodels", "litellm")
 # --- names ------------------------------------------------------------------------------------------------------
 
 
-def test_all_is_sorted():
+def test_all_is_sorted_each_name_resolves_and_no_other():
     assert calib.__all__ == sorted(calib.__all__)
-
-
-def test_each_name_resolves():
     assert not [name for name in calib.__all__ if getattr(calib, name) is None]
+    with pytest.raises(AttributeError, match=r"calib.* attribute .?nonsense"):
+        calib.nonsense  # noqa: B018
 
 
 def test_dir_lists_every_name_and_the_docstring_every_verb():
@@ -56,32 +54,20 @@ def test_dir_lists_every_name_and_the_docstring_every_verb():
     assert not unsaid, "the docstring of calib says of each verb what it is for"
 
 
-def test_another_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match=r"calib.* attribute .?nonsense"):
-        calib.nonsense  # noqa: B018
-
-
 # --- what an import loads ---------------------------------------------------------------------------------------
 
 
-def loaded_by(code: str) -> set[str]:
-    """The top-level packages in a fresh interpreter after this code."""
-    code += "; import sys; print(*{name.split('.')[0] for name in sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    return set(done.stdout.split())
-
-
-def test_import_calib_loads_nothing_heavy():
+def test_import_calib_loads_nothing_heavy(loaded_by):
     assert not loaded_by("import calib") & {*HEAVY, "numpy", "scipy"}
 
 
-def test_import_calib_stats_loads_no_table_and_no_model():
+def test_import_calib_stats_loads_no_table_and_no_model(loaded_by):
     loaded = loaded_by("import calib.stats; calib.stats.ppi_mean; calib.stats.agreement([1, 2], [1, 2])")
     assert "scipy" in loaded
     assert not loaded & set(HEAVY)
 
 
-def test_the_analysis_and_the_offline_judge_load_neither_litellm_nor_matplotlib():
+def test_the_analysis_and_the_offline_judge_load_neither_litellm_nor_matplotlib(loaded_by):
     code = "import calib; calib.rate, calib.agreement, calib.load_planted"
     assert not loaded_by(code) & {"litellm", "matplotlib", "statsmodels"}
 
@@ -126,27 +112,11 @@ def imports(tree: ast.Module) -> set[tuple[str, bool]]:
 OURS = [name for name in MODULES if name not in ("calib", "calib.stats", "calib.plot")]
 # lower numbers are imported by higher ones; modules of one number see each other only inside one package
 ORDER = {
-    "calib._version": 0,
-    "calib.core": 1,
-    "statistics": 2,
-    "calib.stats": 3,
-    "calib.table": 4,
-    "calib.scale": 5,
-    "calib.inputs": 6,
-    "calib.judge": 7,
-    "calib.datasets": 8,
-    "frames": 8,
-    "display": 9,
-    "calib.labelling": 9,
-    "calib.adapters": 9,
-    "calib.gate": 10,
-    "calib.plot": 11,
-    "calib.report": 12,
-    "calib.console": 13,
-    "commands": 14,
-    "calib.cli": 15,
-    "calib.gate.plugin": 15,
-}
+    "calib._version": 0, "calib.core": 1, "statistics": 2, "calib.stats": 3, "calib.table": 4, "calib.scale": 5,
+    "calib.inputs": 6, "calib.judge": 7, "calib.datasets": 8, "frames": 8, "display": 9, "calib.labelling": 9,
+    "calib.adapters": 9, "calib.gate": 10, "calib.plot": 11, "calib.report": 12, "calib.console": 13, "commands": 14,
+    "calib.cli": 15, "calib.gate.plugin": 15,
+}  # fmt: skip
 ARRAYS_OF_THE_GATE = ("calib.gate.outcomes",)
 
 

@@ -18,41 +18,20 @@ from calib.core.check import ArgumentError
 from calib.inputs.names import Columns
 
 WRONG = {
-    "text": "nonsense",
-    "none": None,
-    "number": -7.5,
-    "flag": True,
-    "list": [1, "x"],
-    "object": object(),
+    "text": "nonsense", "none": None, "number": -7.5, "flag": True, "list": [1, "x"], "object": object(),
     "frame": pd.DataFrame({"a": [1]}),
-}
+}  # fmt: skip
 NEEDS = {
-    "interval": ("scores", "gold"),
-    "difference": ("scores", "human", "clean", "coherence-1"),
-    "agreement": ("scores", "human"),
-    "compare": ("scores", "other", "human"),
-    "rank_judges": ("two", "human"),
-    "reliability": ("raters", "scores"),
-    "alternative_annotator_test": ("scores", "raters"),
-    "convergence": ("sampled", "scores"),
-    "variance_components": ("sampled",),
-    "temperature_curve": ("ratings",),
-    "sensitivity": ("asked", "items"),
-    "prompt_mean": ("several",),
-    "choose": ("scores", 10),
-    "labels_needed": ("scores", "gold"),
-    "will_it_help": ("scores", "gold"),
-    "plan": ("scores", "gold"),
-    "transport_test": ("scores", "human"),
-    "label": ("items", "scores"),
-    "summarize": ("ratings", "items"),
-    "scores_from": ("own",),
-    "profile": ("ratings", "human"),
-    "report": ("results",),
-    "rate": ("items", "prompt", "judge"),
-    "geval_prompt": ("coherence",),
-    "Judge": ("offline",),
-}
+    "interval": ("scores", "gold"), "difference": ("scores", "human", "clean", "coherence-1"),
+    "agreement": ("scores", "human"), "compare": ("scores", "other", "human"), "rank_judges": ("two", "human"),
+    "reliability": ("raters", "scores"), "alternative_annotator_test": ("scores", "raters"),
+    "convergence": ("sampled", "scores"), "variance_components": ("sampled",), "temperature_curve": ("ratings",),
+    "sensitivity": ("asked", "items"), "prompt_mean": ("several",), "choose": ("scores", 10),
+    "labels_needed": ("scores", "gold"), "will_it_help": ("scores", "gold"), "plan": ("scores", "gold"),
+    "transport_test": ("scores", "human"), "label": ("items", "scores"), "summarize": ("ratings", "items"),
+    "scores_from": ("own",), "profile": ("ratings", "human"), "report": ("results",),
+    "rate": ("items", "prompt", "judge"), "geval_prompt": ("coherence",), "Judge": ("offline",),
+}  # fmt: skip
 # without these the verb has nothing to do
 GIVEN = {"labels_needed": {"half_width": 0.3}, "plan": {"prices": {"label": 1.0, "judge": 0.1}, "budget": 50}}
 GIVEN |= {"label": {"path": "label.html", "scale": "1|2|3|4|5"}}
@@ -158,24 +137,16 @@ def test_what_is_nearly_of_the_type_is_taken():
     assert near.one().interval == plain.interval
 
 
-# --- in the shell -----------------------------------------------------------------------------------------------------
-
 LINES = {
-    "agreement": "scores.csv human.csv",
-    "compare": "scores.csv other.csv human.csv",
-    "reliability": "raters.csv scores.csv",
-    "convergence": "sampled.csv scores.csv",
-    "sensitivity": "asked.csv --items items.csv",
-    "interval": "scores.csv gold.csv",
-    "difference": "scores.csv human.csv clean coherence-1",
-    "choose": "scores.csv 10 --out chosen.csv",
+    "agreement": "scores.csv human.csv", "compare": "scores.csv other.csv human.csv",
+    "reliability": "raters.csv scores.csv", "convergence": "sampled.csv scores.csv",
+    "sensitivity": "asked.csv --items items.csv", "interval": "scores.csv gold.csv",
+    "difference": "scores.csv human.csv clean coherence-1", "choose": "scores.csv 10 --out chosen.csv",
     "label": "scores.csv items.csv --out label.html",
     "plan": "scores.csv gold.csv --price-label 1 --price-judge .1 --budget 50",
-    "rate": "items.csv --criterion coherence --model offline --out ratings-2.csv",
-    "summarize": "ratings.csv",
-    "report": "scores.csv gold.csv --out page.md",
-    "data": "planted --out .",
-}
+    "rate": "items.csv --criterion coherence --model offline --out ratings-2.csv", "summarize": "ratings.csv",
+    "report": "scores.csv gold.csv --out page.md", "data": "planted --out .",
+}  # fmt: skip
 # a model's name is for its provider to refuse, in words of its own
 ANYTHING = ("model",)
 

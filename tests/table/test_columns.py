@@ -11,40 +11,19 @@ from calib.table.columns import csv_columns, jsonl_columns
 
 TEXTS = ("item", "reply")
 CSV = [
-    "item,score\n007,1\n8,2\n",
-    "item,score\r\n007,1.5\r\n8,",
-    'item,reply\na,"one\ntwo, ""three"""\nb,""\n',
-    'item,reply\r\n"a","one\r\ntwo"\r\n"b",x\r\n',
-    "item,words\na,[1]\nb,[1]\nc,[1]\nd,[1]\n",
-    "item,words\na,1\nb,\nc,9007199254740993\n",
-    "item,share\na,0.1\nb,1e-05\nc,0.00001\n",
-    "item,share\na,0.1\nb,1e-05\nc,\nd,nan\n",
-    "item,share\na,-0.0\nb,1e+16\nc,123456789012345.6\n",
-    "item,share\na,.5\nb,0.25\n",
-    "item,reply\na,'=x\nb,''=x\nc,'x\n",
-    "item,score,score2\n a , 1,1\n\tb,2 ,2\n",
-    "item,words\na,[1]\nb,1\n",
-    "item,words\n" + "".join(f"{k},{k % 3}\n" for k in range(3000)),
-    "item,share\n" + "".join(f"{k},{k / 3}\n" for k in range(3000)),
-    "item,words\n" + "1,2\n" * 1500 + "1,x\n" * 1500,
-]
+    "item,score\n007,1\n8,2\n", "item,score\r\n007,1.5\r\n8,", 'item,reply\na,"one\ntwo, ""three"""\nb,""\n',
+    'item,reply\r\n"a","one\r\ntwo"\r\n"b",x\r\n', "item,words\na,[1]\nb,[1]\nc,[1]\nd,[1]\n",
+    "item,words\na,1\nb,\nc,9007199254740993\n", "item,share\na,0.1\nb,1e-05\nc,0.00001\n",
+    "item,share\na,0.1\nb,1e-05\nc,\nd,nan\n", "item,share\na,-0.0\nb,1e+16\nc,123456789012345.6\n",
+    "item,share\na,.5\nb,0.25\n", "item,reply\na,'=x\nb,''=x\nc,'x\n", "item,score,score2\n a , 1,1\n\tb,2 ,2\n",
+    "item,words\na,[1]\nb,1\n", "item,words\n" + "".join(f"{k},{k % 3}\n" for k in range(3000)),
+    "item,share\n" + "".join(f"{k},{k / 3}\n" for k in range(3000)), "item,words\n" + "1,2\n" * 1500 + "1,x\n" * 1500,
+]  # fmt: skip
 ODD_CSV = [
-    "",
-    "item\na\n",
-    "item,score\n",
-    "item,score\na,1\n\nb,2\n",
-    "item,score\na,1\rb,2\n",
-    "item,score\na\nb,1,2\n",
-    "item,score\na,1\nb,1,2\n",
-    'item,score\na,x"y\n',
-    'item,score\na,"x"y\n',
-    'item,score\na,"x\n',
-    'item,score\n"a" ,1\n',
-    "item,score\n\ufeffa,1\n",
-    "item,score\na,\0\n",
-    "item,'=x\na,1\n",
-    "item,item\na,1\n",
-]
+    "", "item\na\n", "item,score\n", "item,score\na,1\n\nb,2\n", "item,score\na,1\rb,2\n", "item,score\na\nb,1,2\n",
+    "item,score\na,1\nb,1,2\n", 'item,score\na,x"y\n', 'item,score\na,"x"y\n', 'item,score\na,"x\n',
+    'item,score\n"a" ,1\n', "item,score\n\ufeffa,1\n", "item,score\na,\0\n", "item,'=x\na,1\n", "item,item\na,1\n",
+]  # fmt: skip
 JSONL = [
     '{"item": "a", "score": 3}\n{"item": "b", "score": null}\n',
     '{"item": "a", "x": 1}\n{"x": 1.0, "item": "b"}\n{"item": "a", "x": true}',
@@ -56,23 +35,11 @@ JSONL = [
     "".join(json.dumps({"item": f"i{k % 700}", "reply": "x" * 200 + str(k), "x": k / 7}) + "\n" for k in range(4000)),
 ]
 ODD_JSONL = [
-    "",
-    "[1]\n",
-    "{}\n",
-    '{"item": "a"}\n{"item": "b", "x": 1}\n',
-    '{"item": "a"}\n\n{"item": "b"}\n',
-    '{"item": "a"} {"item": "b"}\n\n',
-    '{"item":\n"a"}\n',
-    '{"item": "a"}\n7\n',
-    '{"item": NaN}\n',
-    '{"item": 1e400}\n',
-    '{"item": "\\ud800"}\n',
-    '{"item": "\ud800"}\n',
-    ' {"item": "a"}\n',
-    '{"i\\"tem": 1}\n',
-    '{"item": ' + "[" * 101 + "]" * 101 + "}\n",
-    '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}\n",
-]
+    "", "[1]\n", "{}\n", '{"item": "a"}\n{"item": "b", "x": 1}\n', '{"item": "a"}\n\n{"item": "b"}\n',
+    '{"item": "a"} {"item": "b"}\n\n', '{"item":\n"a"}\n', '{"item": "a"}\n7\n', '{"item": NaN}\n',
+    '{"item": 1e400}\n', '{"item": "\\ud800"}\n', '{"item": "\ud800"}\n', ' {"item": "a"}\n', '{"i\\"tem": 1}\n',
+    '{"item": ' + "[" * 101 + "]" * 101 + "}\n", '{"item": ' + "[" * 100_000 + "]" * 100_000 + "}\n",
+]  # fmt: skip
 
 
 def read(path, text):
@@ -102,29 +69,16 @@ def same(a, b):
         assert list(map(type, ours)) == list(map(type, theirs))
 
 
-@pytest.mark.parametrize("text", CSV)
-def test_plain_csv_is_read_at_once_as_with_care(monkeypatch, tmp_path, text):
-    assert csv_columns(text.encode()) is not None
-    same(*both(monkeypatch, tmp_path / "t.csv", text))
+KINDS = [("csv", csv_columns, True, CSV), ("csv", csv_columns, False, ODD_CSV)]
+KINDS += [("jsonl", jsonl_columns, True, JSONL), ("jsonl", jsonl_columns, False, ODD_JSONL)]
 
 
-@pytest.mark.parametrize("text", ODD_CSV)
-def test_other_csv_is_left_to_care(monkeypatch, tmp_path, text):
-    assert csv_columns(text.encode()) is None
-    same(*both(monkeypatch, tmp_path / "t.csv", text))
-
-
-@pytest.mark.parametrize("text", JSONL)
-def test_plain_jsonl_is_read_at_once_as_with_care(monkeypatch, tmp_path, text):
-    assert jsonl_columns(text.encode()) is not None
-    same(*both(monkeypatch, tmp_path / "t.jsonl", text))
-
-
-@pytest.mark.parametrize("text", ODD_JSONL)
-def test_other_jsonl_is_left_to_care(monkeypatch, tmp_path, text):
-    data = text.encode("utf-8", errors="surrogatepass")
-    assert jsonl_columns(data) is None
-    same(*both(monkeypatch, tmp_path / "t.jsonl", text))
+@pytest.mark.parametrize(
+    ("ending", "columns", "plain", "text"), [(*kind, text) for *kind, texts in KINDS for text in texts]
+)
+def test_what_is_plain_is_read_at_once_as_with_care(monkeypatch, tmp_path, ending, columns, plain, text):
+    assert (columns(text.encode("utf-8", errors="surrogatepass")) is not None) == plain
+    same(*both(monkeypatch, tmp_path / f"t.{ending}", text))
 
 
 @pytest.mark.slow
@@ -143,21 +97,8 @@ def test_csv_of_any_signs(monkeypatch, tmp_path, seed):
 def test_jsonl_of_any_values(monkeypatch, tmp_path, seed):
     rng = np.random.default_rng(seed)
     values = [
-        '"a"',
-        '"b"',
-        "1",
-        "2.5",
-        "null",
-        "true",
-        "[]",
-        "{}",
-        "1e3",
-        "-0",
-        '"\\u0041"',
-        "NaN",
-        '"\t"',
-        "12345678901",
-    ]
+        '"a"', '"b"', "1", "2.5", "null", "true", "[]", "{}", "1e3", "-0", '"\\u0041"', "NaN", '"\t"', "12345678901",
+    ]  # fmt: skip
     values = values[: rng.integers(2, len(values) + 1)]
     rows = ['{"item": %s, "x": %s}' % tuple(rng.choice(values, 2)) for _ in range(rng.integers(1, 6))]  # noqa: UP031
     same(*both(monkeypatch, tmp_path / "t.jsonl", rng.choice(["\n", "\r\n"]).join(rows)))

@@ -39,10 +39,12 @@ def test_it_is_the_plain_mean_with_what_stands_beside_it():
     assert (found["n"].tolist(), found["n_unread"].tolist()) == ([3, 3, 3], [0, 0, 0])
 
 
-def test_a_rater_with_two_prompts_counts_once():
+def test_a_rater_with_two_prompts_counts_once_and_one_is_left_as_it_is():
     found = pooled(rated("a", [1, 1], prompt="p"), rated("a", [3, 3], prompt="q"), rated("b", [4, 5], prompt="p"))
     assert found["score"].tolist() == [3, 3.5]
     assert set(found["prompt"]) == {""}
+    alone = pooled(rated("a", [1, 2.5]))
+    assert (alone["rater"].tolist(), alone["score"].tolist()) == (["a", "a"], [1, 2.5])
 
 
 def test_an_item_without_one_rater_has_the_mean_of_the_others():
@@ -54,11 +56,6 @@ def test_an_item_without_one_rater_has_the_mean_of_the_others():
         "raters_missing: 2 of 3 items were not scored by every rater and have the others' mean",
     )
     assert lacking_raters(found[:1]) == ()
-
-
-def test_one_rater_is_left_as_it_is():
-    found = pooled(rated("a", [1, 2.5]))
-    assert (found["rater"].tolist(), found["score"].tolist()) == (["a", "a"], [1, 2.5])
 
 
 def test_each_criterion_has_a_scale_of_its_own():
@@ -112,21 +109,21 @@ def test_an_interval_of_the_mean_of_six_judges():
     assert found.one().width_ratio < np.mean([result.width_ratio for result in alone.results])
 
 
-def test_it_says_which_items_lack_a_judge():
-    gold, scores = judges()
-    scores.loc[:3, "score"] = np.nan
-    assert calib.interval(scores, gold, pool="rater").one().warnings[0].startswith("raters_missing: 4 of 80 items")
-
-
 @pytest.mark.slow
 def test_people_among_the_scores_are_no_judges():
     gold, scores = judges()
     both = pd.concat([scores, gold], ignore_index=True)
     assert calib.interval(both, gold, pool="rater").one() == calib.interval(scores, gold, pool="rater").one()
-    with pytest.raises(
-        TableError, match=r"^`scores` must have scores of a judge to be pooled, but has none but people's"
-    ):
+    with pytest.raises(TableError, match=r"^`scores` must have scores of a judge to be pooled, but has none but peop"):
         calib.interval(gold, gold, pool="rater")
+
+
+def test_it_says_which_items_lack_a_judge_and_pools_nothing_else():
+    gold, scores = judges()
+    scores.loc[:3, "score"] = np.nan
+    assert calib.interval(scores, gold, pool="rater").one().warnings[0].startswith("raters_missing: 4 of 80 items")
+    with pytest.raises(ValueError, match=r"^`pool` must be one of 'rater', but got 'prompt'"):
+        calib.interval(scores, gold, pool="prompt")
 
 
 @pytest.mark.slow
@@ -136,12 +133,6 @@ def test_a_difference_by_the_mean_of_all_judges():
     scores, gold = (frame.assign(system=frame["item"].map(half)) for frame in (scores, gold))
     found = calib.difference(scores, gold, "one", "two", pool="rater")
     assert found.labels[0]["rater"] == "mean of 6 raters"
-
-
-def test_nothing_else_can_be_pooled():
-    gold, scores = judges()
-    with pytest.raises(ValueError, match=r"^`pool` must be one of 'rater', but got 'prompt'"):
-        calib.interval(scores, gold, pool="prompt")
 
 
 # --- people ---------------------------------------------------------------------------------------------------------

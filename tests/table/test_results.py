@@ -62,11 +62,16 @@ def test_a_label_narrows_and_a_number_is_a_place():
     assert results[2:4].labels == results.labels[2:4]
     assert results[-1] is results.results[-1]
     assert list(results) == list(results.results)
+    assert len(Results.of(({"temperature": t}, agreed()) for t in (0.0, 0.7))[0.7]) == 1
 
 
-def test_labels_that_are_numbers_are_found():
-    results = Results.of(({"temperature": t}, agreed()) for t in (0.0, 0.7))
-    assert len(results[0.7]) == 1
+def test_a_value_of_two_labels_asks_which_unless_both_are_of_the_same_results():
+    pairs = (("a", "b"), ("b", "a"), ("a", "c"))
+    results = Results.of(({"rater": r, "against": o}, agreed()) for r, o in pairs)
+    with pytest.raises(KeyError, match=re.escape("say which by .select(rater='a') or .select(against='a')")):
+        results["a"]
+    assert len(results["c"]) == 1
+    assert len(Results.of(({"rater": name, "model": name}, agreed()) for name in "ab")["a"]) == 1
 
 
 def test_an_unknown_label_says_what_there_is():
@@ -75,30 +80,14 @@ def test_an_unknown_label_says_what_there_is():
     said = str(caught.value)
     assert said.startswith("no label is 'gpt-5'; there are criterion 'fluency', 'coherence'; rater 'gpt-4o', 'o3'")
     assert "n_unmatched" not in said
-
-
-def test_what_is_left_out_by_one_label_is_unknown_to_the_next():
     with pytest.raises(KeyError, match="no label is 'x'"):
-        judges("a")["fluency", "x"]
+        judges("a")["fluency", "x"]  # known to neither
 
 
 @pytest.mark.slow
 def test_of_many_labels_a_message_names_a_few():
     with pytest.raises(KeyError, match=r"'sys-11' and 988 more"):
         systems(1000)["nobody"]
-
-
-def test_a_value_of_two_labels_asks_which():
-    pairs = (("a", "b"), ("b", "a"), ("a", "c"))
-    results = Results.of(({"rater": r, "against": o}, agreed()) for r, o in pairs)
-    with pytest.raises(KeyError, match=re.escape("say which by .select(rater='a') or .select(against='a')")):
-        results["a"]
-    assert len(results["c"]) == 1
-
-
-def test_a_value_under_two_names_of_the_same_results_is_no_question():
-    results = Results.of(({"rater": name, "model": name}, agreed()) for name in "ab")
-    assert len(results["a"]) == 1
 
 
 def test_messages_print_nothing_that_steers_a_terminal():
@@ -147,9 +136,7 @@ def test_what_the_error_says_works_for_every_attribute(name):
         getattr(results, name)
     way = re.search(r", or all, (.*)$", str(caught.value))[1]
     assert len(eval(way, {"results": results})) == len(results)
-
-
-def test_what_no_result_has_is_said_plainly():
+    # what no result has is said plainly
     with pytest.raises(AttributeError, match="'Results' object has no attribute 'nonsense'"):
         judges("a").nonsense  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'estimate'"):
@@ -246,11 +233,8 @@ def test_cautions_of_one_kind_are_said_once():
     assert Page(results._repr_html_()).text.count("Mind (") == len({w.partition(":")[0] for w in warned[0].warnings})
 
 
-def test_nothing_is_said_of_nothing():
+def test_a_single_row_has_its_counts_and_nothing_is_said_of_nothing():
     assert Results.of([])._repr_html_() == "<p>There are no results.</p>"
-
-
-def test_a_single_row_has_its_counts():
     assert Page(systems(1)._repr_html_()).rows[0][:3] == ["estimate", "95 % CI", "labels"]
 
 
@@ -266,9 +250,7 @@ def test_the_plot_is_the_first_of_its_type_and_takes_its_options():
     assert other.plot("heatmap", ax=ax) is ax
     with pytest.raises(ValueError, match=r"`kind` must be one of 'agreement', 'scatter'.* got 'pie'"):
         other.plot("pie")
-
-
-def test_results_of_several_types_name_their_plots():
+    # results of several types name their plots
     mixed = systems(1) + judges("a")
     with pytest.raises(ValueError, match="MeanEstimate: interval, difference; Agreement: agreement, scatter"):
         mixed.plot()
@@ -290,9 +272,7 @@ def test_a_page_of_results(tmp_path):
     assert str(page) == f"report in {page.path}, {len(page.text.encode()) / 1000:.0f} kB"
     assert repr(page) == f"<{page}>"
     assert page._repr_markdown_() is None
-
-
-def test_a_page_that_is_nowhere_prints_its_text():
+    # a page that is nowhere prints its text
     page = systems().report()
     assert page.path is None
     assert str(page) == page.text == page._repr_markdown_()
@@ -300,18 +280,15 @@ def test_a_page_that_is_nowhere_prints_its_text():
     assert "\n" not in repr(page)
 
 
-def test_a_frame_gives_the_page_back_as_it_is():
+def test_a_frame_gives_the_page_back_as_it_is_and_one_too_long_is_named_only():
     text = '<p title="a&amp;b">"quoted" & <b>bold</b></p>'
     frame, found = HTMLParser(), {}
     frame.handle_starttag = lambda tag, attrs: found.update(dict(attrs)) if tag == "iframe" else None
     frame.feed(Report(text, Path("a.html"))._repr_html_())
     assert found["srcdoc"] == text
-
-
-def test_a_page_too_long_for_a_notebook_is_named_only(tmp_path):
-    page = Report("x" * 9_000_000, tmp_path / "big.html")
-    assert "<iframe" not in page._repr_html_()
-    assert "big.html" in page._repr_html_()
+    shown = Report("x" * 9_000_000, Path("big.html"))._repr_html_()
+    assert "<iframe" not in shown
+    assert "big.html" in shown
 
 
 # --- the table of a paper ---------------------------------------------------------------------------------------
@@ -345,18 +322,15 @@ def test_options_of_the_table():
 
 def test_what_tells_results_apart_is_added():
     """`method` is how a judge was read; the coefficients are told apart all the same."""
+    assert Results.of([({}, agreed())]).table().cells == ((f"{agreed().estimate:.3f}",),)
     assert judges("a", "b").table(columns=("criterion", "method")) == judges("a", "b").table()
     assert systems().table().rows == (("sys-0",), ("sys-1",), ("sys-2",))
-
-
-def test_means_have_no_average_unless_asked():
+    # means have no average unless asked
     y = [2.0, 3, 4, 5, 3, 4, 4, 2]
     results = Results.of(({"criterion": c, "rater": "j"}, stats.mean_interval(y)) for c in ("p", "q"))
     assert results.table().heads == (("p",), ("q",))
     assert results.table(average=True).heads[-1] == ("average",)
-
-
-def test_cells_that_are_not_there_have_a_dash_and_no_average():
+    # cells that are not there have a dash and no average
     results = judges("a", "b")
     table = results[:7].table()
     assert table.cells[1][3] == "\u2013"
@@ -377,11 +351,6 @@ def test_tables_that_cannot_be_are_refused():
     samples = np.random.default_rng(1).integers(1, 6, (30, 8)).astype(float)
     with pytest.raises(ValueError, match="Convergence has none"):
         Results.of([({}, stats.convergence(samples, rng=1))]).table()
-
-
-def test_results_of_arrays_have_a_table_too():
-    table = Results.of([({}, agreed())]).table()
-    assert table.cells == ((f"{agreed().estimate:.3f}",),)
 
 
 def test_latex_has_rules_below_what_spans_and_a_caption_of_ones_own():

@@ -24,7 +24,7 @@ def agreement(
     **options: Any,
 ) -> None:
     """Agreement of a judge with people, per criterion, and what may be concluded from it."""
-    results = calib.agreement(*files.taken(file, labels), **options)
+    results = calib.agreement(*files.resolved(file, labels), **options)
     if not (table or latex):
         show_results(results, out, conclude=True)
         return
@@ -44,9 +44,9 @@ def compare(
 ) -> None:
     """Which of two judges agrees more with people."""
     if labels is None:  # one file of two judges, with people's labels or beside them
-        judged = (*files.taken(first, second, names=("scores_a", "labels")), None)
+        judged = (*files.resolved(first, second, names=("scores_a", "labels")), None)
     else:
-        sides = [files.taken(path, labels, names=("scores_a", "labels")) for path in (first, second)]
+        sides = [files.resolved(path, labels, names=("scores_a", "labels")) for path in (first, second)]
         judged = (sides[0][0], sides[1][0], next((table for _, table in sides if table is not None), None))
     show_results(calib.compare(*judged, **options), out, conclude=True)
 
@@ -64,7 +64,7 @@ def reliability(
     **options: Any,
 ) -> None:
     """How far people agree among themselves, and what ceiling that sets a judge."""
-    labels, judged = files.taken(file, judges)
+    labels, judged = files.resolved(file, judges)
     if annotator_test and judged is None and getattr(labels, "scores", None) is None:
         raise typer.BadParameter("--annotator-test needs JUDGES, the scores of a judge.")
     if epsilon is not None and not annotator_test:

@@ -55,7 +55,7 @@ def comparable(coefficient: str, **columns: ArrayLike) -> list[Floats]:
         ):
             others = " and ".join(map(repr, NEEDS_NO_ORDER))
             rule = f"must be numeric for {coefficient!r}, which needs their order (for names there are {others})"
-            raise ArgumentError(error.argument, rule, error.given) from None
+            raise ArgumentError(error.argument, rule, error.received) from None
         codes, names = coded(columns)
         if not names:
             raise
@@ -186,7 +186,7 @@ def rating_table(ratings: ArrayLike, *, for_names: str = "", **others: Any) -> F
     except ArgumentError as error:
         if not for_names or not coded({"ratings": ratings})[1]:
             raise
-        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.given) from None
+        raise ArgumentError("ratings", f"must be numeric (for names there is {for_names})", error.received) from None
     if table.shape[1] < 2:
         raise ArgumentError("ratings", "must have at least 2 columns, one for each rater", f"got {table.shape[1]}")
     check.same_length(ratings=table, **others)

@@ -35,7 +35,7 @@ def bias(
         if not name or not of:
             raise typer.BadParameter(f"--family must be NAME=FAMILY, but got {text!r}.")
         families[name] = of
-    scores, people = files.taken(file, labels)
+    scores, people = files.resolved(file, labels)
     if features:
         options["features"] = features
     results = calib.bias(scores, people, items=files.items, family=families or None, **options)

@@ -21,10 +21,10 @@ _AT = typer.Option(
     help="A score of the judge: what people would say of an item that has it (may be repeated). FILE may then be what "
     "--save wrote."
 )
-_SAVE = to_write(".json", told="Keep the calibration there, for other scores of the same judge")
-_SETS = to_write(*TABLES, told="Write the set of each item there")
-_PEOPLE = to_write(*TABLES, told="Write the items for people there, the least sure first")
-_ACCEPTED = to_write(*TABLES, told="Write the items there that the judge may decide")
+_SAVE = to_write(".json", help_text="Keep the calibration there, for other scores of the same judge")
+_SETS = to_write(*TABLES, help_text="Write the set of each item there")
+_PEOPLE = to_write(*TABLES, help_text="Write the items for people there, the least sure first")
+_ACCEPTED = to_write(*TABLES, help_text="Write the items there that the judge may decide")
 
 
 @options_from("calibrate", without=("prompt", "judge"))
@@ -58,11 +58,11 @@ def calibrate(
             raise typer.BadParameter(text)
         if at:
             raise typer.BadParameter(f"--at scores no FILE: type calib calibrate {shown_text(apply)} --at {at[0]:g}.")
-        calibrated = calib.Calibration.read(apply).apply(files.taken(file)[0], allow_stale=allow_stale)
+        calibrated = calib.Calibration.read(apply).apply(files.resolved(file)[0], allow_stale=allow_stale)
         show_rows(calibrated.drop(columns=[*chance_columns(calibrated), "entropy", "calibration"]))
         write(_without_empty(calibrated), out)
     else:
-        _show_calibration(calib.calibrate(*files.taken(file, labels), **options), at, save, out)
+        _show_calibration(calib.calibrate(*files.resolved(file, labels), **options), at, save, out)
 
 
 def _show_calibration(
@@ -102,9 +102,9 @@ def forecast_quality(file: Scores, files: Files, labels: LabelsFile = None, out:
     from calib.analysis.calibration.frames_file import is_calibration
 
     if is_calibration(file):
-        results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.said)
+        results = calib.forecast_quality(calib.Calibration.read(file), labels, **options, **files.columns)
     else:
-        results = calib.forecast_quality(*files.taken(file, labels), **options)
+        results = calib.forecast_quality(*files.resolved(file, labels), **options)
     show_results(results, out, conclude=True)
 
 
@@ -113,7 +113,7 @@ def score_sets(
     file: Scores, files: Files, labels: LabelsFile = None, out: Annotated[Path | None, _SETS] = None, **options: Any
 ) -> None:
     """For each item the labels that people may well give: as often as --level says the set holds theirs."""
-    results = calib.score_sets(*files.taken(file, labels), **options)
+    results = calib.score_sets(*files.resolved(file, labels), **options)
     show_results(results, conclude=True)
     write(_item_tables(results, "items"), out)
 
@@ -133,7 +133,7 @@ def escalate(
     from calib.report.sections import from_topics
 
     prices = {name: price for name, price in (("label", price_label), ("judge", price_judge)) if price is not None}
-    results = calib.escalate(*files.taken(file, labels), prices=prices or None, **options)
+    results = calib.escalate(*files.resolved(file, labels), prices=prices or None, **options)
     show_lines(results)
     paragraphs(*from_topics(results, "notes"))
     write(_item_tables(results, "accepted"), accepted)

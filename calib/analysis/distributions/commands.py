@@ -15,7 +15,7 @@ from calib.console.show import paragraphs, print_table, show_lines, shown_text, 
 
 _PAGES = (".html", ".md")
 _FIRST = 5  # items printed for each reason
-_OUT = to_write(*_PAGES, *TABLES, told="A page, or the items to look at as a table")
+_OUT = to_write(*_PAGES, *TABLES, help_text="A page, or the items to look at as a table")
 
 
 @options_from("profile")
@@ -34,7 +34,7 @@ def profile(
     from calib.table.results import words
 
     # ratings as they are: of scores nobody knows how the replies are distributed
-    judged, people = replace(files, items=None).taken(file, labels)
+    judged, people = replace(files, items=None).resolved(file, labels)
     items = None if files.items is None else calib.table.read(files.items, "items")
     results = calib.profile(judged, people, items=items, **options)
     show_lines(results)

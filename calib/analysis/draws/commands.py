@@ -31,7 +31,7 @@ def convergence(
 
     items = None if files.items is None else calib.table.read(files.items, "items")
     tables = (opened(path) for path in (sampled, exact))
-    results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.said)
+    results = calib.convergence(*tables, labels=opened(labels), items=items, **options, **files.columns)
     show_results(results, out)
     paragraphs(*str(results).splitlines())
     for label, curve in zip(results.labels, results, strict=True):

@@ -14,7 +14,7 @@ from calib.console.show import show_results, write
 
 _THEN = typer.Argument(help="Ratings with several readings of each item, or a file of your own: each row a reading.")
 _NOW = typer.Argument(help="The same items read again, once or more.")
-_ITEMS = to_write(*TABLES, told="Write how far each item moved there")
+_ITEMS = to_write(*TABLES, help_text="Write how far each item moved there")
 
 
 @options_from("drift", without=("items",))
@@ -29,7 +29,7 @@ def drift(
     from calib.inputs.resolve import opened
 
     items = None if files.items is None else calib.table.read(files.items, "items")
-    results = calib.drift(opened(then), opened(now), items=items, **options, **files.said)
+    results = calib.drift(opened(then), opened(now), items=items, **options, **files.columns)
     show_results(results, conclude=True)
     if out is not None:
         import pandas as pd

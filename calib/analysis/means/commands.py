@@ -29,6 +29,6 @@ def difference(
     from calib.inputs.resolve import is_file
 
     n = 1 + (len(arguments) > 1 and is_file(arguments[1]))
-    judged = files.taken(*map(Path, arguments[:n]))
+    judged = files.resolved(*map(Path, arguments[:n]))
     first, others = next(iter(arguments[n:]), None), arguments[n + 1 :]
     show_results(calib.difference(*judged, first, others or None, **options), out, conclude=True)

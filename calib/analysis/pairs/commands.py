@@ -21,7 +21,7 @@ def position_bias(
     file: Scores, files: Files, second: Annotated[Path | None, _SECOND] = None, out: Out = None, **options: Any
 ) -> None:
     """Whether a judge of pairs favours what is shown first or second, from pairs judged in both orders."""
-    first, other = (None if path is None else files.taken(path)[0] for path in (file, second))
+    first, other = (None if path is None else files.resolved(path)[0] for path in (file, second))
     show_results(calib.position_bias(first, other, **options), out, conclude=True)
 
 
@@ -30,4 +30,4 @@ def length_controlled(
     file: Scores, files: Files, texts: Annotated[Path | None, _ITEMS] = None, out: Out = None, **options: Any
 ) -> None:
     """Win rate at equal length, and how preferences go with length: an association, no bias without people."""
-    show_results(calib.length_controlled(files.taken(file)[0], texts, **options), out, conclude=True)
+    show_results(calib.length_controlled(files.resolved(file)[0], texts, **options), out, conclude=True)

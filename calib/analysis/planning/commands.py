@@ -30,9 +30,9 @@ def choose(
 
     # in a table of calib's the criterion is one of several that are there
     is_own = not is_table_file(file)
-    chosen = None if is_own else files.said.get("criterion")
-    columns = {name: value for name, value in files.said.items() if name != "criterion" or chosen is None}
-    judged, _ = replace(files, said=cast(Columns, columns)).taken(file)
+    chosen = None if is_own else files.columns.get("criterion")
+    columns = {name: value for name, value in files.columns.items() if name != "criterion" or chosen is None}
+    judged, _ = replace(files, columns=cast(Columns, columns)).resolved(file)
     if chosen is not None:
         there = sorted(set(judged["criterion"].astype(str)))
         if chosen not in there:
@@ -59,10 +59,10 @@ def plan(
     **options: Any,
 ) -> None:
     """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
-    judged, people = files.taken(file, labels)
+    judged, people = files.resolved(file, labels)
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
-    pilot = replace(files, items=None).taken(file, labels)[0] if prices and options["by"] is None else None
+    pilot = replace(files, items=None).resolved(file, labels)[0] if prices and options["by"] is None else None
     if _says_what_draws_do(pilot):
         show_lines(calib.plan(pilot, people, prices=prices, **options))
         return

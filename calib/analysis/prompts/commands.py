@@ -33,7 +33,7 @@ def sensitivity(
     from calib.table.results import words
 
     judges, groups, prompt = (options.pop(name) for name in ("judges", "groups", "prompt"))
-    readings = resolve_readings(opened(ratings), "ratings", files.said, prompt=prompt, columns_are="prompts")
+    readings = resolve_readings(opened(ratings), "ratings", files.columns, prompt=prompt, columns_are="prompts")
     table, texts = readings.ratings.frame, readings.items
     texts = texts if files.items is None else calib.table.read(files.items, "items")
     by, groups = readings.named(by), readings.named(groups)

@@ -25,6 +25,6 @@ def pass_fail(
     **options: Any,
 ) -> None:
     """A judge that says pass or fail (or passes a threshold): its errors, kappa, AC1, and the pass rate to report."""
-    sides = files.taken(file, labels)
-    elsewhere = None if production is None else files.taken(production)[0]
+    sides = files.resolved(file, labels)
+    elsewhere = None if production is None else files.resolved(production)[0]
     show_results(calib.pass_fail(*sides, production=elsewhere, **options), out, conclude=True)
