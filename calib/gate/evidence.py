@@ -208,8 +208,16 @@ def _difference_evidence(build: Build) -> Evidence:
                 fields |= {"estimate": 0.0, "interval": Interval(-reach, reach), "p_below": 1.0}
                 return Evidence(build.check(**fields))
         return Evidence(build.check(**fields), few, scale=build.scale, share=share)
-    if options.sequential:
-        fields |= _difference_at_any_look(build, changed.frame, share)
+    if options.sequential:  # the labels in the order in which their inputs became whole
+        place, answered_of = changed.frame["item"].map(build.order), changed.frame[inputs]
+        last = place.groupby(answered_of).max().sort_values(kind="stable")
+        rows = changed.frame.assign(x=_on_scale_of_people(build, changed.frame["x"].astype(float)))
+        rows = rows.assign(at=answered_of.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
+        in_order, scores = differences_of(build, rows)
+        both, bounds = np.isfinite(in_order), build.scale.get("bounds")
+        fields |= _at_any_look(in_order[both], scores[both], scores, bounds, threshold / share, options.error)
+        fields["interval"] = Interval(*(share * end for end in fields["interval"]))
+        fields["estimate"] *= share
     else:
         fields |= _of_changed(build, changed, share, len(common))
     return Evidence(build.check(**fields), "", y, f, build.scale, share)
@@ -245,19 +253,6 @@ def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
 
 
 # --- A gate that one may look at after every label --------------------------------------------------------------------
-
-
-def _difference_at_any_look(build: Build, frame: pd.DataFrame, share: float) -> dict[str, Any]:
-    """The difference, of outputs that changed times their share, with an interval that holds at every look."""
-    place, inputs = frame["item"].map(build.order), frame[build.inputs]
-    last = place.groupby(inputs).max().sort_values(kind="stable")
-    scaled = frame.assign(x=_on_scale_of_people(build, frame["x"].astype(float)))
-    rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
-    y, f = differences_of(build, rows)
-    both, bounds = np.isfinite(y), build.scale.get("bounds")
-    fields = _at_any_look(y[both], f[both], f, bounds, build.threshold / share, build.options.error)
-    interval = Interval(*(share * end for end in fields["interval"]))
-    return fields | {"interval": interval, "estimate": share * fields["estimate"]}
 
 
 def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:

@@ -309,10 +309,8 @@ def gate_plan(
     half = np.array([_half_width_at(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
-    passed, failed = (
-        special.ndtr((means - threshold - half) / error_at),
-        special.ndtr((threshold - half - means) / error_at),
-    )
+    passed = special.ndtr((means - threshold - half) / error_at)
+    failed = special.ndtr((threshold - half - means) / error_at)
     best_low = math.nan
     if ends is not None:  # where the interval begins if people and judge give each item the best score
         top, rest = np.full(n_labels, ends[1]), np.full(n_items - n_labels, ends[1])
