@@ -25,7 +25,6 @@ from calib.table.validate import ValidatedTable, renamed_errors
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
-_HALVINGS = 30
 _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
@@ -274,7 +273,7 @@ def _at_any_look(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, error
 
     sequence = at(error)
     low, high, is_below = -np.log(1e9), np.log(0.5 - 1e-9), sequence.estimate[-1] < threshold
-    for _ in range(_HALVINGS if is_below else 0):  # the least error at which the threshold is above
+    for _ in range(30 if is_below else 0):  # the least error at which the threshold is above
         middle = (low + high) / 2
         below = at(float(np.exp(middle))).high[-1] < threshold
         low, high = (low, middle) if below else (middle, high)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NAMED = 3  # differences that a title names
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
     "It is not an interval for the human mean, and more judge scores do not make it one."
@@ -121,7 +120,8 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     if "difference" in main[0].estimand and len(estimated) > 1:
         apart = [i for i in estimated if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
         adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
-        which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
+        # a title names three at most
+        which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= 3 else ""
         return f"{len(apart) or 'none'} of {len(estimated)} differences told apart from 0{adjusted}{which}"
     if low == high:
         one, where = main[low], where_it_lies(main.labels[low], main[low])
