@@ -122,7 +122,20 @@ def with_baseline(
     people = None if labels is None else scores_in(labels, "labels")
     if saved is None:
         return judged, people, baseline
-    _refuse_other_judge(saved, judged.frame)
+    # scores by another judge, prompt or scale are no baseline for these
+    judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
+    for frame, by_criterion in zip((saved.scores, judged.frame), judges, strict=True):
+        rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
+        for row in rows.to_dict("records"):
+            by_criterion.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
+    before, now = judges
+    for criterion in sorted(now.keys() & before.keys()):
+        if now[criterion] != before[criterion]:
+            old, new = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion])) for side in judges)
+            raise TableError(
+                f"{criterion}: the baseline {saved.system!r} was judged by {old}, these scores are by {new}: "
+                "have its outputs judged again, and save it anew."
+            )
     mine = judged.frame.astype({"item": object})
     if "system" in mine:  # its rows here, if there are any, are those of the file
         mine = mine[mine["system"].astype(str) != saved.system]
@@ -140,23 +153,6 @@ def with_baseline(
     every = every.assign(**{name: every["item"].map(place[name]) for name in ("group", "system") if name in place})
     every = every[every["item"].isin(place.index)]
     return scores_in(both, "scores"), scores_in(every, "labels") if len(every) else people, saved.system
-
-
-def _refuse_other_judge(baseline: Baseline, scores: pd.DataFrame) -> None:
-    """Scores by another judge, prompt or scale are no baseline for these."""
-    judges: list[dict[str, set[tuple[str, ...]]]] = [{}, {}]
-    for frame, by_criterion in zip((baseline.scores, scores), judges, strict=True):
-        rows = frame[[name for name in JUDGED_BY if name in frame]].astype(str).drop_duplicates()
-        for row in rows.to_dict("records"):
-            by_criterion.setdefault(row["criterion"], set()).add(tuple(row.get(name, "") for name in JUDGED_BY[1:]))
-    before, now = judges
-    for criterion in sorted(now.keys() & before.keys()):
-        if now[criterion] != before[criterion]:
-            old, new = (", ".join(sorted(" / ".join(filter(None, one)) for one in side[criterion])) for side in judges)
-            raise TableError(
-                f"{criterion}: the baseline {baseline.system!r} was judged by {old}, these scores are by {new}: "
-                "have its outputs judged again, and save it anew."
-            )
 
 
 # --- the ledger of a gate: one line for each verdict ------------------------------------------------------------------
@@ -199,10 +195,17 @@ class Ledger:
             if not line.strip():
                 continue
             try:
-                lines.append(_verdict_in(line))
+                verdict = dict(json.loads(line))
+                texts = [verdict[part] for part in ("system", "scores", "labels", "outcome")]
+                texts += [one["criterion"] for one in verdict["checks"]]
+                whole = all(isinstance(one, str) for one in texts)
+                whole &= all(isinstance(one["n_labels"], int) for one in verdict["checks"])
             except (ValueError, TypeError, KeyError):
+                whole = False
+            if not whole:
                 rule = "must be a verdict of a gate, but is not: the ledger is damaged."
-                raise TableError(f"{name}, line {number}: {rule}") from None
+                raise TableError(f"{name}, line {number}: {rule}")
+            lines.append(verdict)
         return cls(here, tuple(lines))
 
     def looked(self, system: str, n_labels: Mapping[str, int]) -> bool:
@@ -230,15 +233,3 @@ def plain_json(value: Any) -> Any:
     if value is pd.NA:
         return None
     return value if isinstance(value, str | int | bool | None) else plain_json(value.item())
-
-
-def _verdict_in(text: str) -> dict[str, Any]:
-    """What a line of a ledger holds."""
-    line = json.loads(text)
-    texts = [line[name] for name in ("system", "scores", "labels", "outcome")]
-    texts += [one["criterion"] for one in line["checks"]]
-    if not all(isinstance(one, str) for one in texts) or not all(
-        isinstance(one["n_labels"], int) for one in line["checks"]
-    ):
-        raise TypeError("a verdict has names and counts")
-    return dict(line)

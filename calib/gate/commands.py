@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +50,9 @@ def gate(
     **options: Any,
 ) -> None:
     """Whether people would rate a build above a threshold, or not worse than a baseline: pass, fail, or not known."""
-    from calib.gate.verdict import to_github, written_verdict
+    from calib.gate.baseline import saved_baseline
+    from calib.gate.verdict import to_github, unmeasured_junit, written_verdict
+    from calib.inputs.resolve import resolve_inputs
 
     lines = {
         "threshold": _numbers_by_criterion(threshold, criterion, "--threshold"),
@@ -58,7 +60,13 @@ def gate(
     }
     if plan:
         pilot = files.resolved(file, labels) if file is not None else ()
-        _show_plan(pilot, lines | {"n_labels": n_labels, "n_items": n_items, "rho": rho, "sd": sd, "error": error})
+        if n_labels is None:
+            raise typer.BadParameter("--plan needs --n-labels, the number of labels of the build.")
+        plans = calib.gate_plan(*pilot, **lines, n_labels=n_labels, n_items=n_items, rho=rho, sd=sd, error=error)
+        show_lines(plans)
+        if not all(each.can_pass for each in plans):
+            say("this gate cannot pass at any result: take more labels, or another threshold.")
+            raise typer.Exit(2)
         return
     if file is None:
         raise typer.BadParameter("FILE must be given, but for --plan.")
@@ -72,7 +80,11 @@ def gate(
             **options,
         )  # fmt: skip
     except Exception as problem:
-        _unmeasured(system or "the build", str(problem), junit)
+        if junit is not None:
+            with suppress(OSError):  # why nothing was measured matters more than that this could not be written
+                junit.write_text(unmeasured_junit(system or "the build", str(problem)), "utf-8")
+        for line in to_github(None, system or "the build", str(problem)):
+            typer.echo(line)
         raise
     typer.echo(shown_text(verdict))
     paragraphs(*[f"to decide {step}" for step in verdict.next_steps])
@@ -84,8 +96,12 @@ def gate(
             typer.echo(f"wrote {shown_text(path)}", err=True)
     for line in to_github(verdict, verdict.system, json_path=json):
         typer.echo(line)
-    if save_baseline is not None:
-        _save_baseline(verdict, save_baseline, scores, labels, items)
+    if save_baseline is not None and verdict.outcome != "pass":  # what was not shown to be good is no baseline
+        say(f"no baseline was written to {save_baseline}: the build did not pass.")
+    elif save_baseline is not None:
+        read = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
+        path = saved_baseline(save_baseline, verdict.system, read.scores, read.labels, items)
+        typer.echo(f"wrote {shown_text(path)}", err=True)
     raise typer.Exit(0 if allow_inconclusive and verdict.outcome == "inconclusive" else verdict.exit_code)
 
 
@@ -106,36 +122,3 @@ def _numbers_by_criterion(texts: Sequence[str] | None, criteria: Sequence[str] |
     if without := [name for name in criteria or () if name not in values]:
         raise typer.BadParameter(f"{option} must have a number for each --criterion, but has none for {without[0]!r}.")
     return {name: values[name] for name in criteria} if criteria else values
-
-
-def _show_plan(pilot: Sequence[Any], options: Mapping[str, Any]) -> None:
-    """What the gate could tell; one that cannot pass is refused."""
-    if options["n_labels"] is None:
-        raise typer.BadParameter("--plan needs --n-labels, the number of labels of the build.")
-    plans = calib.gate_plan(*pilot, **options)
-    show_lines(plans)
-    if not all(plan.can_pass for plan in plans):
-        say("this gate cannot pass at any result: take more labels, or another threshold.")
-        raise typer.Exit(2)
-
-
-def _unmeasured(system: str, message: str, junit: Path | None) -> None:
-    from calib.gate.verdict import to_github, unmeasured_junit
-
-    if junit is not None:
-        with suppress(OSError):  # why nothing was measured matters more than that this could not be written
-            junit.write_text(unmeasured_junit(system, message), "utf-8")
-    for line in to_github(None, system, message):
-        typer.echo(line)
-
-
-def _save_baseline(verdict: calib.Verdict, path: Path, scores: Any, labels: Any, items: Any) -> None:
-    """Only after a pass: a build that was not shown to be good is no baseline."""
-    from calib.gate.baseline import saved_baseline
-    from calib.inputs.resolve import resolve_inputs
-
-    if verdict.outcome != "pass":
-        say(f"no baseline was written to {path}: the build did not pass.")
-        return
-    files = resolve_inputs(scores, labels, {}, names=("scores", "labels"))
-    typer.echo(f"wrote {shown_text(saved_baseline(path, verdict.system, files.scores, files.labels, items))}", err=True)

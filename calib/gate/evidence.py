@@ -25,7 +25,6 @@ from calib.table.validate import ValidatedTable, renamed_errors
 
 CHANGED, UNCHANGED = "changed", "unchanged"
 _IN_COMMON = 0.8  # of the inputs, that two builds must both have answered
-_HALVINGS = 30
 _NO_CHANCE, _LITTLE_CHANCE = 1e-6, 1e-3  # of scores, and of the fewer labels
 
 
@@ -208,8 +207,16 @@ def _difference_evidence(build: Build) -> Evidence:
                 fields |= {"estimate": 0.0, "interval": Interval(-reach, reach), "p_below": 1.0}
                 return Evidence(build.check(**fields))
         return Evidence(build.check(**fields), few, scale=build.scale, share=share)
-    if options.sequential:
-        fields |= _difference_at_any_look(build, changed.frame, share)
+    if options.sequential:  # the labels in the order in which their inputs became whole
+        place, answered_of = changed.frame["item"].map(build.order), changed.frame[inputs]
+        last = place.groupby(answered_of).max().sort_values(kind="stable")
+        rows = changed.frame.assign(x=_on_scale_of_people(build, changed.frame["x"].astype(float)))
+        rows = rows.assign(at=answered_of.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
+        in_order, scores = differences_of(build, rows)
+        both, bounds = np.isfinite(in_order), build.scale.get("bounds")
+        fields |= _at_any_look(in_order[both], scores[both], scores, bounds, threshold / share, options.error)
+        fields["interval"] = Interval(*(share * end for end in fields["interval"]))
+        fields["estimate"] *= share
     else:
         fields |= _of_changed(build, changed, share, len(common))
     return Evidence(build.check(**fields), "", y, f, build.scale, share)
@@ -247,19 +254,6 @@ def differences_of(build: Build, frame: pd.DataFrame) -> tuple[Any, Any]:
 # --- A gate that one may look at after every label --------------------------------------------------------------------
 
 
-def _difference_at_any_look(build: Build, frame: pd.DataFrame, share: float) -> dict[str, Any]:
-    """The difference, of outputs that changed times their share, with an interval that holds at every look."""
-    place, inputs = frame["item"].map(build.order), frame[build.inputs]
-    last = place.groupby(inputs).max().sort_values(kind="stable")
-    scaled = frame.assign(x=_on_scale_of_people(build, frame["x"].astype(float)))
-    rows = scaled.assign(at=inputs.map({group: k for k, group in enumerate(last.index)})).sort_values("at")
-    y, f = differences_of(build, rows)
-    both, bounds = np.isfinite(y), build.scale.get("bounds")
-    fields = _at_any_look(y[both], f[both], f, bounds, build.threshold / share, build.options.error)
-    interval = Interval(*(share * end for end in fields["interval"]))
-    return fields | {"interval": interval, "estimate": share * fields["estimate"]}
-
-
 def _on_scale_of_people(build: Build, f: pd.Series) -> pd.Series:
     """A judge with a scale of its own, stretched to people's."""
     if build.ends.get("same_scale") is not False:
@@ -279,7 +273,7 @@ def _at_any_look(y: Any, f: Any, pool: Any, bounds: Any, threshold: float, error
 
     sequence = at(error)
     low, high, is_below = -np.log(1e9), np.log(0.5 - 1e-9), sequence.estimate[-1] < threshold
-    for _ in range(_HALVINGS if is_below else 0):  # the least error at which the threshold is above
+    for _ in range(30 if is_below else 0):  # the least error at which the threshold is above
         middle = (low + high) / 2
         below = at(float(np.exp(middle))).high[-1] < threshold
         low, high = (low, middle) if below else (middle, high)

@@ -297,21 +297,17 @@ def gate_plan(
     answers = []
     for pair in label_pairs(scores_in(files.scores, "scores"), scores_in(files.labels, "labels")):
         value = threshold.get(str(pair.label["criterion"])) if isinstance(threshold, Mapping) else threshold
-        if value is not None:
-            pilot = _of_pilot(pair, n_items, rho, sd, difference=margin is not None)
-            answers.append((pair.label, stats.gate_plan(sign * float(value), **pilot, **options)))
+        if value is None:
+            continue
+        ends = ends_of(pair.frame, pair.label, apart=True)
+        ends.pop("same_scale", None)
+        both = pair.both[pair.both["x"].notna()]
+        y, f = both["y"].to_numpy(float), both["x"].to_numpy(float)
+        # a difference of two builds has twice the variance
+        spread = float(np.std(y, ddof=1)) * (1 if margin is None else np.sqrt(2)) if len(y) > 1 else None
+        varies = len(y) > 2 and np.ptp(y) > 0 and np.ptp(f) > 0
+        correlation = float(np.corrcoef(y, f)[0, 1]) if varies else 0.5
+        items = int((pair.frame["_merge"] != "right_only").sum()) if n_items is None else n_items
+        pilot = {"rho": correlation if rho is None else rho, "sd": spread if sd is None else sd, **ends}
+        answers.append((pair.label, stats.gate_plan(sign * float(value), n_items=items, **pilot, **options)))
     return Results.of(answers)
-
-
-def _of_pilot(
-    pair: Pair, n_items: int | None, rho: float | None, sd: float | None, *, difference: bool
-) -> dict[str, Any]:
-    """Correlation, spread and scale of a pilot; a difference of two builds has twice the variance."""
-    ends = {name: value for name, value in ends_of(pair.frame, pair.label, apart=True).items() if name != "same_scale"}
-    both = pair.both[pair.both["x"].notna()]
-    y, f = both["y"].to_numpy(float), both["x"].to_numpy(float)
-    spread = float(np.std(y, ddof=1)) * (np.sqrt(2) if difference else 1) if len(y) > 1 else None
-    varies = len(y) > 2 and np.ptp(y) > 0 and np.ptp(f) > 0
-    correlation = float(np.corrcoef(y, f)[0, 1]) if varies else 0.5
-    items = int((pair.frame["_merge"] != "right_only").sum()) if n_items is None else n_items
-    return {"n_items": items, "rho": correlation if rho is None else rho, "sd": spread if sd is None else sd, **ends}

@@ -19,7 +19,6 @@ from calib.core.numeric import adjusted
 from calib.core.result import Estimate, Result, short
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
-_GAPS = 60  # places of a mean beside the threshold that are looked at
 _LEAST = 10  # labels
 _EVEN = 0.29  # standard deviation of scores that are even on their scale, in parts of its length
 
@@ -305,14 +304,12 @@ def gate_plan(
         raise ArgumentError("threshold", rule, f"got {threshold!r}")
     threshold, sd, rho, confidence = float(threshold), float(sd), float(rho), 1 - 2 * level
     low, high = ends or (threshold - 4 * sd, threshold + 4 * sd)
-    means = np.unique(np.concatenate([np.linspace(low, high, _GAPS), [threshold]]))
+    means = np.unique(np.concatenate([np.linspace(low, high, 60), [threshold]]))
     half = np.array([_half_width_at(mean, ends, step, sd, (n_labels, n_items, abs(rho)), confidence) for mean in means])
     learned = 1 + (1 - n_labels / n_items) / (n_labels - 3)
     error_at = sd * math.sqrt((1 - rho**2) / n_labels * learned + rho**2 / n_items)
-    passed, failed = (
-        special.ndtr((means - threshold - half) / error_at),
-        special.ndtr((threshold - half - means) / error_at),
-    )
+    passed = special.ndtr((means - threshold - half) / error_at)
+    failed = special.ndtr((threshold - half - means) / error_at)
     best_low = math.nan
     if ends is not None:  # where the interval begins if people and judge give each item the best score
         top, rest = np.full(n_labels, ends[1]), np.full(n_items - n_labels, ends[1])

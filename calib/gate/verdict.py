@@ -31,7 +31,6 @@ _EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 _MARKS = {"pass": "✔ pass", "fail": "✘ fail", "inconclusive": "? inconclusive"}
 _HEADS = ("check", "outcome", "estimate", "interval", "threshold", "labels", "what would decide")
 _KINDS = {"pass": "notice", "fail": "error", "inconclusive": "warning"}
-_MOST = 10  # annotations of a kind that a step of GitHub's shows
 
 
 class GateFailed(AssertionError):  # noqa: N818 - it is a test's outcome, and no error
@@ -176,28 +175,25 @@ def _check_cells(label: dict[str, Any], one: GateCheck) -> list[str]:
 # --- the forms that a build takes -------------------------------------------------------------------------------
 
 
-def github_annotations(verdict: Verdict, title: str = "calib gate") -> list[str]:
-    """A line for each check, as GitHub's runner takes them; at most ten of a kind."""
-    lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
-    for label, one in _labelled_checks(verdict):
-        kind = _KINDS[one.outcome]
-        name = _github_data(f"{title}: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
-        lines[kind].append(f"::{kind} title={name}::{_github_data(f'{one.outcome}: {_check_line(label, one)}')}")
-    return [line for of_kind in lines.values() for line in of_kind[:_MOST]]
-
-
 def _github_data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def to_github(verdict: Verdict | None, system: str, message: str = "", json_path: Path | None = None) -> list[str]:
-    """Append to the job's summary and outputs, where it has such; the annotations come back.
+    """Append to the job's summary and outputs, where it has such; the annotations, a line for each check, come back.
 
     Without a verdict, of a gate that could not be measured, `message` says why.
     """
     if verdict is not None:
-        summary, annotations = verdict.markdown() + "\n", github_annotations(verdict)
+        summary = verdict.markdown() + "\n"
         outputs = f"outcome={verdict.outcome}\n" + (f"json={json_path}\n" if json_path is not None else "")
+        lines: dict[str, list[str]] = {kind: [] for kind in _KINDS.values()}
+        for label, one in _labelled_checks(verdict):
+            kind = _KINDS[one.outcome]
+            name = _github_data(f"calib gate: {label['criterion']}").replace(":", "%3A").replace(",", "%2C")
+            lines[kind].append(f"::{kind} title={name}::{_github_data(f'{one.outcome}: {_check_line(label, one)}')}")
+        # the runner shows ten of a kind in a step
+        annotations = [line for of_kind in lines.values() for line in of_kind[:10]]
     else:
         summary = f"### ⚠ not measured: {markdown_text(system)}\n\n{markdown_text(message)}\n\n"
         annotations = [f"::error title=calib gate not measured::{_github_data(message)}"]

@@ -217,16 +217,15 @@ def _vectorised(statistic: Callable[..., Any]) -> Callable[..., Any]:
     except (TypeError, ValueError):  # some compiled functions do not say
         takes_axis = False
 
-    def by_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
+    def of_last_axis(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
+        if not takes_axis and scores.ndim == 1:
+            return statistic(scores, *others)
+        if not takes_axis:
+            return np.array([float(statistic(*row)) for row in zip(scores, *others, strict=True)])
         numbers = np.asarray(statistic(scores, *others, axis=-1), dtype=float)
         if numbers.shape != scores.shape[:-1]:
             rule = f"must give {scores.shape[:-1]} numbers with axis=-1"
             raise ArgumentError("statistic", rule, f"gave {numbers.shape}")
         return numbers
 
-    def by_row(scores: NDArray[Any], *others: NDArray[Any]) -> Any:
-        if scores.ndim == 1:
-            return statistic(scores, *others)
-        return np.array([float(statistic(*row)) for row in zip(scores, *others, strict=True)])
-
-    return by_axis if takes_axis else by_row
+    return of_last_axis

@@ -321,7 +321,23 @@ def _tail_beyond(beyond: Callable[[float], float]) -> float:
 
 def _correlation(first: Side, second: Side) -> float:
     """Of the two means' errors: the judge's scores of the same inputs, and labels of both on one input."""
-    (u, v), paired = (_errors(side) for side in (first, second)), first.labelled & second.labelled
+    parts = []  # what each input adds to the error of either mean; of exactly these items, how far its label is off
+    for side in (first, second):
+        data, n_labels, finite = side.data, len(side.data.y), side.options.finite
+        lam, f, loose = side.mean.lam, data.f, np.asarray(data.loose(), dtype=float)
+        if np.isnan(lam):  # for yes or no the slope is the difference of both rates
+            low, high = side.options.bounds or (0.0, 1.0)
+            f, loose = (np.where(part >= low + CUT * (high - low), high, low) for part in (f, loose))
+            off, spread = centred(f), float(np.var(np.concatenate([f, loose])))
+            slope = float(matrix_product(off, data.y)) / (float(matrix_product(off, off)) + spread) if spread else 0.0
+            lam = slope * data.n_rest / data.n
+        slope = lam * data.n / max(data.n_rest, 1) if finite else lam
+        errors = np.zeros(len(side.labelled))
+        errors[side.labelled] = (centred(data.y) - slope * centred(f)) / n_labels
+        if data.n_rest and not finite:
+            errors[side.answered & ~side.labelled] = lam * centred(loose) / data.n_rest
+        parts.append(errors)
+    (u, v), paired = parts, first.labelled & second.labelled
     pairs = int(paired.sum())
     trust = pairs / (pairs + _PAIRS)
     if not first.options.finite:
@@ -338,21 +354,3 @@ def _correlation(first: Side, second: Side) -> float:
     alike = trust * float(np.mean(u[paired] * v[paired])) / size
     share = (paired.sum() / (n * m) - common.sum() / (all_n * all_m)) / room
     return float(np.clip(alike * share, -0.99, 0.99))
-
-
-def _errors(side: Side) -> Floats:
-    """What each input adds to the error of a system's mean; of exactly these items, how far its label is off."""
-    data, n, finite = side.data, len(side.data.y), side.options.finite
-    lam, f, rest = side.mean.lam, data.f, np.asarray(data.loose(), dtype=float)
-    if np.isnan(lam):  # for yes or no the slope is the difference of both rates
-        low, high = side.options.bounds or (0.0, 1.0)
-        f, rest = (np.where(part >= low + CUT * (high - low), high, low) for part in (f, rest))
-        off, spread = centred(f), float(np.var(np.concatenate([f, rest])))
-        slope = float(matrix_product(off, data.y)) / (float(matrix_product(off, off)) + spread) if spread else 0.0
-        lam = slope * data.n_rest / data.n
-    slope = lam * data.n / max(data.n_rest, 1) if finite else lam
-    errors = np.zeros(len(side.labelled))
-    errors[side.labelled] = (centred(data.y) - slope * centred(f)) / n
-    if data.n_rest and not finite:
-        errors[side.answered & ~side.labelled] = lam * centred(rest) / data.n_rest
-    return errors

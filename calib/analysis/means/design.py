@@ -175,14 +175,24 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
     labels, scores = check.array(y, "y", ndim=1), check.array(f, "f", ndim=1)
     check.same_length(y=labels, f=scores, **{name: getattr(design, name) for name in (*_TWINS, "folds", "items")})
     refuse_missing(scores, "f")
-    _refuse_halves(design, together=f_unlabeled is None)
+    together = f_unlabeled is None  # each column comes for both sides, or, where all items stand in one table, for all
+    if together and design.folds is not None:
+        rule = "must come with {0}, a column for each fold"
+        raise ArgumentError("folds", rule, "came without", mentions=("f_unlabeled",))
+    for name, twin in ((name, f"{name}_unlabeled") for name in _TWINS):
+        alone = getattr(design, twin) is not None
+        if together and alone:
+            raise ArgumentError(twin, "must come with {0}", "came alone", mentions=("f_unlabeled",))
+        if not together and alone != (getattr(design, name) is not None):
+            rule = "must be given exactly when {0} is"
+            raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
     folds = check.whole(design.calibrated_folds, "calibrated_folds", least=0)
     chance = None if design.inclusion is None else check.array(design.inclusion, "inclusion", ndim=1)
     if chance is not None:
         check.same_length(y=labels, inclusion=chance)
         refuse_where(~((chance > 0) & (chance <= 1)), chance, "inclusion", "must be above 0 and at most 1")
     labelled, sets = ~np.isnan(labels), None
-    if f_unlabeled is None:
+    if together:
         loose: NDArray[Any] | None = scores[~labelled]
         rest = moments_of(scores[~labelled], "f")
         labels, scores = labels[labelled], scores[labelled]
@@ -200,20 +210,6 @@ def mean_data(y: ArrayLike, f: ArrayLike, f_unlabeled: ArrayLike | Moments | Non
         rule = "must have the length of {0}"
         raise ArgumentError("items_unlabeled", rule, f"got {n}", mentions=("f_unlabeled",))
     return MeanData(labels, scores, rest, loose, **columns, inclusion=chance, calibrated_folds=folds, sets=sets)
-
-
-def _refuse_halves(design: Design, *, together: bool) -> None:
-    """Each column comes for both sides, or, where all items stand in one table, for all at once."""
-    if together and design.folds is not None:
-        rule = "must come with {0}, a column for each fold"
-        raise ArgumentError("folds", rule, "came without", mentions=("f_unlabeled",))
-    for name, twin in ((name, f"{name}_unlabeled") for name in _TWINS):
-        alone = getattr(design, twin) is not None
-        if together and alone:
-            raise ArgumentError(twin, "must come with {0}", "came alone", mentions=("f_unlabeled",))
-        if not together and alone != (getattr(design, name) is not None):
-            rule = "must be given exactly when {0} is"
-            raise ArgumentError(twin, rule, "only one of them came", mentions=(name,))
 
 
 def _unlabeled(f_unlabeled: Any, design: Design) -> tuple[Moments, NDArray[Any] | None, Moments | None]:

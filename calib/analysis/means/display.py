@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_NAMED = 3  # differences that a title names
 _JUDGE_ALONE = (
     "Judge alone: its interval is for the judge's own mean, not for the human mean. "
     "It is not an interval for the human mean, and more judge scores do not make it one."
@@ -52,37 +51,29 @@ def mean_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[MeanEs
             sources += f"; {wide.replace('%', ' %')}"
         p = "" if math.isnan(result.p_value) else f", p = {result.p_value:.2g}"
         p += f", adjusted {label['p_adjusted']:.2g}" if _is_adjusted(label) else ""
-        sources += _left_out(label) if result.uses_judge else ""
+        # what is not in the numbers: labels without a judge score, items whose judge score could not be read
+        paired = "n_unscored" in label
+        left_out = [
+            (label.get("n_unscored" if paired else "n_unmatched", 0), "label of an item", "labels of items",
+             "without a judge score"),
+            (label.get("n_unread", 0), "item", "items", "whose judge score is missing"),
+            (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
+        ]  # fmt: skip
+        texts = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in left_out if n]
+        if texts and result.uses_judge:
+            sources += f"; {' and '.join(texts)} {'was' if sum(n for n, *_ in left_out) == 1 else 'were'} left out"
         sources += f"; scale {label['scale']}" if "scale" in label else ""
-        of = f"{_quantity(label, result)} is {short(result.estimate)}, {result.bracket}{p}"
-        sentences.append(f"{of}, from {sources}.")
+        # what it is of: a mean of a criterion, or of preferences a win rate, and of which system
+        who = "human" if result.estimand.startswith("human") else "judge's"
+        of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
+        is_difference = "difference" in result.estimand
+        what = f"{'Difference of mean' if is_difference else 'Mean'} {who} {label.get('criterion', 'score')}"
+        if "win rate" in result.estimand:
+            what = f"Difference of {who} win rates" if is_difference else f"{who.capitalize()} win rate"
+            of = [text.removeprefix("system ") for text in of]
+        what += f" of {', '.join(of)}" if of else ""
+        sentences.append(f"{what} is {short(result.estimate)}, {result.bracket}{p}, from {sources}.")
     return sentences
-
-
-def _quantity(label: Mapping[str, Any], result: MeanEstimate) -> str:
-    """What an estimate is of: a mean of a criterion, or of preferences a win rate, and of which system."""
-    who = "human" if result.estimand.startswith("human") else "judge's"
-    of = [f"{name} {label[name]}" for name in label if name not in _READ_BY and not name.startswith("n_")]
-    is_difference = "difference" in result.estimand
-    if "win rate" in result.estimand:
-        what = f"Difference of {who} win rates" if is_difference else f"{who.capitalize()} win rate"
-        return f"{what} of {', '.join(text.removeprefix('system ') for text in of)}" if of else what
-    what = f"{'Difference of mean' if is_difference else 'Mean'} {who} {label.get('criterion', 'score')}"
-    return f"{what} of {', '.join(of)}" if of else what
-
-
-def _left_out(label: Mapping[str, Any]) -> str:
-    """What is not in the numbers: labels without a judge score, and items whose judge score could not be read."""
-    paired = "n_unscored" in label
-    parts = [
-        (label.get("n_unscored" if paired else "n_unmatched", 0), "label of an item", "labels of items",
-         "without a judge score"),
-        (label.get("n_unread", 0), "item", "items", "whose judge score is missing"),
-        (label.get("n_unmatched", 0) if paired else 0, "input", "inputs", "that only one of them answered"),
-    ]  # fmt: skip
-    texts = [f"{n} {one if n == 1 else many} {rest}" for n, one, many, rest in parts if n]
-    one = sum(n for n, *_ in parts) == 1
-    return f"; {' and '.join(texts)} {'was' if one else 'were'} left out" if texts else ""
 
 
 def main_means(results: Results[MeanEstimate]) -> Results[MeanEstimate]:
@@ -129,7 +120,8 @@ def mean_fact(results: Results[MeanEstimate]) -> str:
     if "difference" in main[0].estimand and len(estimated) > 1:
         apart = [i for i in estimated if (where_it_lies(main.labels[i], main[i]) or ("open", ""))[0] != "open"]
         adjusted = ", p adjusted within judge and criterion" * any(map(_is_adjusted, main.labels))
-        which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= _NAMED else ""
+        # a title names three at most
+        which = f": {'; '.join(visible(names[i], 40) for i in apart)}" if 0 < len(apart) <= 3 else ""
         return f"{len(apart) or 'none'} of {len(estimated)} differences told apart from 0{adjusted}{which}"
     if low == high:
         one, where = main[low], where_it_lies(main.labels[low], main[low])
@@ -208,7 +200,17 @@ def interval(
     keys = [(place, METHODS[r.estimator].words) for place, r in zip(places, means, strict=True)]
     series = [f"{key[1]} {keys[: i + 1].count(key)}" for i, key in enumerate(keys)]
     rows = figure.rows_of(ax, means.labels, means, series)
-    styles = _series_styles(rows.marks)
+    styles: dict[str, figure.Style] = {}
+    order = {words: place for place, words in enumerate(_LOOKS)}
+    for mark in sorted(rows.marks, key=lambda m: order.get(METHODS[m.result.estimator].words, len(order))):
+        words, _, number = mark.series.rpartition(" ")
+        again, alone = int(number) - 1, mark.result.estimator == "judge_only"
+        look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
+        of_series = [m.result for m in rows.marks if m.series == mark.series]
+        labels, scores = (span_of([getattr(r, name) for r in of_series]) for name in ("n_labels", "n"))
+        text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
+        text = f"{_ALONE}: {scores} scores" if alone else text
+        styles[mark.series] = figure.Style(text, *look, alone)
     figure.draw_series(rows, styles)
     handles: list[Any] = [*styles.values()]
     if truth is not None:
@@ -242,21 +244,6 @@ def difference(results: Results[Any] | MeanEstimate, *, ax: Axes | None = None) 
     drawn = interval(results, ax=ax)
     figure.zero_line(drawn)
     return drawn
-
-
-def _series_styles(marks: Sequence[figure.Mark]) -> dict[str, figure.Style]:
-    styles: dict[str, figure.Style] = {}
-    order = {words: place for place, words in enumerate(_LOOKS)}
-    for mark in sorted(marks, key=lambda m: order.get(METHODS[m.result.estimator].words, len(order))):
-        words, _, number = mark.series.rpartition(" ")
-        again, alone = int(number) - 1, mark.result.estimator == "judge_only"
-        look = figure.look_of(again + 3) if again else _LOOKS.get(words, figure.look_of(6))
-        results = [m.result for m in marks if m.series == mark.series]
-        labels, scores = (span_of([getattr(r, name) for r in results]) for name in ("n_labels", "n"))
-        text = f"{words}: {labels} labels" + (f", {scores} judge scores" if mark.result.uses_judge else "")
-        text = f"{_ALONE}: {scores} scores" if alone else text
-        styles[mark.series] = figure.Style(text, *look, alone)
-    return styles
 
 
 def mean_pictures(results: Results[Any]) -> Iterator[Callable[..., Axes]]:

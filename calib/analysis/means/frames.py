@@ -201,26 +201,19 @@ def mean_of(part: pd.DataFrame, columns: Sequence[str | None], options: dict[str
         warnings.append(f"cannot_say: people looked at {n} of these items and could not say; they count as unlabelled")
     if repeated and "strata" in drawn and options["estimator"] == "auto":
         warnings.append("repeated_groups: items of a stratum that share a `group` were taken as independent")
-    result = stats.ppi_mean(
-        **_labelled_and_rest(part, design), calibrated_folds=folds, **ends_of(part, {}, apart=True), **options
-    )
+    data = {"y": part["y"], "f": part["x"], **design}
+    if "n_represented" in part:  # rows that stand for many items: labelled items, and moments of the others
+        labelled = part["y"].notna().to_numpy()
+        n_represented, squares, low, high = (part.loc[~labelled, name].astype(float).to_numpy() for name in REPRESENTED)
+        f = part["x"].astype(float).to_numpy()
+        size, mean, single = np.nan_to_num(n_represented, nan=1.0), f[~labelled], np.isnan(n_represented)
+        sets = Moments(size, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
+        by_item = {name: np.asarray(values) for name, values in design.items()}
+        beside = {f"{name}_unlabeled": values[~labelled] for name, values in by_item.items() if name != "inclusion"}
+        data = {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": sets if beside else sets.whole()}
+        data |= {name: values[labelled] for name, values in by_item.items()} | beside
+    result = stats.ppi_mean(**data, calibrated_folds=folds, **ends_of(part, {}, apart=True), **options)
     return with_warnings(result, warnings)
-
-
-def _labelled_and_rest(part: pd.DataFrame, design: dict[str, Any]) -> dict[str, Any]:
-    """Labels and scores for the arrays; where rows stand for many items, labelled items and moments of the others."""
-    if "n_represented" not in part:
-        return {"y": part["y"], "f": part["x"], **design}
-    labelled = part["y"].notna().to_numpy()
-    n_represented, squares, low, high = (part.loc[~labelled, name].astype(float).to_numpy() for name in REPRESENTED)
-    f = part["x"].astype(float).to_numpy()
-    n, mean, single = np.nan_to_num(n_represented, nan=1.0), f[~labelled], np.isnan(n_represented)
-    sets = Moments(n, mean, np.nan_to_num(squares), np.where(single, mean, low), np.where(single, mean, high))
-    columns = {name: np.asarray(values) for name, values in design.items()}
-    beside = {f"{name}_unlabeled": values[~labelled] for name, values in columns.items() if name != "inclusion"}
-    own = {name: values[labelled] for name, values in columns.items()}
-    rest = sets if beside else sets.whole()
-    return {"y": part["y"][labelled], "f": f[labelled], "f_unlabeled": rest, **own, **beside}
 
 
 def _drawn_by(part: pd.DataFrame, strata: str | None) -> tuple[dict[str, Any], list[str]]:

@@ -33,19 +33,28 @@ def options_of(
     """The options, checked against the data."""
     ends = bounds_of(bounds, step)
     on_scale(data.y, ends, "y")
-    yes_or_no = _yes_or_no(data, ends, step, binary)
+    low, high = ends or (0.0, 1.0)
+    yes_or_no = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
+    if binary and not yes_or_no:
+        rule = f"must be {low:g} or {high:g} where {{0}} is True"
+        raise ArgumentError("y", rule, "has other values", mentions=("binary",))
+    if binary is not None:
+        yes_or_no = binary
+    elif ends is not None and step is not None:
+        yes_or_no = yes_or_no and step == high - low
+    else:  # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
+        yes_or_no = yes_or_no and (low, high) == (0.0, 1.0)
+        yes_or_no = yes_or_no and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
     if yes_or_no and ends is None:
         ends = (0.0, 1.0)
     finite = check.choice(target, "target", TARGETS) == "benchmark"
-    _refuse_few(data, estimator, min_labels, finite=finite)
-    _refuse_design(data, estimator, finite=finite)
+    _refuse(data, estimator, min_labels, finite=finite)
     inside = ends is not None and _judge_within(data, ends)
     two_rates = yes_or_no and inside and data.design == "items"
     if binary and not two_rates:
         raise ArgumentError("binary", "needs a judge within the ends of the scale, and no groups, strata or weights")
     if conservative and ends is None:
         raise ArgumentError("conservative", "needs a scale with ends ({0})", mentions=("bounds",))
-    low, high = ends or (0.0, 1.0)
     return CheckedOptions(
         bounds=ends,
         same_scale=inside if same_scale is None else same_scale,
@@ -89,21 +98,8 @@ def _judge_within(data: MeanData, bounds: tuple[float, float]) -> bool:
     return bool(bounds[0] <= low and high <= bounds[1])
 
 
-def _yes_or_no(data: MeanData, bounds: tuple[float, float] | None, step: float | None, binary: bool | None) -> bool:
-    low, high = bounds or (0.0, 1.0)
-    two = bool(np.isin(data.y, (low, high)).all()) and len(data.y) > 0
-    if binary and not two:
-        rule = f"must be {low:g} or {high:g} where {{0}} is True"
-        raise ArgumentError("y", rule, "has other values", mentions=("binary",))
-    if binary is not None:
-        return binary
-    if bounds is not None and step is not None:
-        return two and step == high - low
-    # labels that are all 1 may be the low end of a longer scale: then the judge goes beyond
-    return two and (low, high) == (0.0, 1.0) and (_judge_within(data, (0.0, 1.0)) or bool(np.ptp(data.y)))
-
-
-def _refuse_few(data: MeanData, estimator: str, min_labels: int, *, finite: bool) -> None:
+def _refuse(data: MeanData, estimator: str, min_labels: int, *, finite: bool) -> None:
+    """Refuse too few labels, and by name what does not go together."""
     least, n, needs = check.whole(min_labels, "min_labels", least=2), len(data.y), METHODS[estimator].needs
     if needs.labels and data.n_groups < 2:
         raise ArgumentError("y", "must have labels in two groups (or two items) at least", f"got {data.n_groups}")
@@ -116,16 +112,11 @@ def _refuse_few(data: MeanData, estimator: str, min_labels: int, *, finite: bool
     if n < needs.labels:
         rule = f"must have {needs.labels} labels at least for estimator {estimator!r}"
         raise ArgumentError("y", rule, f"got {n}")
-
-
-def _refuse_design(data: MeanData, estimator: str, *, finite: bool) -> None:
-    """Refuse by name what does not go together."""
     columns = {"groups": data.group, "strata": data.stratum, "weights": data.weight, "inclusion": data.inclusion}
     names = [name for name, column in columns.items() if column is not None]
     if "strata" in names and len(names) > 1:
         other = next(name for name in names if name != "strata")
         raise ArgumentError("strata", "cannot be combined with {0}", mentions=(other,))
-    needs = METHODS[estimator].needs
     refused = [name for name in [*names, *["target='benchmark'"] * finite] if name not in needs.takes]
     if refused:
         raise ArgumentError("estimator", "must take {0}, as 'auto' can", f"{estimator!r} cannot", mentions=refused[:1])

@@ -221,10 +221,6 @@ def _by_rectified(data: MeanData, lam: Floats | float) -> MeanLaw:
     return MeanLaw(point, float(law.error), df, float(np.mean(lam)), law)
 
 
-def _by_regression(data: MeanData, _: CheckedOptions) -> MeanLaw:
-    return _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None)
-
-
 def _by_judge(data: MeanData, _: CheckedOptions) -> MeanLaw:
     """The judge's own mean, over all items."""
     if data.group is not None and data.group_rest is not None:
@@ -252,40 +248,36 @@ def with_silent_judge(data: MeanData) -> MeanData:
 
 
 def _lam_without_each(data: MeanData) -> Floats:
-    """PPI++'s lambda for each labelled item, tuned on the others."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if data.group is None:  # covariance without each item, over the variance of all judge scores, as in PPI++
-            n, rest, y, f = len(data.y), data.n_rest, centred(data.y), centred(data.f)
-            gap = float(data.f.mean() - data.rest.mean)
-            squares = float(np.sum(f**2) + data.rest.squares) + n * rest / (n + rest) * gap**2
-            covariance = (np.sum(y * f) - n / (n - 1) * y * f) / (n - 2)
-            slope = covariance / ((1 + n / rest) * (squares / (n + rest - 1)))
-        else:
-            slope = _slope_without_group(data, data.group)
-    return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
+    """PPI++'s lambda for each labelled item, tuned on the others; of groups, without the item's group.
 
-
-def _slope_without_group(data: MeanData, group: Codes) -> Floats:
-    """The minimum of the grouped variance, sum over groups of (A - lambda B)^2, without each group.
-
-    With k labelled items in a group, a and b the sums of their deviations in y and f, and r the
-    group's share of the error of the unlabelled mean: A = a / n, B = b / n - r. Leaving a
-    group out also moves the means that the deviations are taken from, by s and t.
+    There it is the minimum of the grouped variance, the sum over groups of (A - lambda B)^2: with k labelled items in
+    a group, a and b the sums of their deviations in y and f, and r the group's share of the error of the unlabelled
+    mean, A = a / n and B = b / n - r. Leaving a group out also moves the means that the deviations are taken from, by
+    s and t.
     """
-    n_groups, r, _ = _rest_by_group(data)
-    columns = (np.ones_like(data.y), centred(data.y), centred(data.f))
-    k, a, b = (np.bincount(group, column, n_groups).astype(float) for column in columns)
+    y, f = centred(data.y), centred(data.f)
 
     def others(values: Floats) -> Floats:
         return np.asarray(values.sum() - values)
 
-    n = others(k)
-    s, t = others(a) / n, others(b) / n
-    cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
-    square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
-    cross -= others(a * r) - s * others(k * r)
-    square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
-    return np.asarray((cross / square)[group])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if data.group is None:  # covariance without each item, over the variance of all judge scores, as in PPI++
+            n_labels, rest, gap = len(y), data.n_rest, float(data.f.mean() - data.rest.mean)
+            squares = float(np.sum(f**2) + data.rest.squares) + n_labels * rest / (n_labels + rest) * gap**2
+            covariance = (np.sum(y * f) - n_labels / (n_labels - 1) * y * f) / (n_labels - 2)
+            slope = covariance / ((1 + n_labels / rest) * (squares / (n_labels + rest - 1)))
+        else:
+            n_groups, r, _ = _rest_by_group(data)
+            columns = (np.ones_like(y), y, f)
+            k, a, b = (np.bincount(data.group, column, n_groups).astype(float) for column in columns)
+            n = others(k)
+            s, t = others(a) / n, others(b) / n
+            cross = (others(a * b) - t * others(a * k) - s * others(b * k) + s * t * others(k * k)) / n
+            square = (others(b * b) - 2 * t * others(b * k) + t * t * others(k * k)) / n
+            cross -= others(a * r) - s * others(k * r)
+            square += n * others(r * r) - 2 * (others(b * r) - t * others(k * r))
+            slope = np.asarray((cross / square)[data.group])
+    return np.clip(np.where(np.isfinite(slope), slope, 0.0), 0.0, 1.0)
 
 
 def _rest_by_group(data: MeanData, lam: float = 1.0) -> tuple[int, Floats, NDArray[np.bool_]]:
@@ -309,7 +301,11 @@ _FITTED = Requirements(min_labels=True)
 _PAIRED = Requirements(rest=2, takes=("groups",))
 _CHOICES = {  # those that one can ask for
     "auto": Method(_by_kind, _FITTED, "by the kind of the scores"),
-    "regression": Method(_by_regression, Requirements(labels=4, min_labels=True, takes=()), "regression estimator"),
+    "regression": Method(
+        lambda data, _: _from_parts(_independent_items(data, SlopePrior(0, 0), robust=False, finite=False), None),
+        Requirements(labels=4, min_labels=True, takes=()),
+        "regression estimator",
+    ),
     "classical": Method(_by_labels, Requirements(), "people alone"),
     "ppi": Method(lambda data, _: _by_rectified(data, 1.0), _PAIRED, "PPI"),
     "ppi++": Method(lambda data, _: _by_rectified(data, _lam_without_each(data)), _PAIRED, "PPI++"),

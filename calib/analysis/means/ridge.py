@@ -298,19 +298,17 @@ def clustered(sample: GroupedItems, rule: SlopePrior, *, finite: bool = False) -
     off = np.sqrt(left) * error / (1 - np.minimum(leverage, _MOST))
     lowest, highest = np.append(sample.f, rest.low).min(), np.append(sample.f, rest.high).max()
     low, high = misjudged(*(np.array([float(part)]) for part in (b, apart + mean_f, lowest, highest)))
-    part = np.array([np.sqrt(left * _equal_groups(plain, off_y - b * off_f))])
+    # share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike
+    each = off_y - b * off_f
+    alike, mean_size = float(matrix_product(each, each)), len(each) / len(plain)
+    kept = float(matrix_product(plain, plain)) / alike / mean_size if alike > 0 else 1.0
+    part = np.array([np.sqrt(left * min(max(kept, 1 / mean_size), 1.0))])
     code = np.zeros(len(count), dtype=np.intp)
     seen = LabelSpread(labels / count, plain / count, off / count, count * len(count), code, low, high, part)
     return CorrectedMeans.of_one(mean_y + b * apart, max(usual, robust) * left, judge, g - p, b, b, g, k, seen=seen)
 
 
 # --- what both share --------------------------------------------------------------------------------------------------
-
-
-def _equal_groups(summed: Floats, each: Floats) -> float:
-    """Share of variance that a group's mean keeps: 1 / size if its errors are independent, 1 if they are all alike."""
-    size, square = len(each) / len(summed), float(matrix_product(each, each))
-    return min(max(float(matrix_product(summed, summed)) / square / size, 1 / size), 1.0) if square > 0 else 1.0
 
 
 def kish(weights: Floats) -> float:

@@ -231,7 +231,7 @@ class Moving(NamedTuple):
 
 def rectified(y: Floats, f: Floats, judge: JudgePool, lam: float | None) -> Moving:
     """Running sums of the corrected labels, each corrected with what the labels before it taught."""
-    t, x = _label_counts(y), f - judge.mean
+    t, x = np.arange(1.0, y.shape[-1] + 1), f - judge.mean
     each = np.full(y.shape, float(lam or 0.0))
     if lam is None and judge.variance:  # the slope of the labels on the judge before each label; 0 for the first
         d = y - y[..., :1]
@@ -248,7 +248,7 @@ def rectified(y: Floats, f: Floats, judge: JudgePool, lam: float | None) -> Movi
 
 def sequence(moving: Moving, judge: JudgePool, target_n: int, alpha: float) -> tuple[Floats, Floats, Floats]:
     """Means and ends after each label where the scale has none."""
-    t = _label_counts(moving.mean)
+    t = np.arange(1.0, moving.mean.shape[-1] + 1)
     variance = moving.squares / np.maximum(t - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         pool = moving.mean_lam**2 * judge.variance / judge.n / variance
@@ -291,7 +291,7 @@ def betting(
 
 def stakes(moving: Moving, bounds: tuple[float, float], target_n: int, alpha: float) -> Floats:
     """What is best to bet on each label for `target_n` of them, by the spread of the labels before."""
-    half, t = (bounds[1] - bounds[0]) / 2, _label_counts(moving.mean)
+    half, t = (bounds[1] - bounds[0]) / 2, np.arange(1.0, moving.mean.shape[-1] + 1)
     variance = np.full_like(moving.mean, half**2)
     variance[..., 1:] = ((moving.squares + half**2) / t)[..., :-1]
     return np.asarray(np.sqrt(2 * math.log(2 / alpha) / (target_n * variance)))
@@ -334,7 +334,3 @@ def _first_below(wealth: Floats, grid: Floats, needed: float) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.clip(np.where(at > 0, (above - needed) / (above - below), 0.0), 0.0, 1.0)
     return np.asarray(grid[before] + part * (grid[1] - grid[0]))
-
-
-def _label_counts(values: Floats) -> Floats:
-    return np.arange(1.0, values.shape[-1] + 1)

@@ -166,9 +166,7 @@ def test_groups_at_a_ceiling(sizes, shares, sets=1000, groups=15, others=60):
 @pytest.mark.long
 def test_this_simulation_can_fail(monkeypatch):
     # without an unseen label it is the Bayesian bootstrap
-    monkeypatch.setattr(
-        "calib.analysis.means.ridge._unseen", lambda seen, far, **_: (np.full_like(seen.part, 1e-6),) * 2
-    )
+    monkeypatch.setattr("calib.analysis.means.ridge.unseen_label", lambda n, *_, **how: (np.full_like(n, 1e-6),) * 2)
     for name in ("1-7, 90 % at 6", "copying, 3 %"):
         above, below = many(name, 20, seed=11)
         assert np.mean(above & below) < 0.85
