@@ -275,10 +275,11 @@ def _checked_items(
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-_Fit = tuple[Floats, Floats, Floats]  # coefficients, their sandwich, and themselves without each group, shape (G, k)
+# coefficients, their sandwich, and themselves without each group, shape (G, k)
+_Regression = tuple[Floats, Floats, Floats]
 
 
-def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
+def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Regression:
     """Two-stage least squares with as many instruments as columns."""
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
     zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
@@ -299,7 +300,7 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     return theta, covariance, left_out
 
 
-def _effect(fit: _Fit, confidence: float) -> Effect:
+def _effect(fit: _Regression, confidence: float) -> Effect:
     """Of x, the last column."""
     theta, covariance, left_out = fit
     return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), left_out[:, -1], confidence)

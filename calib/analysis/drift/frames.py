@@ -196,7 +196,20 @@ def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
-    chances = np.array([_chance(*sides, size) for sides in zip(every_then, every_now, strict=True)])
+    # how likely readings that were made anew are the same one by one, at most: if they are the same numbers, each of
+    # their orders is as likely; of one reading now, if the readings of both sides are these numbers, it is a pair of
+    # them that has to be equal
+    chances = np.ones(len(then))
+    for place in range(len(then)):
+        if np.isnan(then[place]).all() or np.isnan(now[place]).all():
+            continue
+        if size > 1:
+            counts = Counter(then[place][np.isfinite(then[place])].tolist())
+            chances[place] = math.prod(map(math.factorial, counts.values())) / math.factorial(counts.total())
+        else:
+            counts = Counter(side for side in [*every_then[place], *every_now[place]] if math.isfinite(side))
+            pairs = sum(count * (count - 1) for count in counts.values())
+            chances[place] = pairs / max(1, counts.total() * (counts.total() - 1))
     varied, n_same = chances < 1, int((same & (chances < 1)).sum())
     if same.all() and not varied.any():
         return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
@@ -211,22 +224,6 @@ def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
         part = f"{n_same} of {int(varied.sum())} items whose readings vary have the very same ones, in the same order"
         return (f"shared_readings: {part}: they come from a store, and hide a change.",)
     return ()
-
-
-def _chance(then: Floats, now: Floats, size: int) -> float:
-    """How likely readings that were made anew are the same one by one, at most.
-
-    If they are the same numbers, each of their orders is as likely; of one reading now, if the readings of both sides
-    are these numbers, it is a pair of them that has to be equal.
-    """
-    if np.isnan(then[:size]).all() or np.isnan(now[:size]).all():
-        return 1.0
-    if size > 1:
-        counts = Counter(then[:size][np.isfinite(then[:size])].tolist())
-        return math.prod(map(math.factorial, counts.values())) / math.factorial(sum(counts.values()))
-    counts = Counter(side for side in [*then, *now] if math.isfinite(side))
-    pairs = sum(count * (count - 1) for count in counts.values())
-    return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
 def _unread_replies(unread: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import check_components
-from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warned
+from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warn_all
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -252,7 +252,7 @@ def budget_plan(
         rho_inf=studies.rho_inf,
         confidence_level=confidence,
         target="half_width" if budget is None else "budget",
-        warnings=warned(
+        warnings=warn_all(
             _warnings(rho, rho_inf, unknown) + (pilot_warning(n_labels, rho, confidence) if n_labels else ())
         ),
     )

@@ -138,7 +138,16 @@ def choose(
         if check.whole(n, "n", least=2) > most:
             raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
     else:
-        design = _design_of_round(after, design, n, most)
+        if design not in ("simple", after.design):
+            got = f"got {design!r} after {after.design!r}"
+            raise ArgumentError("design", "must be that of {0}", got, mentions=("after",))
+        if len(after.chosen) != most:
+            length = f"is of {len(after.chosen)}"
+            raise ArgumentError("after", "must be of as many items as {0}", length, mentions=("f",))
+        if check.whole(n, "n", least=1) > (left := most - after.n_chosen):
+            rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
+            raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
+        design = after.design
         # a stream of its own for each round, whatever number comes again
         source = np.random.default_rng([*source.integers(2**32, size=4).tolist(), after.n_chosen])
     unsure = _uncertainty(entropy, scores, design)
@@ -159,8 +168,7 @@ def choose(
         if design == "strata" and after is None:
             stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata)
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
-        units = _units_to_draw(unit, home, unsure, n, design, before)
-        chosen, inclusion = _drawn_units(unit, home, units, source, before)
+        chosen, inclusion = _drawn_units(unit, home, unsure, n, design, before, source)
     return Choice(
         chosen=chosen,
         inclusion=inclusion,
@@ -170,19 +178,6 @@ def choose(
         n=most,
         seed=rng if isinstance(rng, int) else None,
     )
-
-
-def _design_of_round(after: Choice, design: str, n: int, most: int) -> str:
-    """The design of the earlier choice, which must be of the same items and leave enough of them."""
-    if design not in ("simple", after.design):
-        got = f"got {design!r} after {after.design!r}"
-        raise ArgumentError("design", "must be that of {0}", got, mentions=("after",))
-    if len(after.chosen) != most:
-        raise ArgumentError("after", "must be of as many items as {0}", f"is of {len(after.chosen)}", mentions=("f",))
-    if check.whole(n, "n", least=1) > (left := most - after.n_chosen):
-        rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
-        raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
-    return after.design
 
 
 def _whole(values: ArrayLike, name: str) -> Floats:
@@ -236,24 +231,6 @@ def _strata_of(values: Floats, n_strata: int) -> Codes:
     return np.unique(code, return_inverse=True)[1].astype(np.intp)
 
 
-def _units_to_draw(
-    unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str, before: NDArray[np.bool_]
-) -> Codes:
-    """How many units to have drawn in each stratum, with those of `before`."""
-    if design == "groups":
-        count = int(unit.max()) + 1
-        return np.array([min(len(set(unit[before].tolist())) + math.ceil(n * count / len(unit)), count)])
-    sizes, had = np.bincount(stratum), np.bincount(stratum[before], minlength=int(stratum.max()) + 1)
-    if len(sizes) == 1 and design == "simple":
-        return had + n
-    least = np.maximum(np.minimum(_EACH, sizes), had)
-    total = int(had.sum()) + n
-    if total < least.sum():
-        raise ArgumentError("n", f"must be {int((least - had).sum())} or more for {len(sizes)} strata", f"got {n}")
-    means = np.ones(len(sizes)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / sizes)
-    return _neyman(sizes, means, total, least)
-
-
 def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
     """Whole numbers that sum to n, no less than `least`, and minimise the sum of (N_k s_k)^2 / n_k.
 
@@ -268,10 +245,25 @@ def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
 
 
 def _drawn_units(
-    unit: Codes, stratum: Codes, units: Codes, source: np.random.Generator, before: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], Floats]:
+    unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str, before: NDArray[np.bool_],
+    source: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Floats]:  # fmt: skip
     """Units at random within their stratum, those of `before` first (groups and the simple design have one stratum)."""
     count = int(unit.max()) + 1
+    # how many units to have drawn in each stratum, with those of `before`
+    items, chosen = np.bincount(stratum), np.bincount(stratum[before], minlength=int(stratum.max()) + 1)
+    if design == "groups":
+        units = np.array([min(len(set(unit[before].tolist())) + math.ceil(n * count / len(unit)), count)])
+    elif len(items) == 1 and design == "simple":
+        units = chosen + n
+    else:
+        least, total = np.maximum(np.minimum(_EACH, items), chosen), int(chosen.sum()) + n
+        if total < least.sum():
+            raise ArgumentError(
+                "n", f"must be {int((least - chosen).sum())} or more for {len(items)} strata", f"got {n}"
+            )
+        means = np.ones(len(items)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / items)
+        units = _neyman(items, means, total, least)
     home, had = np.empty(count, dtype=np.intp), np.zeros(count, dtype=bool)
     home[unit] = stratum
     had[unit[before]] = True

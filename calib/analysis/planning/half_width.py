@@ -159,7 +159,16 @@ class HalfWidth:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
             return self._student(n, items, parts, robust)
         half = self._gaffke(n, items, parts, spread, self.ideal.errors(rho, single=single))
-        return np.where(single, self._counted(n, items, rho), half) if self.yes_or_no else half
+        if not self.yes_or_no:
+            return half
+        # from Jeffreys' posterior of both rates, for a judge that says yes as often as people do
+        low, high = self.ideal.bounds
+        share, rest = (self.mean - low) / (high - low), items - n
+        yes, no = n * share, n * (1 - share)
+        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
+        of_rates = (high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n))
+        return np.where(single, of_rates, half)
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
         """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
@@ -201,17 +210,6 @@ class HalfWidth:
         far = np.stack(np.broadcast_arrays(ends[0] + beyond * up, ends[1] + beyond * down))
         each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
         return np.asarray(each.mean(axis=(0, 1)))
-
-    def _counted(self, n: Floats, items: Floats, rho: Floats) -> Floats:
-        """From Jeffreys' posterior of both rates, for a judge that says yes as often as people do."""
-        assert self.ideal is not None
-        low, high = self.ideal.bounds
-        share = (self.mean - low) / (high - low)
-        yes, no = n * share, n * (1 - share)
-        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
-        rest = items - n
-        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
-        return np.asarray((high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n)))
 
 
 def half_width_on(

@@ -59,10 +59,10 @@ class Cells(NamedTuple):
         return Cells(*(np.take(values, places, axis) for values in self))
 
 
-Fit = Callable[[Cells], dict[str, float]]  # components by name
+Fitting = Callable[[Cells], dict[str, float]]  # components by name
 
 
-def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
+def cells_of_array(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
     values = check.array(x, "x")
     if values.ndim not in (2, 3, 4):
         raise ArgumentError("x", "must have the axes item, prompt, (judge,) draw", f"got shape {values.shape}")
@@ -249,7 +249,9 @@ def _restricted(
     return value, np.array(slopes)
 
 
-def _facet_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[tuple[dict[str, float], int]]:
+def _facet_errors(
+    cells: Cells, owners: Codes, fitted: Fitting, names: Sequence[str]
+) -> list[tuple[dict[str, float], int]]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
 
     Of each the squared errors of the components, and the degrees of freedom.
@@ -272,7 +274,7 @@ def _facet_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]
 
 
 def components_with_intervals(
-    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fit, confidence: float | None
+    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fitting, confidence: float | None
 ) -> tuple[Component, ...]:
     """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
     errors = [] if confidence is None else _facet_errors(cells, owners, fitted, [*components])

@@ -240,7 +240,7 @@ def with_labels(
             yield label, rows, labelled
 
 
-def beside(
+def labels_by_item(
     rows: pd.DataFrame, labelled: pd.DataFrame, items: pd.Index, label: dict[str, Any]
 ) -> tuple[pd.Series, dict[str, Any], int]:
     """The label of each item, the ends of the scale, and how many labels are of other items."""
