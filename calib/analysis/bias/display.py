@@ -50,10 +50,7 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     return lines
 
 
-_Claims = Sequence[tuple[str, Instrumented]]
-
-
-def _of_instrument(claims: _Claims) -> list[str]:
+def _of_instrument(claims: Sequence[tuple[str, Instrumented]]) -> list[str]:
     first = claims[0][1]
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"

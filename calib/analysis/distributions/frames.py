@@ -207,15 +207,6 @@ class PromptedJudge:
     levels: Floats  # (items, K)
     prompts: dict[str, PromptedJudge]
 
-    def distribution(self, item: str) -> str:
-        """How the scores of an item are distributed, in words; nothing where that is not known."""
-        if not self.has_replies:
-            return ""
-        place = self.scores.index.get_loc(item)
-        total = self.shares[place].sum()
-        pairs = sorted((level, s / total) for level, s in zip(self.levels[place], self.shares[place], strict=True) if s)
-        return ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in pairs if share >= 0.005)
-
     def words(self, item: str) -> list[tuple[str, str]]:
         """What the judge said on an item, each with its score or status: its lowest and highest reply, one not read.
 
@@ -234,17 +225,6 @@ class PromptedJudge:
             if text.strip() not in ("", mark):
                 words.append((mark, text))
         return words
-
-    def contradiction(self, item: str) -> tuple[str, list[tuple[str, str]]]:
-        """The scores of an item under each prompt, and the judge's words under those of the lowest and the highest."""
-        under = {prompt: one.scores["score"].get(item, np.nan) for prompt, one in self.prompts.items()}
-        scores = {prompt: score for prompt, score in under.items() if np.isfinite(score)}
-        order = sorted(scores, key=scores.__getitem__)
-        marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
-        ends = {marks[prompt]: self.prompts[prompt].words(item)[:1] for prompt in (*order[:1], *order[-1:])}
-        named = [*marks.values()]
-        named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
-        return ", ".join(named), [(mark, text) for mark, words in ends.items() for _, text in words]
 
 
 def _prompted_judges(
@@ -301,11 +281,24 @@ def _texts_to_read(
     look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
 ) -> tuple[tuple[str, str], ...]:
     """How the scores of an item came about, its own texts, the judge's words: those of several replies with marks."""
-    detail, words = judge.distribution(look.item), judge.words(look.item)
+    detail, words = "", judge.words(look.item)
     if look.why == "prompts":
-        detail, words = judge.contradiction(look.item)
+        # the scores under each prompt, and the judge's words under those of the lowest and the highest
+        under = {prompt: one.scores["score"].get(look.item, np.nan) for prompt, one in judge.prompts.items()}
+        scores = {prompt: score for prompt, score in under.items() if np.isfinite(score)}
+        order = sorted(scores, key=scores.__getitem__)
+        marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
+        ends = {marks[prompt]: judge.prompts[prompt].words(look.item)[:1] for prompt in (*order[:1], *order[-1:])}
+        named = [*marks.values()]
+        named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
+        detail, words = ", ".join(named), [(mark, text) for mark, of_end in ends.items() for _, text in of_end]
     elif look.why == "people":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
+    elif judge.has_replies:  # how the scores of the item are distributed
+        shares = judge.shares[judge.scores.index.get_loc(look.item)]
+        at = judge.levels[judge.scores.index.get_loc(look.item)]
+        parts = sorted((level, share / shares.sum()) for level, share in zip(at, shares, strict=True) if share)
+        detail = ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in parts if share >= 0.005)
     own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
     out = [("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items())]
     if "reply" in judge.ratings:

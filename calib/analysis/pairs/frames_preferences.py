@@ -196,11 +196,7 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
         other = "no other system" if baseline is None else f"not the baseline {baseline!r}"
         note = f"unpaired: {left} of {len(table)} outputs are in no pair, for {other} has an output on the same source."
         warnings.warn(printable(note), stacklevel=2)
-    return check_items(_as_items(pairs, table))
-
-
-def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """The pairs as items, in the order of the table."""
+    # the pairs as items, in the order of the table
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
     first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
@@ -214,7 +210,7 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
         out["group"] = "source " + (pairs["place"].to_numpy() + 1).astype(str).astype(object)
     for name in ("output", "system", "item"):
         out[f"{name}_a"], out[f"{name}_b"] = first[name], second[name]
-    return out
+    return check_items(out)
 
 
 def preferences_in(

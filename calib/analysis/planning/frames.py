@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
-from calib.analysis.prompts.frames import cells_of_replies, labels_by_item, over_prompts, with_labels
+from calib.analysis.prompts.frames import cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
@@ -303,8 +303,10 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            label_of_item, ends, unmatched = labels_by_item(rows, labelled, index, label)
-            y = label_of_item.to_numpy(dtype=float)
+            labelled_items = labelled["item"].astype(object)
+            y = labelled.set_index(labelled_items)["score"].reindex(index).to_numpy(dtype=float)
+            ends = ends_of(pd.concat([part[["scale"]] for part in (rows, labelled) if "scale" in part]), label)
+            unmatched = int((~labelled_items.isin(index)).sum())
             counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
             yield Slice(label, (x, variance, y, score, cells, ends, labelled), counts)
 

@@ -192,7 +192,19 @@ class GStudy(Result):
         item = self.value("item")
         if item <= 0:
             raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-        stays, per_prompt, per_draw = self._error_parts(coefficient, judges)
+        # error variance that stays whatever the prompts, that falls with prompts alone, and with all replies
+        stays = per_prompt = per_draw = 0.0
+        for part in self.components:
+            facets = {*part.name.split("_")}
+            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
+                continue
+            each = part.estimate / (judges if facets & {"judge", "residual", "draw"} else 1)
+            if "draw" in facets:
+                per_draw += each
+            elif facets & {"prompt", "residual"}:
+                per_prompt += each
+            else:
+                stays += each
         allowed = item * (1 / target - 1) - stays
         if allowed <= 0:
             limit = f"{short(item / (item + stays))}, what {number_of(judges, 'judge')} and endless prompts give"
@@ -209,22 +221,6 @@ class GStudy(Result):
             pairs, key=lambda pair: n_items * judges * pair[0] * pair[1] * price_reply + pair[0] * price_prompt
         )
         return replace(self._designs([(prompts, judges, math.inf if exact else draws)]), coefficient=coefficient)
-
-    def _error_parts(self, coefficient: str, judges: int) -> tuple[float, float, float]:
-        """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
-        stays = per_prompt = per_draw = 0.0
-        for part in self.components:
-            facets = {*part.name.split("_")}
-            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
-                continue
-            each = part.estimate / (judges if facets & {"judge", "residual", "draw"} else 1)
-            if "draw" in facets:
-                per_draw += each
-            elif facets & {"prompt", "residual"}:
-                per_prompt += each
-            else:
-                stays += each
-        return stays, per_prompt, per_draw
 
     def _designs(self, sizes: Sequence[tuple[float, float, float]]) -> DStudy:
         """Averages over these numbers of prompts, judges and draws."""

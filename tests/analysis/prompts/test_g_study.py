@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import optimize, stats
 
-from calib.analysis.prompts.crossed import _blocks, _kernels, _restricted, cells_of_array, moments
+from calib.analysis.prompts.crossed import _blocks, _restricted, cells_of_array, moments
 from calib.analysis.prompts.g_study import Component, GStudy, g_study
 from calib.core.result import Interval
 
@@ -257,12 +257,12 @@ def test_restricted_likelihood_is_that_of_the_dense_covariance(build):
     """Differences between points, a constant apart; and no point nearby or found by another optimizer is better."""
     x = holed(build(), 2)
     cells = cells_of_array(x, None)
-    names = [*_kernels(cells.means.shape), "draw"]
+    blocks = _blocks(cells)
+    names = [*blocks.kernels, "draw"]
     rng = np.random.default_rng(0)
     points = rng.uniform(0.05, 2, (4, len(names)))
 
-    blocks, kernels = _blocks(cells), _kernels(cells.means.shape)
-    ours = [_restricted(p, names, blocks, kernels)[0] for p in points]
+    ours = [_restricted(p, names, blocks)[0] for p in points]
     theirs = [dense(x, dict(zip(names, p, strict=True))) for p in points]
     assert_allclose(np.diff(ours), np.diff(theirs), rtol=1e-8)
     found = quick(x)
@@ -285,12 +285,12 @@ def test_restricted_likelihood_is_that_of_the_dense_covariance(build):
 )
 def test_gradient_is_that_of_finite_differences(x, variance):
     cells = cells_of_array(x, variance)
-    blocks, kernels = _blocks(cells), _kernels(cells.means.shape)
-    names = [*kernels, "draw"] if blocks.freedom else list(kernels)
+    blocks = _blocks(cells)
+    names = [*blocks.kernels, "draw"] if blocks.freedom else list(blocks.kernels)
     for seed in range(3):
         at = np.random.default_rng(seed).uniform(0.1, 1.5, len(names))
-        numbers = optimize.approx_fprime(at, lambda v: _restricted(v, names, blocks, kernels)[0], 1e-6)
-        assert_allclose(_restricted(at, names, blocks, kernels)[1], numbers, rtol=1e-3, atol=1e-3)
+        numbers = optimize.approx_fprime(at, lambda v: _restricted(v, names, blocks)[0], 1e-6)
+        assert_allclose(_restricted(at, names, blocks)[1], numbers, rtol=1e-3, atol=1e-3)
 
 
 # --- exact expectations -----------------------------------------------------------------------------------------
