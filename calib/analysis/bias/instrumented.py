@@ -315,10 +315,9 @@ def _tested(estimate: float, std_error: float, left_out: Floats, confidence: flo
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
-_Answer = tuple[dict[str, Any], list[str]]  # fields of the result, warnings
-
-
-def _by_instrument(judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float) -> _Answer:
+def _by_instrument(
+    judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float
+) -> tuple[dict[str, Any], list[str]]:
     """With a row for each item and annotator: her label, and the mean of the others'."""
     labelled = ~np.isnan(e)
     item, who = np.nonzero(labelled)
@@ -360,7 +359,7 @@ def _two_stages(columns: Sequence[Floats], group: Codes, confidence: float) -> t
 
 def _bracketed(
     judge: Floats, label: Floats, x: Floats, group: Codes, reliability: tuple[float, float], confidence: float
-) -> _Answer:
+) -> tuple[dict[str, Any], list[str]]:
     """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(x)), label, x, judge]
     each = unit_sums(columns[:, :, None] * columns[:, None, :], group)

@@ -20,8 +20,8 @@ NONE = Interval(math.nan, math.nan)
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
 
 
-class Sums(NamedTuple):
-    """Sums over the items of each row, by the number of draws that were read."""
+class SumsByCount(NamedTuple):
+    """SumsByCount over the items of each row, by the number of draws that were read."""
 
     reads: Floats  # (C,): these numbers
     items: Floats  # (rows, C)
@@ -43,14 +43,14 @@ class RatioFit(NamedTuple):
 
 
 def sums_without(part: Floats | Codes, unit: Codes) -> Floats:
-    """Sums over all rows but those of each unit in turn."""
+    """SumsByCount over all rows but those of each unit in turn."""
     rest = part.sum(axis=0) - unit_sums(part, unit)
     # what is left of a sum by rounding alone is nothing
     return np.where(np.abs(rest) > 1e-12 * np.abs(part).sum(axis=0), rest, 0.0)
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def moments_fit(s: Sums) -> RatioFit:
+def moments_fit(s: SumsByCount) -> RatioFit:
     n, total = s.items.sum(axis=1), matrix_product(s.items, s.reads)
     n0 = (total - matrix_product(s.items, s.reads**2) / total) / (n - 1)
     between = (matrix_product(s.square, s.reads) - matrix_product(s.mean, s.reads) ** 2 / total) / (n - 1)
@@ -59,7 +59,7 @@ def moments_fit(s: Sums) -> RatioFit:
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def distributions_fit(s: Sums) -> RatioFit:
+def distributions_fit(s: SumsByCount) -> RatioFit:
     n = s.items[:, 0]
     return known_fit(s.inside / n, np.maximum(s.square[:, 0] - s.mean[:, 0] ** 2 / n, 0) / (n - 1))
 
@@ -71,7 +71,7 @@ def known_fit(within: Floats, between: Floats) -> RatioFit:
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def reml_fit(s: Sums) -> RatioFit:
+def reml_fit(s: SumsByCount) -> RatioFit:
     """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
     start, most, total = moments_fit(s), s.reads.max(), matrix_product(s.items, s.reads)
     low, high = np.full(len(start.n0), -30.0), np.full(len(start.n0), 40.0)  # of log(1 + most * ratio)
@@ -91,7 +91,7 @@ def reml_fit(s: Sums) -> RatioFit:
     return RatioFit(*(np.where(noisy, *both) for both in zip(fit, start, strict=True)))
 
 
-def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
+def _weighted_squares(s: SumsByCount, ratio: Floats) -> tuple[Floats, Floats, Floats]:
     """Within and between, the weights of the counts, and the mean."""
     weight = s.reads / (1 + ratio[:, None] * s.reads)
     mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
@@ -326,7 +326,7 @@ def variance_components(
             raise ArgumentError("samples", rule, f"got {read.sum()}", mentions=("variances",))
         used, unit, estimator = read, units_of(groups, read), "logprob"
         count, mean, inside = np.ones(len(unit), dtype=np.intp), values[read], spread[read]
-        fit: Callable[[Sums], RatioFit] = distributions_fit
+        fit: Callable[[SumsByCount], RatioFit] = distributions_fit
         n_draws, n_unread = math.inf, 0
     else:
         draws = np.where(read, check.array(values, "samples", ndim=2), np.nan)
@@ -345,10 +345,10 @@ def variance_components(
     reads, code = np.unique(count, return_inverse=True)
     of_count = (code[:, None] == np.arange(len(reads))).astype(float)
     shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
-    sums = Sums(reads.astype(float), of_count, of_count * shifted, of_count * shifted**2, inside)
+    sums = SumsByCount(reads.astype(float), of_count, of_count * shifted, of_count * shifted**2, inside)
     # the fit to all items, and those without each unit in turn
-    whole = fit(Sums(sums.reads, *(np.asarray(part.sum(axis=0, keepdims=True)) for part in sums[1:])))
-    without = fit(Sums(sums.reads, *(sums_without(part, unit) for part in sums[1:])))
+    whole = fit(SumsByCount(sums.reads, *(np.asarray(part.sum(axis=0, keepdims=True)) for part in sums[1:])))
+    without = fit(SumsByCount(sums.reads, *(sums_without(part, unit) for part in sums[1:])))
     within, between, unclipped = (float(part[0]) for part in whole[:3])
     ends, df = jackknife(whole, without, level)
     label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label

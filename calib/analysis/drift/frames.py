@@ -108,7 +108,7 @@ def drift(
     def compared() -> Iterator[Slice[tuple[pd.Index, list[Floats], list[Floats], Any]]]:
         for label, rows_then, label_now, rows_now in progress(pairs, "raters"):
             one_scale(label, "'drift'", then=rows_then, now=rows_now)
-            apart = ", ".join(f"{name} {label_now[name]}" for name in _unlike(label, label_now))
+            apart = ", ".join(f"{name} {label_now[name]}" for name in _differing(label, label_now))
             replies = [_replies_of(rows) for rows in (rows_then, rows_now)]
             ids_then, ids_now = (side.index.unique("item") for side in replies)
             ids = ids_then[ids_then.isin(ids_now)]
@@ -136,25 +136,27 @@ def drift(
 
 
 # a judge: its label and ratings then, its label and ratings now
-Pair = tuple[dict[str, Any], pd.DataFrame, dict[str, Any], pd.DataFrame]
+_JudgeTwice = tuple[dict[str, Any], pd.DataFrame, dict[str, Any], pd.DataFrame]
 
 
-def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[Pair], tuple[str, ...]]:
+def _read_again(
+    then: ValidatedTable, now: ValidatedTable, *, unlike: bool
+) -> tuple[list[_JudgeTwice], tuple[str, ...]]:
     """Each judge of then beside the same one of now, and which were left out."""
     alone, new = [*slices(then.frame)], [*slices(now.frame)]
-    pairs: list[Pair] = []
+    pairs: list[_JudgeTwice] = []
     # judges that are the same on both sides; then, if they may be unlike, those of one criterion
     for names in (SliceKey._fields, ("criterion",))[: 1 + unlike]:
         for label, rows in tuple(alone):
-            same = [one for one in new if not set(_unlike(label, one[0])) & set(names)]
+            same = [one for one in new if not set(_differing(label, one[0])) & set(names)]
             if same:
                 pairs.append((label, rows, *same[0]))
                 alone = [one for one in alone if one[0] is not label]
                 new = [one for one in new if one[0] is not same[0][0]]
     if not pairs:
         first = alone[0][0]
-        near = min((label for label, _ in new), key=lambda other: len(_unlike(first, other)))
-        apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _unlike(first, near))
+        near = min((label for label, _ in new), key=lambda other: len(_differing(first, other)))
+        apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _differing(first, near))
         rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
         raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
     readings = [rows[["item", "run", "draw"]].drop_duplicates()["item"].value_counts().max() for _, rows, *_ in pairs]
@@ -166,7 +168,7 @@ def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> t
     return several or pairs, (warning,) if left else ()
 
 
-def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
+def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """What differs; no temperature is like no temperature."""
     return [
         name

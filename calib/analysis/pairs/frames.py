@@ -299,13 +299,30 @@ def leaderboard(
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     choice(ties, "ties", TIES)
-    judges, label_table = _sides_of_battles(preferences, labels, columns)
+    arguments = ("preferences", "labels")
+    files = resolve_inputs(preferences, labels, columns, names=arguments, needs=(), any_scale=True, in_pairs=True)
+    if files.inferred is not None and not files.pairwise:  # scores of one's own
+        files = resolve_inputs(preferences, labels, columns, names=arguments, needs=(), any_scale=True)
+    sides = files.scores, files.annotations
+    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
+        judges, label_table = preferences_of(*sides, arguments)
+    else:
+        judges, label_table = (
+            None if side is None else scores_in(side, name) for side, name in zip(sides, arguments, strict=True)
+        )
+    if judges is not None:
+        board, label_table = judges, None if label_table is None else mean_of_annotators(label_table)
+    elif label_table is not None:  # without judges people's verdicts are the board
+        board, label_table = label_table, None
+    else:
+        rule = "must hold verdicts on pairs, or scores of systems"
+        raise TableArgumentError("preferences", rule, "none was recognised")
     verdicts = {}
     for label, rows in () if label_table is None else battles_in(label_table):
         verdicts[label["criterion"]] = rows.set_index("item")["score"]
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
-        for label, rows in battles_in(judges):
+        for label, rows in battles_in(board):
             y = verdicts.get(label["criterion"])
             if label_table is None:
                 yield Slice(label, rows)
@@ -325,27 +342,3 @@ def leaderboard(
 
     names = {"a": "system_a", "b": "system_b", "score": "preferences", "judge": "preferences"}
     return each_result(slices(), board_of, names=names)
-
-
-def _sides_of_battles(
-    preferences: Data, labels: Data, columns: Columns
-) -> tuple[ValidatedTable, ValidatedTable | None]:
-    """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    names = ("preferences", "labels")
-    files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
-    if files.inferred is not None and not files.pairwise:  # scores of one's own
-        files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
-    sides = files.scores, files.annotations
-    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
-        judges, label_table = preferences_of(*sides, names)
-    else:
-        judges, label_table = (
-            None if side is None else scores_in(side, name) for side, name in zip(sides, names, strict=True)
-        )
-    if judges is None and label_table is None:
-        rule = "must hold verdicts on pairs, or scores of systems"
-        raise TableArgumentError("preferences", rule, "none was recognised")
-    if judges is None:
-        assert label_table is not None
-        return label_table, None
-    return judges, None if label_table is None else mean_of_annotators(label_table)

@@ -131,7 +131,7 @@ def choose(
     >>> print(choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
     6 of 8 items to label (strata, probability 0.75)
     """
-    scores = _whole(f, "f")
+    scores = _without_gaps(f, "f")
     most, source = len(scores), np.random.default_rng(rng)
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
     if after is None:
@@ -166,7 +166,7 @@ def choose(
     else:
         unit = np.arange(most) if groups is None else check.codes(groups, "groups")
         if design == "strata" and after is None:
-            stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata)
+            stratum = _strata_of(scores if entropy is None else _without_gaps(entropy, "entropy"), n_strata)
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
         chosen, inclusion = _drawn_units(unit, home, unsure, n, design, before, source)
     return Choice(
@@ -180,7 +180,7 @@ def choose(
     )
 
 
-def _whole(values: ArrayLike, name: str) -> Floats:
+def _without_gaps(values: ArrayLike, name: str) -> Floats:
     out = check.array(values, name, ndim=1)
     if np.isnan(out).any():
         raise ArgumentError(name, "must have a value for each item", f"got NaN at {int(np.argmax(np.isnan(out)))}")
@@ -195,7 +195,7 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
         return None
     if design not in {"strata", "active"}:
         raise ArgumentError("entropy", "must come with design 'strata' or 'active'", f"came with {design!r}")
-    values = _whole(entropy, "entropy")
+    values = _without_gaps(entropy, "entropy")
     check.same_length(f=scores, entropy=values)
     if (values < 0).any():
         place = int(np.argmax(values < 0))
