@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
-from calib.analysis.prompts.crossed import Cells, cells_of, moments
+from calib.analysis.prompts.crossed import Cells, cells_of_array, moments
 from calib.stats import g_study
 
 FOLDER = Path(__file__).parent
@@ -167,7 +167,7 @@ def _one(name: str, rng: np.random.Generator) -> dict[str, object]:
     design, names = DESIGNS[name], components(name)
     shift, noise = design.facets(rng)
     x = design.scores(rng, shift, noise)
-    study, cells = g_study(x), cells_of(x, None)
+    study, cells = g_study(x), cells_of_array(x, None)
     truth = design.truth(shift, noise)
     raw = moments(cells) if design.balanced else {part.name: part.estimate for part in study.components}
     out = {

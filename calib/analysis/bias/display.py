@@ -34,15 +34,23 @@ def bias_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Instru
     lines = []
     for name, claims in by_judge.items():
         about = f"{visible(name)}: " if name else ""
-        sentences = _of_bracket(claims) if all(one.n_raters == 1 for _, one in claims) else _of_instrument(claims)
-        lines.append(about + " ".join(sentences))
+        if any(one.n_raters > 1 for _, one in claims):
+            lines.append(about + " ".join(_of_instrument(claims)))
+            continue
+        # with one annotator only what holds at each reliability may be claimed
+        sure = [(name, one.bracket_interval) for name, one in claims if _is_sure(one.interval)]
+        ranges = [f"{name} ({short(between.low)} to {short(between.high)})" for name, between in sure[:_MOST]]
+        (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
+        favoured = ", ".join(ranges) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if ranges else "nothing"
+        lines.append(
+            f"{about}One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, "
+            f"{FAVOUR} is seen for {favoured} (each claim at {100 * level:g} %, not adjusted). A second annotator on "
+            "the same items would give an estimate in place of a range."
+        )
     return lines
 
 
-_Claims = Sequence[tuple[str, Instrumented]]
-
-
-def _of_instrument(claims: _Claims) -> list[str]:
+def _of_instrument(claims: Sequence[tuple[str, Instrumented]]) -> list[str]:
     first = claims[0][1]
     level = 1 - first.confidence_level
     how = f"{_CORRECTIONS[first.correction]}, {first.n_claims} claims" if first.n_claims > 1 else "one claim"
@@ -78,22 +86,6 @@ def _of_instrument(claims: _Claims) -> list[str]:
 def is_uneven(one: Instrumented) -> bool:
     """Whether annotators' leniency moves the estimate, so that `centred` stands in its place."""
     return any(text.startswith("uneven_annotators") for text in one.warnings)
-
-
-def _of_bracket(claims: _Claims) -> list[str]:
-    """With one annotator only what holds at each reliability may be claimed."""
-    sure = [(name, one) for name, one in claims if _is_sure(one.interval)]
-    named = [
-        f"{name} ({short(one.bracket_interval.low)} to {short(one.bracket_interval.high)})"
-        for name, one in sure[:_MOST]
-    ]
-    (low, high), level = claims[0][1].reliability, claims[0][1].confidence_level
-    favoured = ", ".join(named) + f" and {len(sure) - _MOST} more" * (len(sure) > _MOST) if named else "nothing"
-    return [
-        f"One annotator, whose errors are not known: whatever her reliability between {low:g} and {high:g}, {FAVOUR} "
-        f"is seen for {favoured} (each claim at {100 * level:g} %, not adjusted). A second "
-        "annotator on the same items would give an estimate in place of a range."
-    ]
 
 
 def _is_sure(interval: Interval) -> bool:

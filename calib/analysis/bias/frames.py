@@ -113,9 +113,9 @@ def bias(
         for judged in progress([*judged_items(judges, label_table, table)], "judges"):
             counts = {"n_unmatched": judged.n_unmatched, "n_unread": int(judged.frame["score"].isna().sum())}
             shared = None if group is None else groups_of(judged.frame, group)
-            for claim in _claims_of_judge(judged, names, unit, family, default=default):
+            for claim, warnings in _claims_of_judge(judged, names, unit, family, default=default):
                 label = judged.label | {"feature": claim.feature, "level": claim.level}
-                yield Slice(label, (judged, claim, shared), counts, _unread_gap(judged, claim))
+                yield Slice(label, (judged, claim, shared), counts, warnings)
 
     def effect_of(rows: tuple[Judged, Claim, Any]) -> stats.Instrumented:
         judged, claim, shared = rows
@@ -142,18 +142,6 @@ def bias(
         for one, (p, q, r) in zip(results, p_adjusted, strict=True)
     )
     return Results(results.labels, tuple(corrected))
-
-
-def _unread_gap(judged: Judged, claim: Claim) -> list[str]:
-    """A warning, if replies could not be read more often where x is high."""
-    unread, high = judged.frame["score"].isna().to_numpy(), claim.x > np.nanmean(claim.x)
-    if not unread.any() or not 0 < high.sum() < len(high):
-        return []
-    there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
-    if abs(there - elsewhere) <= 0.05:
-        return []
-    what = f"{100 * there:.0f} % of the scores of {f'{claim.feature} {claim.level}'.strip()} could not be read"
-    return [f"unread: {what}, {100 * elsewhere:.0f} % of the rest."]
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------
@@ -336,23 +324,48 @@ _OF_SCORES = frozenset(
 
 def _claims_of_judge(
     judged: Judged, features: Sequence[str], unit: str, family: Mapping[str, str] | None, *, default: bool
-) -> Iterator[Claim]:
-    """The claims of all features; by default those that can be made."""
+) -> Iterator[tuple[Claim, list[str]]]:
+    """The claims of all features, by default those that can be made, each with a warning if replies hide part of it."""
+    unread = judged.frame["score"].isna().to_numpy()
     for feature in features:
         try:
-            yield from _claims_of(judged, feature, unit, family)
+            claims = _claims_of(judged, feature, unit, family)
         except LackingError as error:
             if not default:
                 raise ArgumentError("features", f"cannot all be computed: {error}") from None
             if feature == "length" or (feature == "system" and "system" in judged.frame):
                 check.warn(f"left_out: {error}.")
+            continue
+        for claim in claims:
+            warnings, high = [], claim.x > np.nanmean(claim.x)
+            if unread.any() and 0 < high.sum() < len(high):
+                there, elsewhere = (float(unread[place].mean()) for place in (high, ~high))
+                if abs(there - elsewhere) > 0.05:  # replies could not be read more often where x is high, or less
+                    name = f"{claim.feature} {claim.level}".strip()
+                    what = f"{100 * there:.0f} % of the scores of {name} could not be read"
+                    warnings.append(f"unread: {what}, {100 * elsewhere:.0f} % of the rest.")
+            yield claim, warnings
 
 
 def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str] | None) -> list[Claim]:
     """The numbers of one feature: one for a number or a flag, one for each value of a column of names."""
     frame = judged.frame
     if feature == "family":
-        return [Claim(feature, "", "1 = the judge's own family", _own_family(judged, family))]
+        if family is None:
+            made = "family={'gpt-4o': 'openai', ...} of systems and judges"
+            raise LackingError(f"'family' needs to know who made what: {made}")
+        judge = str(judged.label["rater"])
+        if judge not in family:
+            names = ", ".join(map(repr, list(family)[:6]))
+            raise ArgumentError("family", f"must say of which family the judge {judge!r} is", f"says it of {names}")
+        if "system" not in frame:
+            raise LackingError("'family' needs a column `system`")
+        systems = frame["system"].astype(object)
+        makers = systems.map(lambda name: family.get(name, family.get(str(name))), na_action="ignore")
+        if missing := sorted(set(systems[makers.isna()].dropna().astype(str))):
+            raise ArgumentError("family", "must say of which family each system is", f"lacks {', '.join(missing[:6])}")
+        own = np.where(systems.isna(), np.nan, (makers == family[judge]).to_numpy(dtype=float))
+        return [Claim(feature, "", "1 = the judge's own family", own)]
     if feature == "score":
         raise LackingError("'score' is the judge's own score, which everything moves with")
     if feature in frame and not frame[feature].isna().all():
@@ -375,23 +388,6 @@ def _claims_of(judged: Judged, feature: str, unit: str, family: Mapping[str, str
 def _in_sd(x: Floats) -> Floats:
     spread = float(np.nanstd(x))
     return (x - np.nanmean(x)) / spread if spread > 0 else x
-
-
-def _own_family(judged: Judged, family: Mapping[str, str] | None) -> Floats:
-    if family is None:
-        made = "family={'gpt-4o': 'openai', ...} of systems and judges"
-        raise LackingError(f"'family' needs to know who made what: {made}")
-    judge = str(judged.label["rater"])
-    if judge not in family:
-        names = ", ".join(map(repr, list(family)[:6]))
-        raise ArgumentError("family", f"must say of which family the judge {judge!r} is", f"says it of {names}")
-    if "system" not in judged.frame:
-        raise LackingError("'family' needs a column `system`")
-    systems = judged.frame["system"].astype(object)
-    makers = systems.map(lambda name: family.get(name, family.get(str(name))), na_action="ignore")
-    if missing := sorted(set(systems[makers.isna()].dropna().astype(str))):
-        raise ArgumentError("family", "must say of which family each system is", f"lacks {', '.join(missing[:6])}")
-    return np.where(systems.isna(), np.nan, (makers == family[judge]).to_numpy(dtype=float))
 
 
 def _claims_of_column(column: pd.Series, feature: str) -> list[Claim]:

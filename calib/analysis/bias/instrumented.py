@@ -275,10 +275,11 @@ def _checked_items(
 # --- regressions ----------------------------------------------------------------------------------------------------
 
 
-_Fit = tuple[Floats, Floats, Floats]  # coefficients, their sandwich, and themselves without each group, shape (G, k)
+# coefficients, their sandwich, and themselves without each group, shape (G, k)
+_Regression = tuple[Floats, Floats, Floats]
 
 
-def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
+def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Regression:
     """Two-stage least squares with as many instruments as columns."""
     n, k, g = len(y), x.shape[1], int(group.max()) + 1
     zx, zy = (unit_sums(z[:, :, None] * side, group) for side in (x[:, None, :], y[:, None, None]))
@@ -299,7 +300,7 @@ def _solved(y: Floats, x: Floats, z: Floats, group: Codes) -> _Fit:
     return theta, covariance, left_out
 
 
-def _effect(fit: _Fit, confidence: float) -> Effect:
+def _effect(fit: _Regression, confidence: float) -> Effect:
     """Of x, the last column."""
     theta, covariance, left_out = fit
     return _tested(float(theta[-1]), float(np.sqrt(covariance[-1, -1])), left_out[:, -1], confidence)
@@ -314,10 +315,9 @@ def _tested(estimate: float, std_error: float, left_out: Floats, confidence: flo
     return Effect(estimate, std_error, z, p_value, Interval(estimate - half, estimate + half))
 
 
-_Answer = tuple[dict[str, Any], list[str]]  # fields of the result, warnings
-
-
-def _by_instrument(judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float) -> _Answer:
+def _by_instrument(
+    judge: Floats, e: Floats, mean: Floats, x: Floats, group: Codes, confidence: float
+) -> tuple[dict[str, Any], list[str]]:
     """With a row for each item and annotator: her label, and the mean of the others'."""
     labelled = ~np.isnan(e)
     item, who = np.nonzero(labelled)
@@ -359,7 +359,7 @@ def _two_stages(columns: Sequence[Floats], group: Codes, confidence: float) -> t
 
 def _bracketed(
     judge: Floats, label: Floats, x: Floats, group: Codes, reliability: tuple[float, float], confidence: float
-) -> _Answer:
+) -> tuple[dict[str, Any], list[str]]:
     """Errors in variables at both ends of what the reliability may be; no sandwich, as a variance is estimated."""
     columns = np.c_[np.ones(len(x)), label, x, judge]
     each = unit_sums(columns[:, :, None] * columns[:, None, :], group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -109,9 +109,20 @@ def profile(
         people = scores_in(judges.frame[is_human], "scores") if people is None else people
         judges = judges.only(~is_human)
     items = files.inferred.items if items is None and files.inferred is not None else items
-    texts = None if items is None else _texts_of(items_in(items), judges)
+    texts = None
+    if items is not None:  # by name: source and output (of pairs both), or what else of a table without these is text
+        about = items_in(items)
+        names = about["item"].astype(object)
+        if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
+            has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"
+            raise TableArgumentError("items", "must have the items of {0}", has, mentions=(judges.argument,))
+        usual = [name for name in ("source", "output", "output_a", "output_b") if name in about]
+        more = [name for name in about if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(about[name])]
+        clashing = {name: f"{name} of the item" for name in more if name in _OURS}
+        # Python strings, which may hold what Arrow cannot
+        texts = about[usual or more].astype(object).set_axis(names).rename(columns=clashing)
     table = judges if kind == "scores" else validated(summarize(judges.frame), "scores", "scores")
-    pairs = [(judge, *_labels_beside(judge, people)) for judge in _prompted_judges(judges, table)]
+    pairs = [*_prompted_judges(judges, table, people)]
     if people is not None and not any(len(y) or warnings for _, y, _, warnings in pairs):
         scored, labelled = (f"{side.holds} (items {_glimpse(side.frame['item'])})" for side in (judges, people))
         rule = "must have labels of the criteria and items of {0}"
@@ -130,24 +141,6 @@ def profile(
         ),
         profiled,
     )
-
-
-def _labels_beside(judge: PromptedJudge, people: ValidatedTable | None) -> tuple[pd.Series, int, tuple[str, ...]]:
-    """The labels of a judge's items, how many labels are of other items, and what is wrong with them."""
-    if people is None:
-        return pd.Series(dtype=float), 0, ()
-    rows = people.under(judge.who.label, "criterion")
-    rows = rows[rows["score"].notna()]
-    others = rows["rater"] != judge.who.rater
-    rows = rows[others] if others.any() else rows
-    labels = rows["score"].set_axis(rows["item"].astype(object))
-    try:
-        one_scale({}, "", scores=judge.scores, labels=rows)
-    except TableError as error:
-        why = str(error).partition(", but ")[2].rstrip(".")
-        return labels[:0], 0, (f"other_scale: people are left out, as {why}",)
-    scored = labels.index.isin(judge.scores.index)
-    return labels[scored], int((~scored).sum()), ()
 
 
 def _profile_of(judge: PromptedJudge, labels: pd.Series, top: int) -> stats.Profile:
@@ -214,15 +207,6 @@ class PromptedJudge:
     levels: Floats  # (items, K)
     prompts: dict[str, PromptedJudge]
 
-    def distribution(self, item: str) -> str:
-        """How the scores of an item are distributed, in words; nothing where that is not known."""
-        if not self.has_replies:
-            return ""
-        place = self.scores.index.get_loc(item)
-        total = self.shares[place].sum()
-        pairs = sorted((level, s / total) for level, s in zip(self.levels[place], self.shares[place], strict=True) if s)
-        return ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in pairs if share >= 0.005)
-
     def words(self, item: str) -> list[tuple[str, str]]:
         """What the judge said on an item, each with its score or status: its lowest and highest reply, one not read.
 
@@ -242,20 +226,14 @@ class PromptedJudge:
                 words.append((mark, text))
         return words
 
-    def contradiction(self, item: str) -> tuple[str, list[tuple[str, str]]]:
-        """The scores of an item under each prompt, and the judge's words under those of the lowest and the highest."""
-        under = {prompt: one.scores["score"].get(item, np.nan) for prompt, one in self.prompts.items()}
-        scores = {prompt: score for prompt, score in under.items() if np.isfinite(score)}
-        order = sorted(scores, key=scores.__getitem__)
-        marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
-        ends = {marks[prompt]: self.prompts[prompt].words(item)[:1] for prompt in (*order[:1], *order[-1:])}
-        named = [*marks.values()]
-        named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
-        return ", ".join(named), [(mark, text) for mark, words in ends.items() for _, text in words]
 
+def _prompted_judges(
+    judges: ValidatedTable, scores: ValidatedTable, people: ValidatedTable | None
+) -> Iterator[tuple[PromptedJudge, pd.Series, int, tuple[str, ...]]]:
+    """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them.
 
-def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[PromptedJudge]:
-    """Each judge under each prompt, of ratings (or scores, which are one reply each) and the scores made of them."""
+    Beside it the labels of its items, how many labels are of other items, and what is wrong with them.
+    """
     ratings = {SliceKey.of(label): rows for label, rows in judges.slices()}
     by_judge: dict[SliceKey, dict[str, PromptedJudge]] = {}
     for label, rows in scores.slices():
@@ -280,37 +258,53 @@ def _prompted_judges(judges: ValidatedTable, scores: ValidatedTable) -> list[Pro
         under[who.prompt] = PromptedJudge(
             who, rows.set_index(items), replies, single, reply, item_of_reply, reply_scores, shares, levels, under
         )
-    return [one for under in by_judge.values() for one in under.values()]
+    for judge in (one for under in by_judge.values() for one in under.values()):
+        if people is None:
+            yield judge, pd.Series(dtype=float), 0, ()
+            continue
+        rows = people.under(judge.who.label, "criterion")
+        rows = rows[rows["score"].notna()]
+        others = rows["rater"] != judge.who.rater
+        rows = rows[others] if others.any() else rows
+        labels = rows["score"].set_axis(rows["item"].astype(object))
+        try:
+            one_scale({}, "", scores=judge.scores, labels=rows)
+        except TableError as error:
+            why = str(error).partition(", but ")[2].rstrip(".")
+            yield judge, labels[:0], 0, (f"other_scale: people are left out, as {why}",)
+        else:
+            scored = labels.index.isin(judge.scores.index)
+            yield judge, labels[scored], int((~scored).sum()), ()
 
 
 def _texts_to_read(
     look: stats.FlaggedItem, judge: PromptedJudge, labels: pd.Series, texts: pd.DataFrame | None
 ) -> tuple[tuple[str, str], ...]:
     """How the scores of an item came about, its own texts, the judge's words: those of several replies with marks."""
-    detail, words = judge.distribution(look.item), judge.words(look.item)
+    detail, words = "", judge.words(look.item)
     if look.why == "prompts":
-        detail, words = judge.contradiction(look.item)
+        # the scores under each prompt, and the judge's words under those of the lowest and the highest
+        under = {prompt: one.scores["score"].get(look.item, np.nan) for prompt, one in judge.prompts.items()}
+        scores = {prompt: score for prompt, score in under.items() if np.isfinite(score)}
+        order = sorted(scores, key=scores.__getitem__)
+        marks = {prompt: f"{prompt} {short(scores[prompt])}" for prompt in order}
+        ends = {marks[prompt]: judge.prompts[prompt].words(look.item)[:1] for prompt in (*order[:1], *order[-1:])}
+        named = [*marks.values()]
+        named = named if len(named) <= _PROMPTS else [*named[: _PROMPTS // 2], "…", *named[-_PROMPTS // 2 :]]
+        detail, words = ", ".join(named), [(mark, text) for mark, of_end in ends.items() for _, text in of_end]
     elif look.why == "people":
         detail = f"labels {', '.join(map(short, labels[[look.item]]))}"
+    elif judge.has_replies:  # how the scores of the item are distributed
+        shares = judge.shares[judge.scores.index.get_loc(look.item)]
+        at = judge.levels[judge.scores.index.get_loc(look.item)]
+        parts = sorted((level, share / shares.sum()) for level, share in zip(at, shares, strict=True) if share)
+        detail = ", ".join(f"{short(level)} {100 * share:.0f} %" for level, share in parts if share >= 0.005)
     own: dict[str, Any] = {} if texts is None or look.item not in texts.index else texts.loc[look.item].to_dict()
     out = [("detail", detail), *((name, "" if pd.isna(text) else str(text)) for name, text in own.items())]
     if "reply" in judge.ratings:
         is_plain = len(words) == 1 and words[0][0] not in STATUSES
         out.append(("reply", " ".join(text if is_plain else f"[{mark}] {text}" for mark, text in words)))
     return tuple(out)
-
-
-def _texts_of(table: pd.DataFrame, judges: ValidatedTable) -> pd.DataFrame:
-    """The texts of items by name: source and output (of pairs both), or what else of a table without these is text."""
-    names = table["item"].astype(object)
-    if len(judges.frame) and not names.isin(judges.frame["item"].astype(object)).any():
-        has = f"has {_glimpse(names)}, while {{0}} have {_glimpse(judges.frame['item'])}"
-        raise TableArgumentError("items", "must have the items of {0}", has, mentions=(judges.argument,))
-    texts = [name for name in ("source", "output", "output_a", "output_b") if name in table]
-    more = [name for name in table if name not in SCHEMAS["items"] and pd.api.types.is_string_dtype(table[name])]
-    clashing = {name: f"{name} of the item" for name in more if name in _OURS}
-    # Python strings, which may hold what Arrow cannot
-    return table[texts or more].astype(object).set_axis(names).rename(columns=clashing)
 
 
 def _glimpse(items: Any) -> str:

@@ -351,15 +351,15 @@ def _shares_used(values: Floats, weights: Floats, labels: Floats, scale: ArrayLi
     sides: tuple[Any, ...] = ("right",) if width else ("left", "right")
     middles = (grid[:-1] + grid[1:]) / 2
 
-    def counted(scores: Floats, mass: Floats) -> tuple[float, ...]:
+    def shares_of(scores: Floats, mass: Floats) -> tuple[float, ...]:
         if not len(grid):
             return ()
         counts = sum(np.bincount(np.searchsorted(middles, scores, side), mass, len(grid)) for side in sides)
         return tuple((counts / max(len(sides) * mass.sum(), 1e-300)).tolist())
 
     rounded = not width and not np.isin(values[used], grid).all()
-    of_labels = counted(labels, np.ones(len(labels))) if len(labels) else ()
-    return Shares(tuple(grid.tolist()), width, rounded, counted(values[used], share[used]), of_labels)
+    of_labels = shares_of(labels, np.ones(len(labels))) if len(labels) else ()
+    return Shares(tuple(grid.tolist()), width, rounded, shares_of(values[used], share[used]), of_labels)
 
 
 def _histogram_of(values: Floats, most: float) -> Histogram | None:

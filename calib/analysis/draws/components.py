@@ -20,8 +20,8 @@ NONE = Interval(math.nan, math.nan)
 _STEPS = 60  # halvings of the search for the ratio of highest likelihood: to the last bit
 
 
-class Sums(NamedTuple):
-    """Sums over the items of each row, by the number of draws that were read."""
+class SumsByCount(NamedTuple):
+    """SumsByCount over the items of each row, by the number of draws that were read."""
 
     reads: Floats  # (C,): these numbers
     items: Floats  # (rows, C)
@@ -30,14 +30,7 @@ class Sums(NamedTuple):
     inside: Floats  # (rows,): squared distances of draws from their item's mean
 
 
-def _sums_by_count(count: Codes, mean: Floats, inside: Floats) -> Sums:
-    reads, code = np.unique(count, return_inverse=True)
-    items = (code[:, None] == np.arange(len(reads))).astype(float)
-    shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
-    return Sums(reads.astype(float), items, items * shifted, items * shifted**2, inside)
-
-
-class Fit(NamedTuple):
+class RatioFit(NamedTuple):
     within: Floats
     between: Floats
     ratio: Floats  # between / within, not clipped
@@ -49,36 +42,36 @@ class Fit(NamedTuple):
             return np.asarray(np.where(np.isinf(self.n0), np.log(self.ratio), np.log1p(self.n0 * self.ratio)))
 
 
-def left_out(part: Floats | Codes, unit: Codes) -> Floats:
-    """Sums over all rows but those of each unit in turn."""
+def sums_without(part: Floats | Codes, unit: Codes) -> Floats:
+    """SumsByCount over all rows but those of each unit in turn."""
     rest = part.sum(axis=0) - unit_sums(part, unit)
     # what is left of a sum by rounding alone is nothing
     return np.where(np.abs(rest) > 1e-12 * np.abs(part).sum(axis=0), rest, 0.0)
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def moments_fit(s: Sums) -> Fit:
+def moments_fit(s: SumsByCount) -> RatioFit:
     n, total = s.items.sum(axis=1), matrix_product(s.items, s.reads)
     n0 = (total - matrix_product(s.items, s.reads**2) / total) / (n - 1)
     between = (matrix_product(s.square, s.reads) - matrix_product(s.mean, s.reads) ** 2 / total) / (n - 1)
     within = s.inside / (total - n)
-    return Fit(within, np.maximum(between - within, 0) / n0, (between / within - 1) / n0, n0)
+    return RatioFit(within, np.maximum(between - within, 0) / n0, (between / within - 1) / n0, n0)
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def distributions_fit(s: Sums) -> Fit:
+def distributions_fit(s: SumsByCount) -> RatioFit:
     n = s.items[:, 0]
     return known_fit(s.inside / n, np.maximum(s.square[:, 0] - s.mean[:, 0] ** 2 / n, 0) / (n - 1))
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def known_fit(within: Floats, between: Floats) -> Fit:
+def known_fit(within: Floats, between: Floats) -> RatioFit:
     """Two variances of which neither is part of the other: their ratio is that of an F with endless draws."""
-    return Fit(within, between, between / within, np.full(len(within), np.inf))
+    return RatioFit(within, between, between / within, np.full(len(within), np.inf))
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def reml_fit(s: Sums) -> Fit:
+def reml_fit(s: SumsByCount) -> RatioFit:
     """Where the profiled likelihood is flat in the ratio, by halving; the ratio may be negative down to -1/max(m)."""
     start, most, total = moments_fit(s), s.reads.max(), matrix_product(s.items, s.reads)
     low, high = np.full(len(start.n0), -30.0), np.full(len(start.n0), 40.0)  # of log(1 + most * ratio)
@@ -93,19 +86,19 @@ def reml_fit(s: Sums) -> Fit:
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     ratio = np.expm1(low) / most
     within = _weighted_squares(s, np.maximum(ratio, 0))[0] / (total - 1)
-    fit = Fit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
+    fit = RatioFit(within, np.maximum(ratio, 0) * within, ratio, start.n0)
     noisy = s.inside > 0  # else the ratio is infinite, and the moments say so
-    return Fit(*(np.where(noisy, *both) for both in zip(fit, start, strict=True)))
+    return RatioFit(*(np.where(noisy, *both) for both in zip(fit, start, strict=True)))
 
 
-def _weighted_squares(s: Sums, ratio: Floats) -> tuple[Floats, Floats, Floats]:
+def _weighted_squares(s: SumsByCount, ratio: Floats) -> tuple[Floats, Floats, Floats]:
     """Within and between, the weights of the counts, and the mean."""
     weight = s.reads / (1 + ratio[:, None] * s.reads)
     mean = (s.mean * weight).sum(axis=1) / (s.items * weight).sum(axis=1)
     return s.inside + (s.square * weight).sum(axis=1) - mean * (s.mean * weight).sum(axis=1), weight, mean
 
 
-def jackknife(whole: Fit, without: Fit, level: float) -> tuple[Interval, float]:
+def jackknife(whole: RatioFit, without: RatioFit, level: float) -> tuple[Interval, float]:
     """Of between / within, not below 0, from its logarithm or that of F; and the degrees of freedom."""
     point, values = float(whole.log_f[0]), without.log_f
     if not math.isfinite(point):
@@ -333,7 +326,7 @@ def variance_components(
             raise ArgumentError("samples", rule, f"got {read.sum()}", mentions=("variances",))
         used, unit, estimator = read, units_of(groups, read), "logprob"
         count, mean, inside = np.ones(len(unit), dtype=np.intp), values[read], spread[read]
-        fit: Callable[[Sums], Fit] = distributions_fit
+        fit: Callable[[SumsByCount], RatioFit] = distributions_fit
         n_draws, n_unread = math.inf, 0
     else:
         draws = np.where(read, check.array(values, "samples", ndim=2), np.nan)
@@ -349,10 +342,13 @@ def variance_components(
         mean, inside = first + off, (np.where(read, shifted - off[:, None], 0.0) ** 2).sum(axis=1)
         fit = moments_fit if estimator == "moments" else reml_fit
         n_draws, n_unread = float(len(count) / np.sum(1 / count)), int((~read).sum())
-    sums = _sums_by_count(count, mean, inside)
+    reads, code = np.unique(count, return_inverse=True)
+    of_count = (code[:, None] == np.arange(len(reads))).astype(float)
+    shifted = (mean - np.sort(mean)[len(mean) // 2])[:, None]
+    sums = SumsByCount(reads.astype(float), of_count, of_count * shifted, of_count * shifted**2, inside)
     # the fit to all items, and those without each unit in turn
-    whole = fit(Sums(sums.reads, *(np.asarray(part.sum(axis=0, keepdims=True)) for part in sums[1:])))
-    without = fit(Sums(sums.reads, *(left_out(part, unit) for part in sums[1:])))
+    whole = fit(SumsByCount(sums.reads, *(np.asarray(part.sum(axis=0, keepdims=True)) for part in sums[1:])))
+    without = fit(SumsByCount(sums.reads, *(sums_without(part, unit) for part in sums[1:])))
     within, between, unclipped = (float(part[0]) for part in whole[:3])
     ends, df = jackknife(whole, without, level)
     label, kept, kept_ends = math.nan, math.nan, NONE  # kept: the chain's share of the variance of a label
@@ -360,7 +356,7 @@ def variance_components(
         noise = spread.sum(axis=1)[used]
         of_label = known_fit(np.array([noise.sum() / count.sum()]), whole.within)
         label, kept = float(of_label.within[0]), share(float(of_label.ratio[0]))
-        rest = known_fit(ratio(left_out(noise, unit), left_out(count, unit)), without.within)
+        rest = known_fit(ratio(sums_without(noise, unit), sums_without(count, unit)), without.within)
         kept_ends = Interval(*map(share, jackknife(of_label, rest, level)[0]))
     clipped = "the items' means differ less than their draws alone would make them: `between` was set to 0."
     warnings = (f"clipped: {clipped}",) * (unclipped < 0)

@@ -52,7 +52,7 @@ def subset_correlations(
     """For each N the mean correlation of random N-draw means with the reference, and with labels."""
     correlations: list[list[Floats]] = [[] for _ in sizes]
     first: list[Floats] = []
-    others = [_coded(y) for y in against]
+    others = [_levels_and_places(y) for y in against]
     step = max(min(n_subsets, _FOR_SPREAD), CHUNK // draws.size)
     for start in progress(range(0, n_subsets, step), "subsets"):
         means = _drawn_means(draws, sizes, min(step, n_subsets - start), rng)
@@ -80,7 +80,7 @@ def _drawn_means(
     rows = np.broadcast_to(steps.astype(np.int16 if step else float), (n_subsets, *draws.shape))
     shuffled = rng.permuted(rows, axis=2)
     if not step:
-        yield from (_coded(settled(row_means(shuffled[:, :, :size]))) for size in sizes)
+        yield from (_levels_and_places(settled(row_means(shuffled[:, :, :size]))) for size in sizes)
         return
     # draw by draw, which is quick where the draws of one place lie side by side, and each is added once
     places, is_whole = np.ascontiguousarray(shuffled.transpose(2, 0, 1)), bool(read.all())
@@ -104,7 +104,7 @@ def _drawn_means(
     yield from map(sums.__getitem__, sizes)
 
 
-def _coded(scores: Floats) -> Coded:
+def _levels_and_places(scores: Floats) -> Coded:
     read = np.isfinite(scores)
     levels, place = np.unique(scores[read], return_inverse=True)
     codes = np.full(scores.shape, -1)
@@ -181,6 +181,6 @@ def with_variance(value: float, influences: Floats, owners: Codes) -> MeanCorrel
 
 
 def correlation_with_labels(target: Floats, y: Floats, kind: str, owners: Codes) -> MeanCorrelation:
-    (levels, codes), labels = _coded(settled(target[None, :])), _coded(y)
+    (levels, codes), labels = _levels_and_places(settled(target[None, :])), _levels_and_places(y)
     value = float(_row_correlations(levels, codes, labels, kind)[0])
     return with_variance(value, _influences(levels, codes, labels, kind), owners)

@@ -54,27 +54,24 @@ def drift_sentences(labels: Sequence[Mapping[str, Any]], results: Sequence[Readi
             seen = f"No drift seen in the scores of {change.n} items, {times}"
             verdict = f"{seen} ({p}), which is no proof that there is none."
         parts = [verdict, *(text[:1].upper() + text[1:] for text in texts)]
-        parts += [_how_far(change), _single_items(change)]
+        # the mean shift, which one would have been seen, and how many readings differ beyond noise
+        if math.isnan(change.smallest_shift):
+            seen = ", alike on every item, so that no spread is known"
+        else:
+            smallest = f"a shift of {short(change.smallest_shift)} is seen four times in five, a smaller one less often"
+            seen = f"; with so many items {smallest}"
+        low, high = change.changed_interval
+        ends = f"{100 * change.confidence_level:g} % CI [{100 * low:.3g}, {100 * high:.3g}]"
+        ends = "no interval" if math.isnan(low) else ends
+        less = " (it became less noisy)" if high < 0 else ""
+        parts.append(
+            f"Its mean moved by {short(change.estimate)}, {change.bracket}{seen}. {100 * change.differ:.3g} % of its "
+            f"readings differ from those of then, {100 * change.floor:.3g} % by its own noise alone: beyond that "
+            f"{100 * change.changed:.3g} points, {ends}{less}."
+        )
+        parts.append(_single_items(change))
         sentences.append(f"{about}{': ' * bool(about)}{' '.join(filter(None, parts))}")
     return sentences
-
-
-def _how_far(change: ReadingChange) -> str:
-    """The mean shift, which one would have been seen, and how many readings differ beyond noise."""
-    if math.isnan(change.smallest_shift):
-        seen = ", alike on every item, so that no spread is known"
-    else:
-        smallest = f"a shift of {short(change.smallest_shift)} is seen four times in five, a smaller one less often"
-        seen = f"; with so many items {smallest}"
-    low, high = change.changed_interval
-    ends = f"{100 * change.confidence_level:g} % CI [{100 * low:.3g}, {100 * high:.3g}]"
-    ends = "no interval" if math.isnan(low) else ends
-    less = " (it became less noisy)" if high < 0 else ""
-    return (
-        f"Its mean moved by {short(change.estimate)}, {change.bracket}{seen}. "
-        f"{100 * change.differ:.3g} % of its readings differ from those of then, {100 * change.floor:.3g} % by its own "
-        f"noise alone: beyond that {100 * change.changed:.3g} points, {ends}{less}."
-    )
 
 
 def _single_items(change: ReadingChange) -> str:

@@ -108,7 +108,7 @@ def drift(
     def compared() -> Iterator[Slice[tuple[pd.Index, list[Floats], list[Floats], Any]]]:
         for label, rows_then, label_now, rows_now in progress(pairs, "raters"):
             one_scale(label, "'drift'", then=rows_then, now=rows_now)
-            apart = ", ".join(f"{name} {label_now[name]}" for name in _unlike(label, label_now))
+            apart = ", ".join(f"{name} {label_now[name]}" for name in _differing(label, label_now))
             replies = [_replies_of(rows) for rows in (rows_then, rows_now)]
             ids_then, ids_now = (side.index.unique("item") for side in replies)
             ids = ids_then[ids_then.isin(ids_now)]
@@ -136,25 +136,27 @@ def drift(
 
 
 # a judge: its label and ratings then, its label and ratings now
-Pair = tuple[dict[str, Any], pd.DataFrame, dict[str, Any], pd.DataFrame]
+_JudgeTwice = tuple[dict[str, Any], pd.DataFrame, dict[str, Any], pd.DataFrame]
 
 
-def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> tuple[list[Pair], tuple[str, ...]]:
+def _read_again(
+    then: ValidatedTable, now: ValidatedTable, *, unlike: bool
+) -> tuple[list[_JudgeTwice], tuple[str, ...]]:
     """Each judge of then beside the same one of now, and which were left out."""
     alone, new = [*slices(then.frame)], [*slices(now.frame)]
-    pairs: list[Pair] = []
+    pairs: list[_JudgeTwice] = []
     # judges that are the same on both sides; then, if they may be unlike, those of one criterion
     for names in (SliceKey._fields, ("criterion",))[: 1 + unlike]:
         for label, rows in tuple(alone):
-            same = [one for one in new if not set(_unlike(label, one[0])) & set(names)]
+            same = [one for one in new if not set(_differing(label, one[0])) & set(names)]
             if same:
                 pairs.append((label, rows, *same[0]))
                 alone = [one for one in alone if one[0] is not label]
                 new = [one for one in new if one[0] is not same[0][0]]
     if not pairs:
         first = alone[0][0]
-        near = min((label for label, _ in new), key=lambda other: len(_unlike(first, other)))
-        apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _unlike(first, near))
+        near = min((label for label, _ in new), key=lambda other: len(_differing(first, other)))
+        apart = "; ".join(f"{name} was {first[name]!r} and is {near[name]!r}" for name in _differing(first, near))
         rule = "must hold readings of the judge of {0} by the same prompt ({1} compares anyway)"
         raise TableArgumentError("now", rule, apart, mentions=("then", "unlike"))
     readings = [rows[["item", "run", "draw"]].drop_duplicates()["item"].value_counts().max() for _, rows, *_ in pairs]
@@ -166,7 +168,7 @@ def _read_again(then: ValidatedTable, now: ValidatedTable, *, unlike: bool) -> t
     return several or pairs, (warning,) if left else ()
 
 
-def _unlike(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
+def _differing(label: dict[str, Any], other: dict[str, Any]) -> list[str]:
     """What differs; no temperature is like no temperature."""
     return [
         name
@@ -196,7 +198,20 @@ def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
     size = min(every_then.shape[1], every_now.shape[1])
     then, now = every_then[:, :size], every_now[:, :size]
     same = ((then == now) | (np.isnan(then) & np.isnan(now))).all(axis=1)
-    chances = np.array([_chance(*sides, size) for sides in zip(every_then, every_now, strict=True)])
+    # how likely readings that were made anew are the same one by one, at most: if they are the same numbers, each of
+    # their orders is as likely; of one reading now, if the readings of both sides are these numbers, it is a pair of
+    # them that has to be equal
+    chances = np.ones(len(then))
+    for place in range(len(then)):
+        if np.isnan(then[place]).all() or np.isnan(now[place]).all():
+            continue
+        if size > 1:
+            counts = Counter(then[place][np.isfinite(then[place])].tolist())
+            chances[place] = math.prod(map(math.factorial, counts.values())) / math.factorial(counts.total())
+        else:
+            counts = Counter(side for side in [*every_then[place], *every_now[place]] if math.isfinite(side))
+            pairs = sum(count * (count - 1) for count in counts.values())
+            chances[place] = pairs / max(1, counts.total() * (counts.total() - 1))
     varied, n_same = chances < 1, int((same & (chances < 1)).sum())
     if same.all() and not varied.any():
         return ("same_readings: all readings are as they were, as a judge without noise gives them, and a store too.",)
@@ -211,22 +226,6 @@ def _same_readings(every_then: Floats, every_now: Floats) -> tuple[str, ...]:
         part = f"{n_same} of {int(varied.sum())} items whose readings vary have the very same ones, in the same order"
         return (f"shared_readings: {part}: they come from a store, and hide a change.",)
     return ()
-
-
-def _chance(then: Floats, now: Floats, size: int) -> float:
-    """How likely readings that were made anew are the same one by one, at most.
-
-    If they are the same numbers, each of their orders is as likely; of one reading now, if the readings of both sides
-    are these numbers, it is a pair of them that has to be equal.
-    """
-    if np.isnan(then[:size]).all() or np.isnan(now[:size]).all():
-        return 1.0
-    if size > 1:
-        counts = Counter(then[:size][np.isfinite(then[:size])].tolist())
-        return math.prod(map(math.factorial, counts.values())) / math.factorial(sum(counts.values()))
-    counts = Counter(side for side in [*then, *now] if math.isfinite(side))
-    pairs = sum(count * (count - 1) for count in counts.values())
-    return pairs / max(1, counts.total() * (counts.total() - 1))
 
 
 def _unread_replies(unread: list[Floats], options: dict[str, Any]) -> tuple[str, ...]:

@@ -35,14 +35,34 @@ class Dealt(NamedTuple):
 
 def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Generator) -> Dealt:
     """Within each item every reading is as likely to be one of then as one of now, whatever the others are."""
-    gaps, sides, counts = _sorted(then, now)
-    shift, energy = _apart(gaps, sides)
+    # of each item the gaps between its sorted readings, which of them are of then (NaN: none), how many of each side
+    values = np.concatenate([then, now], axis=1)
+    there = ~np.isnan(values)
+    side = np.where(there, np.arange(values.shape[1]) < then.shape[1], np.nan)
+    order = np.argsort(np.where(there, values, np.inf), axis=1, kind="stable")
+    values, side = (np.take_along_axis(each, order, axis=1) for each in (values, side))
+    gaps = np.nan_to_num(np.diff(values, axis=1))
+    n_then, n_now = ((side == each).sum(axis=1, keepdims=True).astype(float) for each in (1, 0))
+    # the mean of now less that of then is the integral of F - G, and the distance that of 2 (F - G)**2
+    apart = (np.cumsum(side == 1, axis=1) / n_then - np.cumsum(side == 0, axis=1) / n_now)[:, :-1]
+    shift, energy = (gaps * apart).sum(axis=1), 2 * (gaps * apart**2).sum(axis=1)
+
     as_far, total = np.full(len(gaps), n_permutations, dtype=np.intp), np.zeros((2, n_permutations))
     moving = np.flatnonzero((gaps > 0).any(axis=1))  # of others nothing can change
     rows = max(1, _BLOCK // (8 * n_permutations))
     for start in range(0, len(moving), rows):
         block = moving[start : start + rows]
-        drawn = _permuted(gaps[block], counts[block], n_permutations, rng)
+        # shifts and distances, shape (2, items, permutations), of readings dealt out in turn from the lowest on
+        of_then, drawn = np.zeros((len(block), n_permutations)), np.zeros((2, len(block), n_permutations))
+        a, b = n_then[block], n_now[block]
+        for place in range(gaps.shape[1]):
+            left = a + b - place
+            # with this chance the next one is of then; beyond the last reading of an item there is no gap
+            of_then += rng.random(of_then.shape) * left < a - of_then
+            ahead = of_then * (1 / a + 1 / b) - (place + 1) / b
+            step = gaps[block, place, None] * ahead
+            drawn[0] += step
+            drawn[1] += 2 * step * ahead
         as_far[block] = _not_below(drawn[1], energy[block, None]).sum(axis=1)
         total += drawn.sum(axis=1)
     reached = _not_below(np.abs(total), np.abs([[shift.sum()], [energy.sum()]])).sum(axis=1)
@@ -51,39 +71,6 @@ def dealt_anew(then: Floats, now: Floats, n_permutations: int, rng: np.random.Ge
 
 def _not_below(drawn: Floats, seen: Floats) -> NDArray[np.bool_]:
     return np.asarray(drawn >= seen * (1 - _ALIKE) - _DUST)
-
-
-def _sorted(then: Floats, now: Floats) -> tuple[Floats, Floats, Codes]:
-    """Of each item: gaps between its sorted readings, which of them are of then (NaN: none), how many of each side."""
-    values = np.concatenate([then, now], axis=1)
-    there = ~np.isnan(values)
-    side = np.where(there, np.arange(values.shape[1]) < then.shape[1], np.nan)
-    order = np.argsort(np.where(there, values, np.inf), axis=1, kind="stable")
-    values, side = (np.take_along_axis(one, order, axis=1) for one in (values, side))
-    counts = np.stack([(side == 1).sum(axis=1), (side == 0).sum(axis=1)], axis=1)
-    return np.nan_to_num(np.diff(values, axis=1)), side, counts
-
-
-def _apart(gaps: Floats, sides: Floats) -> tuple[Floats, Floats]:
-    """Of each item the mean of now less that of then, the integral of F - G, and the distance, 2 of (F - G)**2."""
-    shares = [np.cumsum(sides == one, axis=1) / (sides == one).sum(axis=1, keepdims=True) for one in (1, 0)]
-    apart = (shares[0] - shares[1])[:, :-1]
-    return (gaps * apart).sum(axis=1), 2 * (gaps * apart**2).sum(axis=1)
-
-
-def _permuted(gaps: Floats, counts: Codes, n_permutations: int, rng: np.random.Generator) -> Floats:
-    """Shifts and distances, shape (2, items, permutations), of readings dealt out in turn from the lowest on."""
-    then, now = (counts[:, side, None].astype(float) for side in (0, 1))
-    of_then, out = np.zeros((len(gaps), n_permutations)), np.zeros((2, len(gaps), n_permutations))
-    for place in range(gaps.shape[1]):
-        left = then + now - place
-        # with this chance the next one is of then; beyond the last reading of an item there is no gap
-        of_then += rng.random(of_then.shape) * left < then - of_then
-        apart = of_then * (1 / then + 1 / now) - (place + 1) / now
-        step = gaps[:, place, None] * apart
-        out[0] += step
-        out[1] += 2 * step * apart
-    return out
 
 
 # --- whether a judge reads the same items as it did -------------------------------------------------------------------

@@ -75,8 +75,29 @@ def position_bias(
     (1, 1, 3, 0.333)
     """
     table = _preference_verdicts(first, "first", columns)
-    if second is not None:
-        table = _both_orders(table, _preference_verdicts(second, "second", columns))
+    if second is not None:  # the verdicts of each order, from a table of each
+        tables = table, in_the_order_of(table, _preference_verdicts(second, "second", columns))
+        sides = []
+        for each, name in zip(tables, BY_ORDER, strict=True):
+            frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
+            if frame[BY_ORDER].notna().all(axis=1).any():
+                rule = "must hold one order of each pair, where there are two tables"
+                raise TableArgumentError(each.argument, rule, "it holds both of some")
+            # the order of a table is that of its argument
+            sides.append(frame.assign(**{name: frame[BY_ORDER].bfill(axis=1).iloc[:, 0]}))
+        one, two = sides
+        same_rater = one["rater"].nunique() == two["rater"].nunique() == 1  # whatever each file calls it
+        by = [name for name in SCORE_KEY if name != "rater" or not same_rater]
+        of_second = two[[*by, "score_b_first", "score"]]
+        if not len(one.merge(of_second, on=by)):
+            none = "no item, criterion, rater and prompt is in both"
+            raise TableArgumentError("second", "must have pairs of {0}", none, mentions=("first",))
+        both = one.merge(of_second, on=by, how="left", validate="one_to_one", suffixes=("", "_of_b"))
+        # what was read in that order, else the verdict of a table that says nothing of the order
+        both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
+        score_b_first = both["score_b_first_of_b"]
+        both["score_b_first"] = score_b_first.where(score_b_first.notna(), both["score_of_b"])
+        table = replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
     slices = [Slice(label, rows) for label, rows in table.slices() if rows[BY_ORDER].notna().all(axis=1).any()]
     if not slices:
         rule = "must hold pairs in both orders: each twice, or score_a_first and score_b_first (or give two tables)"
@@ -89,31 +110,6 @@ def position_bias(
             rows[a], rows[b], groups=_groups(rows, groups), confidence_level=confidence_level
         ),
     )
-
-
-def _both_orders(table: ValidatedTable, other: ValidatedTable) -> ValidatedTable:
-    """Verdicts of each order, from a table of each."""
-    sides = []
-    for each, name in ((table, "score_a_first"), (in_the_order_of(table, other), "score_b_first")):
-        frame = each.frame.astype({key: object for key in SCORE_KEY if key != "temperature"})
-        if frame[BY_ORDER].notna().all(axis=1).any():
-            rule = "must hold one order of each pair, where there are two tables"
-            raise TableArgumentError(each.argument, rule, "it holds both of some")
-        # the order of a table is that of its argument
-        sides.append(frame.assign(**{name: frame[BY_ORDER].bfill(axis=1).iloc[:, 0]}))
-    one, two = sides
-    same_rater = one["rater"].nunique() == two["rater"].nunique() == 1  # whatever each file calls it
-    by = [name for name in SCORE_KEY if name != "rater" or not same_rater]
-    second = two[[*by, "score_b_first", "score"]]
-    if not len(one.merge(second, on=by)):
-        none = "no item, criterion, rater and prompt is in both"
-        raise TableArgumentError("second", "must have pairs of {0}", none, mentions=("first",))
-    both = one.merge(second, on=by, how="left", validate="one_to_one", suffixes=("", "_of_b"))
-    # what was read in that order, else the verdict of a table that says nothing of the order
-    both["score_a_first"] = both["score_a_first"].where(both["score_a_first"].notna(), both["score"])
-    score_b_first = both["score_b_first_of_b"]
-    both["score_b_first"] = score_b_first.where(score_b_first.notna(), both["score_of_b"])
-    return replace(table, frame=check_scores(both.drop(columns=["score_b_first_of_b", "score_of_b"])))
 
 
 def _preference_verdicts(data: Data, argument: str, columns: Columns) -> ValidatedTable:
@@ -222,8 +218,26 @@ def length_controlled(
     """
     choice(unit, "unit", ("characters", "words"))
     table = _preference_verdicts(scores, "scores", columns)
-    frame = table.frame.reset_index(drop=True)
-    frame = frame.assign(length_difference=_length_differences(frame, items, unit))
+    rows = scored = table.frame.reset_index(drop=True)
+    if items is not None:
+        source = opened(items, "items") if isinstance(items, str | Path) else items
+        texts_by_item = check_items(getattr(source, "frame", source)).astype({"item": object})
+        rows = scored[["item"]].astype(object).merge(texts_by_item, on="item", how="left")
+    names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(rows)), None)
+    if names is None:
+        rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
+        have = f"has {', '.join(repr(str(name)) for name in rows)}"
+        raise TableArgumentError("scores" if items is None else "items", rule, have)
+    if names == _LENGTHS:
+        a, b = (pd.to_numeric(rows[name], errors="coerce").astype(float) for name in names)
+    else:
+        count = (lambda text: len(str(text).split())) if unit == "words" else (lambda text: len(str(text)))
+        texts = (rows[name].astype(object) for name in names)
+        a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
+    if items is not None and {*SYSTEMS} <= set(scored) & set(rows):  # items may name the two the other way round
+        turn = crossed(scored, rows)
+        a, b = a.where(~turn, b), b.where(~turn, a)
+    frame = scored.assign(length_difference=(a - b).reset_index(drop=True))
 
     slices = []
     for label, rows in replace(table, frame=frame).slices():
@@ -237,30 +251,6 @@ def length_controlled(
         ),
         names={"preference": "scores"},
     )
-
-
-def _length_differences(scores: pd.DataFrame, items: Any, unit: str) -> pd.Series:
-    """Length of A less length of B, in the rows of the scores."""
-    rows = scores
-    if items is not None:
-        table = opened(items, "items") if isinstance(items, str | Path) else items
-        frame = check_items(getattr(table, "frame", table)).astype({"item": object})
-        rows = scores[["item"]].astype(object).merge(frame, on="item", how="left")
-    names = next((pair for pair in (_LENGTHS, *_TEXTS) if {*pair} <= set(rows)), None)
-    if names is None:
-        rule = "must hold both outputs of a pair, or their lengths: output_a, output_b; length_a, length_b"
-        have = f"has {', '.join(repr(str(name)) for name in rows)}"
-        raise TableArgumentError("scores" if items is None else "items", rule, have)
-    if names == _LENGTHS:
-        a, b = (pd.to_numeric(rows[name], errors="coerce").astype(float) for name in names)
-    else:
-        count = (lambda text: len(str(text).split())) if unit == "words" else (lambda text: len(str(text)))
-        texts = (rows[name].astype(object) for name in names)
-        a, b = (cells.map(count).astype(float).where(cells.notna(), np.nan) for cells in texts)
-    if items is not None and {*SYSTEMS} <= set(scores) & set(rows):  # items may name the two the other way round
-        turn = crossed(scores, rows)
-        a, b = a.where(~turn, b), b.where(~turn, a)
-    return (a - b).reset_index(drop=True)
 
 
 @verb
@@ -309,13 +299,30 @@ def leaderboard(
     x first, strength 1.776, 95 % CI [1.391, 2.162]; the rank of 1 of 3 systems is sure (n = 60 battles in 60 groups)
     """
     choice(ties, "ties", TIES)
-    judges, label_table = _sides_of_battles(preferences, labels, columns)
+    arguments = ("preferences", "labels")
+    files = resolve_inputs(preferences, labels, columns, names=arguments, needs=(), any_scale=True, in_pairs=True)
+    if files.inferred is not None and not files.pairwise:  # scores of one's own
+        files = resolve_inputs(preferences, labels, columns, names=arguments, needs=(), any_scale=True)
+    sides = files.scores, files.annotations
+    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
+        judges, label_table = preferences_of(*sides, arguments)
+    else:
+        judges, label_table = (
+            None if side is None else scores_in(side, name) for side, name in zip(sides, arguments, strict=True)
+        )
+    if judges is not None:
+        board, label_table = judges, None if label_table is None else mean_of_annotators(label_table)
+    elif label_table is not None:  # without judges people's verdicts are the board
+        board, label_table = label_table, None
+    else:
+        rule = "must hold verdicts on pairs, or scores of systems"
+        raise TableArgumentError("preferences", rule, "none was recognised")
     verdicts = {}
     for label, rows in () if label_table is None else battles_in(label_table):
         verdicts[label["criterion"]] = rows.set_index("item")["score"]
 
     def slices() -> Iterator[Slice[pd.DataFrame]]:
-        for label, rows in battles_in(judges):
+        for label, rows in battles_in(board):
             y = verdicts.get(label["criterion"])
             if label_table is None:
                 yield Slice(label, rows)
@@ -335,27 +342,3 @@ def leaderboard(
 
     names = {"a": "system_a", "b": "system_b", "score": "preferences", "judge": "preferences"}
     return each_result(slices(), board_of, names=names)
-
-
-def _sides_of_battles(
-    preferences: Data, labels: Data, columns: Columns
-) -> tuple[ValidatedTable, ValidatedTable | None]:
-    """Judges' verdicts or scores, and people's; where there are no judges, people's are the board."""
-    names = ("preferences", "labels")
-    files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True, in_pairs=True)
-    if files.inferred is not None and not files.pairwise:  # scores of one's own
-        files = resolve_inputs(preferences, labels, columns, names=names, needs=(), any_scale=True)
-    sides = files.scores, files.annotations
-    if any({"system_a", "shown_first"} & set(getattr(side, "frame", side)) for side in sides if side is not None):
-        judges, label_table = preferences_of(*sides, names)
-    else:
-        judges, label_table = (
-            None if side is None else scores_in(side, name) for side, name in zip(sides, names, strict=True)
-        )
-    if judges is None and label_table is None:
-        rule = "must hold verdicts on pairs, or scores of systems"
-        raise TableArgumentError("preferences", rule, "none was recognised")
-    if judges is None:
-        assert label_table is not None
-        return label_table, None
-    return judges, None if label_table is None else mean_of_annotators(label_table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -106,26 +106,25 @@ def battles_in(table: ValidatedTable) -> Iterator[tuple[dict[str, Any], pd.DataF
         if pairs:
             battles = rows.astype(dict.fromkeys(("item", *BATTLE), object))[["item", *BATTLE, "score"]]
             yield label, battles[battles["system_a"] != battles["system_b"]].reset_index(drop=True)
-        else:
-            yield label, _of_scores(rows, table.argument, label)
-
-
-def _of_scores(rows: pd.DataFrame, argument: str, label: Mapping[str, Any]) -> pd.DataFrame:
-    """Each output against each other to the same prompt: the higher score wins, equal ones tie."""
-    for name in ("system", "group"):
-        if name not in rows or rows[name].isna().any():
-            rule = "must be pairs (system_a, system_b: give `summarize` the items), or scores with `system` and `group`"
-            raise TableArgumentError(argument, rule, f"lacks {name!r} for {label['criterion']} by {label['rater']}")
-    wide = rows.astype({"group": object, "system": object}).pivot_table(index="group", columns="system", values="score")
-    parts = []
-    for a, b in combinations(wide.columns, 2):
-        both = wide[[a, b]].dropna()
-        score = (np.sign(both[a] - both[b]) + 1) / 2
-        battle = {"group": both.index, "system_a": a, "system_b": b, "score": score.to_numpy()}
-        parts.append(pd.DataFrame(battle))
-    battles = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
-    group, one, other = (battles[name].astype(str) for name in BATTLE)
-    return battles.assign(item=group + "\x1f" + one + "\x1f" + other)
+            continue
+        # of scores, each output against each other to the same prompt: the higher score wins, equal ones tie
+        for name in ("system", "group"):
+            if name not in rows or rows[name].isna().any():
+                rule = "must be pairs (system_a, system_b: give `summarize` the items), or scores"
+                rule += " with `system` and `group`"
+                lacks = f"lacks {name!r} for {label['criterion']} by {label['rater']}"
+                raise TableArgumentError(table.argument, rule, lacks)
+        keys = rows.astype({"group": object, "system": object})
+        wide = keys.pivot_table(index="group", columns="system", values="score")
+        parts = []
+        for a, b in combinations(wide.columns, 2):
+            both = wide[[a, b]].dropna()
+            score = (np.sign(both[a] - both[b]) + 1) / 2
+            battle = {"group": both.index, "system_a": a, "system_b": b, "score": score.to_numpy()}
+            parts.append(pd.DataFrame(battle))
+        battles = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*BATTLE, "score"])
+        group, one, other = (battles[name].astype(str) for name in BATTLE)
+        yield label, battles.assign(item=group + "\x1f" + one + "\x1f" + other)
 
 
 # --- pairs of systems' outputs ----------------------------------------------------------------------------------------
@@ -197,11 +196,7 @@ def pair_items(items: pd.DataFrame, baseline: str | None = None) -> pd.DataFrame
         other = "no other system" if baseline is None else f"not the baseline {baseline!r}"
         note = f"unpaired: {left} of {len(table)} outputs are in no pair, for {other} has an output on the same source."
         warnings.warn(printable(note), stacklevel=2)
-    return check_items(_as_items(pairs, table))
-
-
-def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """The pairs as items, in the order of the table."""
+    # the pairs as items, in the order of the table
     pairs = pairs.sort_values(["place", "at_a", "at_b"])
     plain = table.astype(object)
     first, second = (plain.iloc[pairs[at]].reset_index(drop=True) for at in ("at_a", "at_b"))
@@ -215,7 +210,7 @@ def _as_items(pairs: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
         out["group"] = "source " + (pairs["place"].to_numpy() + 1).astype(str).astype(object)
     for name in ("output", "system", "item"):
         out[f"{name}_a"], out[f"{name}_b"] = first[name], second[name]
-    return out
+    return check_items(out)
 
 
 def preferences_in(

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from calib.analysis.means.guards import bounds_of
 from calib.analysis.planning.half_width import HalfWidth, half_width_on
 from calib.analysis.planning.judge_correlation import check_components
-from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warned
+from calib.analysis.planning.labels import LEAST, checked_rho, not_negative, pilot_warning, positive, warn_all
 from calib.core import check
 from calib.core.check import ArgumentError, Floats
 from calib.core.result import Result, short
@@ -252,7 +252,7 @@ def budget_plan(
         rho_inf=studies.rho_inf,
         confidence_level=confidence,
         target="half_width" if budget is None else "budget",
-        warnings=warned(
+        warnings=warn_all(
             _warnings(rho, rho_inf, unknown) + (pilot_warning(n_labels, rho, confidence) if n_labels else ())
         ),
     )
@@ -332,12 +332,9 @@ class _Studies:
                 raise ArgumentError("budget", rule, f"got {self.budget:g}")
         without: Numbers = (alone, alone, 0, 0)
         first, second = self._rank(np.array(self.half(without)), self.cost(*without))
-        key, judged = self._best_with_judge(n0, alone)
-        return judged if key[0] < math.inf and key <= (float(first), float(second)) else without
-
-    def _best_with_judge(self, low: int, high: int) -> tuple[tuple[float, float], Numbers]:
-        """Labels, prompts and draws on a grid; then the labels of the best pairs of prompts and draws ever finer."""
-        axes = [np.unique(np.geomspace(low, high, _LABELS).round())]
+        key_alone = float(first), float(second)
+        # with the judge: labels, prompts and draws on a grid, then labels of the best prompts and draws ever finer
+        axes = [np.unique(np.geomspace(n0, alone, _LABELS).round())]
         for what, now, most in (("prompts", self.now[2], _MOST_PROMPTS), ("draws", self.now[3], _MOST_DRAWS)):
             fixed = what in self.unknown or math.isinf(now)
             axes.append(np.unique([now] if fixed else [*range(1, 9), 12, 16, 24, 32, most, now]).astype(float))
@@ -357,7 +354,8 @@ class _Studies:
                 labels = np.unique(np.linspace(*near, _LABELS).round())
             size = (int(labels[at]), int(items[at]), int(prompts), draws if math.isinf(draws) else int(draws))
             ranked.append(((float(first[at]), float(second[at])), size))
-        return min(ranked)
+        key, judged = min(ranked)
+        return judged if key[0] < math.inf and key <= key_alone else without
 
     def _worth(self, n: Floats, prompts: Floats, draws: Floats) -> tuple[Floats, Floats, Floats]:
         """Items for each of these labels, prompts and draws, and what comes first and second in the choice."""

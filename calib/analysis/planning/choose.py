@@ -131,14 +131,23 @@ def choose(
     >>> print(choose([1.2, 4.8, 3.3, 4.9, 2.0, 4.1, 3.9, 4.4], 2, after=choice, rng=0))
     6 of 8 items to label (strata, probability 0.75)
     """
-    scores = _whole(f, "f")
+    scores = _without_gaps(f, "f")
     most, source = len(scores), np.random.default_rng(rng)
     check.choice(design, "design", ("simple", "groups", "strata", "active"))
     if after is None:
         if check.whole(n, "n", least=2) > most:
             raise ArgumentError("n", f"must be at most the number of items ({most})", f"got {n}")
     else:
-        design = _design_of_round(after, design, n, most)
+        if design not in ("simple", after.design):
+            got = f"got {design!r} after {after.design!r}"
+            raise ArgumentError("design", "must be that of {0}", got, mentions=("after",))
+        if len(after.chosen) != most:
+            length = f"is of {len(after.chosen)}"
+            raise ArgumentError("after", "must be of as many items as {0}", length, mentions=("f",))
+        if check.whole(n, "n", least=1) > (left := most - after.n_chosen):
+            rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
+            raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
+        design = after.design
         # a stream of its own for each round, whatever number comes again
         source = np.random.default_rng([*source.integers(2**32, size=4).tolist(), after.n_chosen])
     unsure = _uncertainty(entropy, scores, design)
@@ -157,10 +166,9 @@ def choose(
     else:
         unit = np.arange(most) if groups is None else check.codes(groups, "groups")
         if design == "strata" and after is None:
-            stratum = _strata_of(scores if entropy is None else _whole(entropy, "entropy"), n_strata)
+            stratum = _strata_of(scores if entropy is None else _without_gaps(entropy, "entropy"), n_strata)
         home = np.zeros(most, dtype=np.intp) if stratum is None else stratum
-        units = _units_to_draw(unit, home, unsure, n, design, before)
-        chosen, inclusion = _drawn_units(unit, home, units, source, before)
+        chosen, inclusion = _drawn_units(unit, home, unsure, n, design, before, source)
     return Choice(
         chosen=chosen,
         inclusion=inclusion,
@@ -172,20 +180,7 @@ def choose(
     )
 
 
-def _design_of_round(after: Choice, design: str, n: int, most: int) -> str:
-    """The design of the earlier choice, which must be of the same items and leave enough of them."""
-    if design not in ("simple", after.design):
-        got = f"got {design!r} after {after.design!r}"
-        raise ArgumentError("design", "must be that of {0}", got, mentions=("after",))
-    if len(after.chosen) != most:
-        raise ArgumentError("after", "must be of as many items as {0}", f"is of {len(after.chosen)}", mentions=("f",))
-    if check.whole(n, "n", least=1) > (left := most - after.n_chosen):
-        rule = f"must be at most the number of items that are not chosen yet ({left} of {most})"
-        raise ArgumentError("n", rule, f"got {n}" if left else f"got {n}: nothing is left to choose")
-    return after.design
-
-
-def _whole(values: ArrayLike, name: str) -> Floats:
+def _without_gaps(values: ArrayLike, name: str) -> Floats:
     out = check.array(values, name, ndim=1)
     if np.isnan(out).any():
         raise ArgumentError(name, "must have a value for each item", f"got NaN at {int(np.argmax(np.isnan(out)))}")
@@ -200,7 +195,7 @@ def _uncertainty(entropy: ArrayLike | None, scores: Floats, design: str) -> Floa
         return None
     if design not in {"strata", "active"}:
         raise ArgumentError("entropy", "must come with design 'strata' or 'active'", f"came with {design!r}")
-    values = _whole(entropy, "entropy")
+    values = _without_gaps(entropy, "entropy")
     check.same_length(f=scores, entropy=values)
     if (values < 0).any():
         place = int(np.argmax(values < 0))
@@ -236,24 +231,6 @@ def _strata_of(values: Floats, n_strata: int) -> Codes:
     return np.unique(code, return_inverse=True)[1].astype(np.intp)
 
 
-def _units_to_draw(
-    unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str, before: NDArray[np.bool_]
-) -> Codes:
-    """How many units to have drawn in each stratum, with those of `before`."""
-    if design == "groups":
-        count = int(unit.max()) + 1
-        return np.array([min(len(set(unit[before].tolist())) + math.ceil(n * count / len(unit)), count)])
-    sizes, had = np.bincount(stratum), np.bincount(stratum[before], minlength=int(stratum.max()) + 1)
-    if len(sizes) == 1 and design == "simple":
-        return had + n
-    least = np.maximum(np.minimum(_EACH, sizes), had)
-    total = int(had.sum()) + n
-    if total < least.sum():
-        raise ArgumentError("n", f"must be {int((least - had).sum())} or more for {len(sizes)} strata", f"got {n}")
-    means = np.ones(len(sizes)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / sizes)
-    return _neyman(sizes, means, total, least)
-
-
 def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
     """Whole numbers that sum to n, no less than `least`, and minimise the sum of (N_k s_k)^2 / n_k.
 
@@ -268,10 +245,25 @@ def _neyman(sizes: Codes, spread: Floats, n: int, least: Codes) -> Codes:
 
 
 def _drawn_units(
-    unit: Codes, stratum: Codes, units: Codes, source: np.random.Generator, before: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], Floats]:
+    unit: Codes, stratum: Codes, unsure: Floats | None, n: int, design: str, before: NDArray[np.bool_],
+    source: np.random.Generator,
+) -> tuple[NDArray[np.bool_], Floats]:  # fmt: skip
     """Units at random within their stratum, those of `before` first (groups and the simple design have one stratum)."""
     count = int(unit.max()) + 1
+    # how many units to have drawn in each stratum, with those of `before`
+    items, chosen = np.bincount(stratum), np.bincount(stratum[before], minlength=int(stratum.max()) + 1)
+    if design == "groups":
+        units = np.array([min(len(set(unit[before].tolist())) + math.ceil(n * count / len(unit)), count)])
+    elif len(items) == 1 and design == "simple":
+        units = chosen + n
+    else:
+        least, total = np.maximum(np.minimum(_EACH, items), chosen), int(chosen.sum()) + n
+        if total < least.sum():
+            raise ArgumentError(
+                "n", f"must be {int((least - chosen).sum())} or more for {len(items)} strata", f"got {n}"
+            )
+        means = np.ones(len(items)) if unsure is None else np.sqrt(np.bincount(stratum, unsure**2) / items)
+        units = _neyman(items, means, total, least)
     home, had = np.empty(count, dtype=np.intp), np.zeros(count, dtype=bool)
     home[unit] = stratum
     had[unit[before]] = True

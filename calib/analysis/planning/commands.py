@@ -59,13 +59,20 @@ def plan(
     **options: Any,
 ) -> None:
     """From a pilot: whether the judge helps, how many labels a target needs, and what is cheapest at given prices."""
+    import pandas as pd
+
     judged, people = files.resolved(file, labels)
     named = {"label": price_label, "judge": price_judge, "item": price_item, "prompt": price_prompt}
     prices = {name: price for name, price in named.items() if price is not None}
     pilot = replace(files, items=None).resolved(file, labels)[0] if prices and options["by"] is None else None
-    if _says_what_draws_do(pilot):
-        show_lines(calib.plan(pilot, people, prices=prices, **options))
-        return
+    # ratings under several prompts or draws, or of token probabilities, say what more of these would do
+    if isinstance(pilot, pd.DataFrame) and calib.table.has_replies(pilot):
+        ratings = calib.table.check_ratings(pilot)
+        ratings = ratings[ratings["method"] != "human"]
+        numbers = ratings.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
+        if (numbers > 1).any(axis=None) or (ratings["method"] == "logprob").any():
+            show_lines(calib.plan(pilot, people, prices=prices, **options))
+            return
     if options["max_items"] is not None and not prices:
         raise typer.BadParameter("--max-items needs prices.")
     shared = {name: options[name] for name in ("by", "confidence_level")}
@@ -81,15 +88,3 @@ def plan(
                 raise
     for answer in (calib.will_it_help(judged, people, **shared), *answers):
         show_lines(answer)
-
-
-def _says_what_draws_do(judged: Any) -> bool:
-    """Whether these are ratings under several prompts or draws, or of token probabilities; no scores."""
-    import pandas as pd
-
-    if not isinstance(judged, pd.DataFrame) or not calib.table.has_replies(judged):
-        return False
-    judge = calib.table.check_ratings(judged)
-    judge = judge[judge["method"] != "human"]
-    numbers = judge.groupby(["criterion", "rater"], observed=True)[["prompt", "draw"]].nunique()
-    return bool((numbers > 1).any(axis=None) or (judge["method"] == "logprob").any())

@@ -12,7 +12,7 @@ import pandas as pd
 
 from calib import stats
 from calib.analysis.planning.half_width import is_whole
-from calib.analysis.prompts.frames import beside, cells_of_replies, over_prompts, with_labels
+from calib.analysis.prompts.frames import cells_of_replies, over_prompts, with_labels
 from calib.core import check
 from calib.core.check import ArgumentError
 from calib.core.numeric import row_means
@@ -303,14 +303,35 @@ def _plans_of_ratings(files: Inputs, options: dict[str, Any]) -> Results[stats.B
             cells = row_means(x) if x.ndim == 3 else x
             # what a prompt does to all items cancels, and must not come back where an item lacks a prompt
             score = row_means(cells - row_means(cells.T) + row_means(cells.ravel()))
-            label_of_item, ends, unmatched = beside(rows, labelled, index, label)
-            y = label_of_item.to_numpy(dtype=float)
+            labelled_items = labelled["item"].astype(object)
+            y = labelled.set_index(labelled_items)["score"].reindex(index).to_numpy(dtype=float)
+            ends = ends_of(pd.concat([part[["scale"]] for part in (rows, labelled) if "scale" in part]), label)
+            unmatched = int((~labelled_items.isin(index)).sum())
             counts = {"n_unmatched": unmatched, "n_unread": int((np.isfinite(y) & ~np.isfinite(score)).sum())}
             yield Slice(label, (x, variance, y, score, cells, ends, labelled), counts)
 
     def plan_of(pilot: tuple[Any, ...]) -> stats.BudgetPlan:
         x, variance, y, score, cells, ends, labelled = pilot
-        facts = _reply_components(x, variance) | _pilot_facts(y, score, cells, ends)
+        # what items, prompts and draws add to the variance of one reply, and how many there are of them
+        unknown: dict[str, Any] = {"item_prompt": None, "draw": None}
+        if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
+            facts: dict[str, Any] = {"item": float(np.nanvar(x, ddof=1)) or 1.0} | unknown
+        else:
+            if x.shape[1] == 1:
+                one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
+                facts = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
+                n_draws = one.n_draws
+            else:
+                study = stats.g_study(x, draw_variance=variance, confidence_level=None)
+                parts = {part.name: part.estimate for part in study.components}
+                facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
+                facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
+                n_draws = study.n_draws
+            if not facts["item"] > 0:  # items differ by no more than prompts and draws add: the score as it is
+                facts |= {"item": 1.0} | unknown
+            # replies that were read, as a whole number
+            facts["draws"] = n_draws if math.isinf(n_draws) else max(1, round(n_draws))
+        facts |= _pilot_facts(y, score, cells, ends)
         return _with_group_warning(labelled, stats.budget_plan(**facts, **options))
 
     names = NAMES | {"x": "pilot", "samples": "pilot", "item": "pilot"}
@@ -330,26 +351,6 @@ def _pilot_facts(y: Any, score: Any, replies: Any, ends: dict[str, Any]) -> dict
         low, high = ends["bounds"]
         ends = ends | {"same_scale": bool(low <= np.nanmin(replies) and np.nanmax(replies) <= high)}
     return facts | ends | {"n_items": n_items}
-
-
-def _reply_components(x: Any, variance: Any) -> dict[str, Any]:
-    """What items, prompts and draws add to the variance of one reply, and how many there are of them."""
-    if x.shape[1] == 1 and variance is None and x.shape[2] < 2:  # nothing is known of prompts and draws
-        return {"item": float(np.nanvar(x, ddof=1)) or 1.0, "item_prompt": None, "draw": None}
-    if x.shape[1] == 1:
-        one = stats.variance_components(x[:, 0], None if variance is None else variance[:, 0])
-        facts: dict[str, Any] = {"item": one.between, "item_prompt": None, "draw": one.within, "prompts": 1}
-        n_draws = one.n_draws
-    else:
-        study = stats.g_study(x, draw_variance=variance, confidence_level=None)
-        parts = {part.name: part.estimate for part in study.components}
-        facts = {"item": parts["item"], "item_prompt": parts.get("item_prompt", parts.get("residual"))}
-        facts |= {"draw": parts.get("draw"), "prompts": study.n_prompts}
-        n_draws = study.n_draws
-    if not facts["item"] > 0:  # items do not differ beyond what prompts and draws add: the score is taken as it is
-        facts |= {"item": 1.0, "item_prompt": None, "draw": None}
-    # replies that were read, as a whole number
-    return facts | {"draws": n_draws if math.isinf(n_draws) else max(1, round(n_draws))}
 
 
 @verb

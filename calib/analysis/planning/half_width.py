@@ -43,12 +43,6 @@ class Ideal:
     single: tuple[Floats, Evenness]
     averaged: tuple[Floats, Evenness]
 
-    def errors(self, rho: Floats, *, single: ArrayLike) -> Evenness:
-        alone, averaged = (
-            [np.interp(np.abs(rho), at, part) for part in spread] for at, spread in (self.single, self.averaged)
-        )
-        return Evenness(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
-
 
 def ideal(bounds: tuple[float, float], step: float | None, mean: float, sd: float, *, same_scale: bool) -> Ideal:
     """Of labels with this mean and standard deviation; a judge on another scale is normal."""
@@ -112,7 +106,7 @@ _TIMES, _CHANCES = np.polynomial.hermite_e.hermegauss(4)
 _CORRELATIONS = np.linspace(0, 0.999, 1000)
 
 
-class _Parts(NamedTuple):
+class _ErrorParts(NamedTuple):
     """Expected variances of what the labels leave and of the judge's mean, and what they are made of.
 
     `squares` is the sum of squared errors of all labels, `p` what they are fitted with, `slope` by how much more the
@@ -154,12 +148,25 @@ class HalfWidth:
         learned = (1 - pull) ** 2 / (n - 3)  # what the slope costs that the labels have to show
         moved = own + pull * off
         judge = (moved**2 + learned * left) / items
-        parts = _Parts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
+        parts = _ErrorParts(squares, 2 - pull, 1 + learned * rest, judge, pull, moved / spread)
         if self.ideal is None:
             robust = (0.85 + 0.75 * np.sqrt(1 - n / items)) / (n - 2.5)
             return self._student(n, items, parts, robust)
-        half = self._gaffke(n, items, parts, spread, self.ideal.errors(rho, single=single))
-        return np.where(single, self._counted(n, items, rho), half) if self.yes_or_no else half
+        alone, averaged = (
+            [np.interp(np.abs(rho), at, part) for part in of] for at, of in (self.ideal.single, self.ideal.averaged)
+        )
+        errors = Evenness(*(np.where(single, one, other) for one, other in zip(alone, averaged, strict=True)))
+        half = self._gaffke(n, items, parts, spread, errors)
+        if not self.yes_or_no:
+            return half
+        # from Jeffreys' posterior of both rates, for a judge that says yes as often as people do
+        low, high = self.ideal.bounds
+        share, rest = (self.mean - low) / (high - low), items - n
+        yes, no = n * share, n * (1 - share)
+        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
+        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
+        of_rates = (high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n))
+        return np.where(single, of_rates, half)
 
     def break_even(self, n: int, items: int, spread: float, *, single: bool = False) -> float:
         """The lowest correlation with which the judge narrows the interval of the labels alone; 1 if there is none."""
@@ -171,12 +178,12 @@ class HalfWidth:
         if self.yes_or_no:
             return np.asarray(special.ndtri((1 + self.confidence) / 2) * self.sd / np.sqrt(labels + 2.5))
         one, nothing = np.ones_like(labels), np.zeros_like(labels)
-        parts = _Parts((labels - 1) * self.sd**2, one, one, nothing, one, nothing)
+        parts = _ErrorParts((labels - 1) * self.sd**2, one, one, nothing, one, nothing)
         if self.ideal is None:
             return self._student(labels, labels + 1, parts, nothing)
         return self._gaffke(labels, labels + 1, parts, nothing, self.ideal.labels)
 
-    def _student(self, n: Floats, items: Floats, parts: _Parts, robust: Floats) -> Floats:
+    def _student(self, n: Floats, items: Floats, parts: _ErrorParts, robust: Floats) -> Floats:
         residual = parts.squares / (n - parts.p) * (parts.slope + robust) / n
         variance = residual + parts.judge
         df = variance**2 / (residual**2 / (n - parts.p) + parts.judge**2 / (items - 1))
@@ -184,7 +191,7 @@ class HalfWidth:
         reach = special.stdtrit(df, (1 + self.confidence) / 2) * np.sqrt(variance)
         return np.asarray(reach * (1 - 1 / (4 * df)))
 
-    def _gaffke(self, n: Floats, items: Floats, parts: _Parts, spread: Floats, errors: Evenness) -> Floats:
+    def _gaffke(self, n: Floats, items: Floats, parts: _ErrorParts, spread: Floats, errors: Evenness) -> Floats:
         """Gaffke's interval, with an unseen label as heavy and as far as ideal scores make it on the average."""
         assert self.ideal is not None
         (low, high), own = self.ideal.bounds, (1 - parts.pull) / n
@@ -201,17 +208,6 @@ class HalfWidth:
         far = np.stack(np.broadcast_arrays(ends[0] + beyond * up, ends[1] + beyond * down))
         each = _ends(size, np.sqrt(parts.judge), n, weight[:, None], far, self.confidence)
         return np.asarray(each.mean(axis=(0, 1)))
-
-    def _counted(self, n: Floats, items: Floats, rho: Floats) -> Floats:
-        """From Jeffreys' posterior of both rates, for a judge that says yes as often as people do."""
-        assert self.ideal is not None
-        low, high = self.ideal.bounds
-        share = (self.mean - low) / (high - low)
-        yes, no = n * share, n * (1 - share)
-        agreed = yes * (share + rho * (1 - share)), no * share * (1 - rho)
-        rest = items - n
-        error = posterior_error(agreed[0], yes, agreed[1], no, rest * share, rest * (1 - share), finite=False)
-        return np.asarray((high - low) * special.ndtri((1 + self.confidence) / 2) * error * (1 - 1 / (4 * n)))
 
 
 def half_width_on(

@@ -21,7 +21,7 @@ from calib.analysis.planning.labels import (
     not_negative,
     positive,
     rho_interval,
-    warned,
+    warn_all,
 )
 from calib.core import check
 from calib.core.check import ArgumentError, Floats, Labels
@@ -212,7 +212,7 @@ def will_it_help(
         helps=helps, verdict=verdict if helps else "the judge does not help", estimate=rho, interval=interval,
         confidence_level=confidence, break_even=even, width_ratio=ratio, label_factor=1 / ratio**2, n_labels=n,
         n_items=items if items < _MANY else 0,
-        warnings=warned(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
+        warnings=warn_all(() if np.ptp(scores) else ("constant_judge: it gives all labelled items the same score.",)),
     )  # fmt: skip
 
 
@@ -333,7 +333,7 @@ def transport_test(
         std_error=error, statistic=statistic, df=df, p_value=p_value,
         interval=Interval(estimate - half, estimate + half), confidence_level=confidence,
         transports=p_value > 1 - confidence if error else estimate == 0, n=here.n_labels,
-        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=warned(texts),
+        n_base=0 if home is None else home.n_labels, n_groups=here.n_groups, warnings=warn_all(texts),
     )  # fmt: skip
 
 

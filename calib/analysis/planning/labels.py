@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,13 +134,26 @@ def labels_needed(
     46 labels with the judge (r = 0.8, 5000 items), 119 without, for a 95 % interval of +/- 0.1999
     """
     confidence = check.probability(confidence_level, "confidence_level")
-    pilot, scale = _pilot_of(y, f, rho, sd, mean), bounds_of(bounds, step)
-    if (items := pilot.items if n_items is None else n_items) is None:
-        raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
+    scores: Floats | None = None
+    texts: tuple[str, ...] = ()
+    if y is not None and f is not None and rho is None and sd is None:
+        labels, _, r = labels_beside_scores(y, f)
+        spread, centre, scores = float(np.std(labels, ddof=1)), float(np.mean(labels)), np.asarray(f, dtype=float)
+        items, scores = len(scores) if n_items is None else n_items, scores[np.isfinite(scores)]
+        texts = pilot_warning(len(labels), r, confidence)
+    elif y is None and f is None and rho is not None and sd is not None:
+        r, spread, centre = checked_rho(rho), positive(sd, "sd"), math.nan if mean is None else float(mean)
+        if n_items is None:
+            raise ArgumentError("n_items", "must be given where there is no pilot", "came without")
+        items = n_items
+    else:
+        rule, both = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
+        raise ArgumentError("y", rule, both, mentions=("f", "rho", "sd"))
+    scale = bounds_of(bounds, step)
     check.whole(items, "n_items", least=LEAST)
-    if scale is not None and not scale[0] <= pilot.mean <= scale[1]:
+    if scale is not None and not scale[0] <= centre <= scale[1]:
         raise ArgumentError("mean", "must be given with {0} and lie within them", f"got {mean!r}", mentions=("bounds",))
-    judged, alone = _half_widths(pilot, items, scale, step, confidence)
+    judged, alone = _half_widths(r, spread, centre, scores, items, scale, step, confidence)
     if (half_width is None) == (difference is None):
         raise ArgumentError("half_width", "or {0} must be given, and not both", mentions=("difference",))
     if not 1 - confidence < power < 1:
@@ -152,11 +165,11 @@ def labels_needed(
     def enough(n: int, *, judge: bool) -> bool:
         if half_width is not None:
             return (judged(n) if judge else alone(n)) <= wanted
-        error = error_with_judge(n, items, pilot.rho, pilot.sd) if judge else pilot.sd / math.sqrt(n)
+        error = error_with_judge(n, items, r, spread) if judge else spread / math.sqrt(n)
         return power_of(wanted, error, n - 2 if judge else n - 1, confidence) >= power
 
     if not enough(items, judge=True):
-        alone_error = pilot.sd / math.sqrt(items)
+        alone_error = spread / math.sqrt(items)
         best = detectable(alone_error, items - 2, power, confidence) if half_width is None else judged(items)
         rule = f"must be {short(best)} or more, which labels for all {items} items reach"
         raise ArgumentError(name, rule, f"got {wanted:g}: more items are needed")
@@ -164,17 +177,16 @@ def labels_needed(
     n_labels = LEAST + bisect_left(range(LEAST, items), True, key=partial(enough, judge=True))
     n_labels_alone = 2 + bisect_left(range(2, items), True, key=partial(enough, judge=False))
     sizes = np.unique(np.geomspace(LEAST, items, 40).round().astype(int)).tolist()
-    texts = () if pilot.labels is None else pilot_warning(pilot.labels, pilot.rho, confidence)
-    weak = n_labels < items and abs(pilot.rho) < break_even(n_labels, items - n_labels)
+    weak = n_labels < items and abs(r) < break_even(n_labels, items - n_labels)
     if weak or LEAST <= n_labels_alone < n_labels:
-        text = f"a correlation of {short(pilot.rho)} does not pay with {n_labels} labels: leave the judge out."
+        text = f"a correlation of {short(r)} does not pay with {n_labels} labels: leave the judge out."
         texts += (f"weak_judge: {text}",)
     if n_labels == LEAST:
         texts += (f"few: the target may need fewer than {LEAST} labels, but no interval is given below that.",)
     return LabelsNeeded(
         n_labels=n_labels, n_labels_alone=n_labels_alone, half_width=judged(n_labels), difference=difference,
-        power=None if difference is None else power, rho=pilot.rho, sd=pilot.sd, n_items=items,
-        confidence_level=confidence, curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=warned(texts),
+        power=None if difference is None else power, rho=r, sd=spread, n_items=items,
+        confidence_level=confidence, curve=tuple((n, judged(n), alone(n)) for n in sizes), warnings=warn_all(texts),
     )  # fmt: skip
 
 
@@ -199,48 +211,23 @@ def detectable(error: float, df: int, power: float, confidence: float) -> float:
 
 
 def _half_widths(
-    pilot: _Pilot, items: int, scale: tuple[float, float] | None, step: float | None, confidence: float
-) -> tuple[Callable[[int], float], Callable[[int], float]]:
+    rho: float, sd: float, mean: float, scores: Floats | None, items: int, scale: tuple[float, float] | None,
+    step: float | None, confidence: float,
+) -> tuple[Callable[[int], float], Callable[[int], float]]:  # fmt: skip
     """With the judge and without, by the number of labels."""
-    rho, sd, q = pilot.rho, pilot.sd, (1 + confidence) / 2
+    q = (1 + confidence) / 2
     if scale is None:
         return (
             lambda n: float(stats.t.ppf(q, n - 2)) * error_with_judge(n, items, rho, sd),
             lambda n: float(stats.t.ppf(q, n - 1)) * (sd / math.sqrt(n)),
         )
-    f = pilot.scores
-    same = f is None or bool(scale[0] <= f.min() and f.max() <= scale[1])
-    width = half_width_on(scale, step, pilot.mean, sd, confidence, same_scale=same)
-    spread, single = (sd, False) if f is None else (float(np.std(f)) or 1.0, is_whole(f, scale, step))
+    same = scores is None or bool(scale[0] <= scores.min() and scores.max() <= scale[1])
+    width = half_width_on(scale, step, mean, sd, confidence, same_scale=same)
+    spread, single = (sd, False) if scores is None else (float(np.std(scores)) or 1.0, is_whole(scores, scale, step))
     return (
         lambda n: float(width.alone(n) if n == items else width.judged(n, items, rho, spread, single=single)),
         lambda n: float(width.alone(n)),
     )
-
-
-class _Pilot(NamedTuple):
-    """What is known of labels and judge, and the pilot that it is known from."""
-
-    rho: float
-    sd: float
-    mean: float
-    labels: int | None = None
-    items: int | None = None
-    scores: Floats | None = None
-
-
-def _pilot_of(
-    y: ArrayLike | None, f: ArrayLike | None, rho: float | None, sd: float | None, mean: float | None
-) -> _Pilot:
-    if y is not None and f is not None and rho is None and sd is None:
-        labels, _, r = labels_beside_scores(y, f)
-        scores = np.asarray(f, dtype=float)
-        read, spread = scores[np.isfinite(scores)], float(np.std(labels, ddof=1))
-        return _Pilot(r, spread, float(np.mean(labels)), len(labels), len(scores), read)
-    if y is None and f is None and rho is not None and sd is not None:
-        return _Pilot(checked_rho(rho), positive(sd, "sd"), math.nan if mean is None else float(mean))
-    rule, both = "and {0}, or {1} and {2}, must be given", "not both pairs and no half of one"
-    raise ArgumentError("y", rule, both, mentions=("f", "rho", "sd"))
 
 
 def labels_and_scores(
@@ -283,7 +270,7 @@ def pilot_warning(n: int, rho: float, confidence: float) -> tuple[str, ...]:
     return (f"pilot: a correlation of {short(rho)} from {n} labels is uncertain: {text}.",)
 
 
-def warned(texts: tuple[str, ...]) -> tuple[str, ...]:
+def warn_all(texts: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of warnings, that were also warned of."""
     for text in texts:
         check.warn(text)

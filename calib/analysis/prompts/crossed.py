@@ -59,10 +59,10 @@ class Cells(NamedTuple):
         return Cells(*(np.take(values, places, axis) for values in self))
 
 
-Fit = Callable[[Cells], dict[str, float]]  # components by name
+Fitting = Callable[[Cells], dict[str, float]]  # components by name
 
 
-def cells_of(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
+def cells_of_array(x: ArrayLike, draw_variance: ArrayLike | None) -> Cells:
     values = check.array(x, "x")
     if values.ndim not in (2, 3, 4):
         raise ArgumentError("x", "must have the axes item, prompt, (judge,) draw", f"got shape {values.shape}")
@@ -126,10 +126,17 @@ class _JackknifeBlocks(NamedTuple):
     products: Floats  # (patterns, C, C)
     squares: float
     freedom: float
+    # for each effect, the item's own set aside, which cells of one item share a level: (C, C) of 0 and 1
+    kernels: dict[str, Floats]
 
 
 def _blocks(cells: Cells) -> _JackknifeBlocks:
     """Items with the same counts share one covariance, so that a likelihood costs their patterns, not the items."""
+    places = np.indices(cells.means.shape[1:]).reshape(cells.means.ndim - 1, -1)
+    kernels = {}
+    for effect in _mean_squares(np.zeros(cells.means.shape)):
+        alike = [places[axis - 1][:, None] == places[axis - 1] for axis in effect if axis]
+        kernels["_".join(_FACETS[axis] for axis in effect)] = np.prod([np.ones((places.shape[1],) * 2), *alike], axis=0)
     flat = [values.reshape(len(values), -1) for values in cells]
     y, counts = np.nan_to_num(flat[0]), flat[1]
     patterns, owner = np.unique(counts, axis=0, return_inverse=True)
@@ -141,27 +148,17 @@ def _blocks(cells: Cells) -> _JackknifeBlocks:
     spread = np.divide(1.0, patterns, out=np.zeros_like(patterns), where=patterns > 0)
     exact = bool(np.isinf(counts).any())
     within = (0.0, 0.0) if exact else (float(cells.squares.sum()), float(cells.freedom.sum()))
-    return _JackknifeBlocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within)
-
-
-def _kernels(shape: Sequence[int]) -> dict[str, Floats]:
-    """Which cells of one item share a level, for each effect, the item's own set aside: (C, C) of 0 and 1."""
-    places = np.indices(shape[1:]).reshape(len(shape) - 1, -1)
-    out = {}
-    for effect in _mean_squares(np.zeros(shape)):
-        alike = [places[axis - 1][:, None] == places[axis - 1] for axis in effect if axis]
-        out["_".join(_FACETS[axis] for axis in effect)] = np.prod([np.ones((places.shape[1],) * 2), *alike], axis=0)
-    return out
+    return _JackknifeBlocks(seen, spread, np.bincount(owner).astype(float), sums, products, *within, kernels)
 
 
 def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float]:
     """Restricted maximum likelihood under normal effects, none of them negative."""
-    kernels = _kernels(cells.means.shape)
-    centre, scale = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
-    if not scale:
-        return _with_draws(dict.fromkeys(kernels, 0.0), cells)
+    centre, spread = float(np.nanmean(cells.means)), float(np.nanstd(cells.means))
+    scale = spread or 1.0
     blocks = _blocks(cells._replace(means=(cells.means - centre) / scale, squares=cells.squares / scale**2))
-    names = [*kernels, "draw"] if blocks.freedom else list(kernels)
+    if not spread:
+        return _with_draws(dict.fromkeys(blocks.kernels, 0.0), cells)
+    names = [*blocks.kernels, "draw"] if blocks.freedom else list(blocks.kernels)
     # something must be left at random in each cell: its draws (their own spread says how much), or what is its own
     least = 0.1 if blocks.freedom else 1e-8
     ends = [(least if name == names[-1] else 0.0, None) for name in names]
@@ -175,7 +172,7 @@ def reml(cells: Cells, start: dict[str, float] | None = None) -> dict[str, float
         first = np.maximum(np.array(list(start.values()))[: len(names)] / scale**2 / unit, 0.01)
 
     def in_units(values: Floats) -> tuple[float, Floats]:
-        value, slopes = _restricted(values * unit, names, blocks, kernels)
+        value, slopes = _restricted(values * unit, names, blocks)
         return value, slopes * unit
 
     options: dict[str, Any] = {"bounds": ends, "options": {"maxiter": 500, "ftol": 1e-13, "gtol": 1e-7}}
@@ -192,9 +189,7 @@ def _with_draws(components: dict[str, float], cells: Cells) -> dict[str, float]:
     return {("residual" if name == own else name): value for name, value in components.items()}
 
 
-def _restricted(
-    values: Floats, names: Sequence[str], blocks: _JackknifeBlocks, kernels: dict[str, Floats]
-) -> tuple[float, Floats]:
+def _restricted(values: Floats, names: Sequence[str], blocks: _JackknifeBlocks) -> tuple[float, Floats]:
     r"""-2 log restricted likelihood and its gradient.
 
     With :math:`B_i` the covariance within an item and D that of what all items share, over C cells,
@@ -205,7 +200,7 @@ def _restricted(
     draw = parts.pop("draw", 0.0)
     kinds = {name: name.startswith("item") for name in parts}
     inner, shared = (
-        sum((parts[name] * kernels[name] for name, mine in kinds.items() if mine is kind), np.zeros((1, 1)))
+        sum((parts[name] * blocks.kernels[name] for name, mine in kinds.items() if mine is kind), np.zeros((1, 1)))
         for kind in (True, False)
     )
     pair = blocks.seen[:, :, None] * blocks.seen[:, None, :]
@@ -235,7 +230,7 @@ def _restricted(
 
     slopes = []
     for name in parts:
-        kernel = kernels[name]
+        kernel = blocks.kernels[name]
         if kinds[name]:
             slopes.append(slope(kernel))
         else:
@@ -249,7 +244,9 @@ def _restricted(
     return value, np.array(slopes)
 
 
-def _facet_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]) -> list[tuple[dict[str, float], int]]:
+def _facet_errors(
+    cells: Cells, owners: Codes, fitted: Fitting, names: Sequence[str]
+) -> list[tuple[dict[str, float], int]]:
     """Jackknives over items (whole groups, in at most 50 lots), prompts and judges; none over two levels.
 
     Of each the squared errors of the components, and the degrees of freedom.
@@ -272,7 +269,7 @@ def _facet_errors(cells: Cells, owners: Codes, fitted: Fit, names: Sequence[str]
 
 
 def components_with_intervals(
-    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fit, confidence: float | None
+    components: dict[str, float], cells: Cells, owners: Codes, fitted: Fitting, confidence: float | None
 ) -> tuple[Component, ...]:
     """By how far a fit moves when items, prompts or judges are left out; no intervals without a confidence."""
     errors = [] if confidence is None else _facet_errors(cells, owners, fitted, [*components])

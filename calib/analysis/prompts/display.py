@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calib.analysis.prompts.g_study import GStudy, counted
+from calib.analysis.prompts.g_study import GStudy, number_of
 from calib.analysis.prompts.prompt_mean import PromptMean
 from calib.core.check import ArgumentError
 from calib.table import figure
@@ -136,8 +136,8 @@ def d_study(
     # where draws are missing, with their number rounded
     read = study.n_draws if math.isinf(study.n_draws) else max(round(study.n_draws), 1)
     value = getattr(study.d_study([study.n_prompts], [read]), coefficient)[0]
-    each = "exact probabilities" if math.isinf(read) else counted(int(read), "draw")
-    fact = f"{_WORTH[coefficient]} is {value:.2f} with {counted(study.n_prompts, 'prompt')} x {each}"
+    each = "exact probabilities" if math.isinf(read) else number_of(int(read), "draw")
+    fact = f"{_WORTH[coefficient]} is {value:.2f} with {number_of(study.n_prompts, 'prompt')} x {each}"
     figure.say_title(drawn, title_of([label], []), fact)
     return drawn
 

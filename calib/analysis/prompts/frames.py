@@ -18,7 +18,7 @@ from calib.scale.summarize import summarize
 from calib.table import TableArgumentError, TableError
 from calib.table.checks import first_places
 from calib.table.driver import Slice, each_result, verb
-from calib.table.labelled import ends_of, groups_of, mean_of_annotators, parts_of
+from calib.table.labelled import groups_of, mean_of_annotators, parts_of
 from calib.table.results import Results, words
 from calib.table.validate import SliceKey, ValidatedTable, in_all_rows, scores_in
 
@@ -238,12 +238,3 @@ def with_labels(
             raise TableArgumentError(labels.argument, rule)
         if len(labelled):
             yield label, rows, labelled
-
-
-def beside(
-    rows: pd.DataFrame, labelled: pd.DataFrame, items: pd.Index, label: dict[str, Any]
-) -> tuple[pd.Series, dict[str, Any], int]:
-    """The label of each item, the ends of the scale, and how many labels are of other items."""
-    mine = labelled["item"].astype(object)
-    scales = pd.concat([part[["scale"]] for part in (rows, labelled) if "scale" in part])
-    return labelled.set_index(mine)["score"].reindex(items), ends_of(scales, label), int((~mine.isin(items)).sum())

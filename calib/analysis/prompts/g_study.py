@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calib.analysis.prompts.crossed import Component, cells_of, components_with_intervals, moments, reml
+from calib.analysis.prompts.crossed import Component, cells_of_array, components_with_intervals, moments, reml
 from calib.core import check
 from calib.core.check import ArgumentError, Labels
 from calib.core.result import ColumnarResult, Result, short
@@ -54,14 +54,14 @@ class DStudy(ColumnarResult):
 
     def __str__(self) -> str:
         name, values = {"phi": ("Phi", self.phi), "e_rho2": ("E(rho^2)", self.e_rho2)}[self.coefficient]
-        draws = ("exact probabilities" if math.isinf(k) else counted(int(k), "draw") for k in self.draws)
+        draws = ("exact probabilities" if math.isinf(k) else number_of(int(k), "draw") for k in self.draws)
         return "; ".join(
-            f"{counted(p, 'prompt')} x {k}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
+            f"{number_of(p, 'prompt')} x {k}{'' if j == 1 else f' x {j} judges'}: {name} {short(value)}"
             for p, j, k, value in zip(self.prompts, self.judges, draws, values, strict=True)
         )
 
 
-def counted(number: int, word: str) -> str:
+def number_of(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
@@ -192,10 +192,22 @@ class GStudy(Result):
         item = self.value("item")
         if item <= 0:
             raise ArgumentError("target", "cannot be reached: the items do not differ (their component is 0)")
-        stays, per_prompt, per_draw = self._error_parts(coefficient, judges)
+        # error variance that stays whatever the prompts, that falls with prompts alone, and with all replies
+        stays = per_prompt = per_draw = 0.0
+        for part in self.components:
+            facets = {*part.name.split("_")}
+            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
+                continue
+            each = part.estimate / (judges if facets & {"judge", "residual", "draw"} else 1)
+            if "draw" in facets:
+                per_draw += each
+            elif facets & {"prompt", "residual"}:
+                per_prompt += each
+            else:
+                stays += each
         allowed = item * (1 / target - 1) - stays
         if allowed <= 0:
-            limit = f"{short(item / (item + stays))}, what {counted(judges, 'judge')} and endless prompts give"
+            limit = f"{short(item / (item + stays))}, what {number_of(judges, 'judge')} and endless prompts give"
             raise ArgumentError("target", f"must be below {limit}", f"got {target!r}")
         pairs = []
         for prompts in range(1, max(1, math.ceil((per_prompt + per_draw) / allowed - 1e-9)) + 1):
@@ -209,22 +221,6 @@ class GStudy(Result):
             pairs, key=lambda pair: n_items * judges * pair[0] * pair[1] * price_reply + pair[0] * price_prompt
         )
         return replace(self._designs([(prompts, judges, math.inf if exact else draws)]), coefficient=coefficient)
-
-    def _error_parts(self, coefficient: str, judges: int) -> tuple[float, float, float]:
-        """Error variance that stays whatever the prompts, that falls with prompts alone, and with all replies."""
-        stays = per_prompt = per_draw = 0.0
-        for part in self.components:
-            facets = {*part.name.split("_")}
-            if part.name == "item" or (coefficient != "phi" and part.name in _SHIFTS):
-                continue
-            each = part.estimate / (judges if facets & {"judge", "residual", "draw"} else 1)
-            if "draw" in facets:
-                per_draw += each
-            elif facets & {"prompt", "residual"}:
-                per_prompt += each
-            else:
-                stays += each
-        return stays, per_prompt, per_draw
 
     def _designs(self, sizes: Sequence[tuple[float, float, float]]) -> DStudy:
         """Averages over these numbers of prompts, judges and draws."""
@@ -347,7 +343,7 @@ def g_study(
     """
     check.choice(estimator, "estimator", ("auto", "moments", "reml"))
     confidence = None if confidence_level is None else check.probability(confidence_level, "confidence_level")
-    cells = cells_of(x, draw_variance)
+    cells = cells_of_array(x, draw_variance)
     owners = np.arange(len(cells.means)) if groups is None else check.codes(groups, "groups")
     check.same_length(x=cells.means, groups=owners)
     for axis in range(1, cells.means.ndim):  # prompts and judges of whom nothing could be read are none

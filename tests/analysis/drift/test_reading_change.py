@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import stats
 
-from calib.analysis.drift.reading_change import _apart, _sorted, dealt_anew
+from calib.analysis.drift.reading_change import dealt_anew
 from calib.stats import CalibWarning, mean_interval, reading_change
 
 NAN = np.nan
@@ -137,8 +137,7 @@ def test_many_readings_have_a_p_value_of_one_more_than_the_permutations():
 
 def energies(then, now):
     """Energy distance of each row's readings."""
-    gaps, sides, _ = _sorted(then, now)
-    return _apart(gaps, sides)[1]
+    return dealt_anew(then, now, 99, np.random.default_rng(0)).energy
 
 
 def present(readings):

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from refusal import message
 from scipy import optimize, stats
 
-from calib.analysis.prompts.crossed import _blocks, _kernels, _restricted, cells_of, moments
+from calib.analysis.prompts.crossed import _blocks, _restricted, cells_of_array, moments
 from calib.analysis.prompts.g_study import Component, GStudy, g_study
 from calib.core.result import Interval
 
@@ -198,7 +198,7 @@ def test_moments_are_unbiased_also_where_prompts_differ_in_noise(prompts, unequa
         x = scores(seed, 15, prompts, 3, prompt=0.3, draw=0) + spread * rng.normal(size=(15, prompts, 3))
         if unequal:
             x[:, :, 2][rng.random((15, prompts)) < 0.5] = NAN
-        found.append(list(moments(cells_of(x, None)).values()))
+        found.append(list(moments(cells_of_array(x, None)).values()))
     truth = [1, 0.09, 0.36, np.mean(spread**2)]
     z = (np.mean(found, axis=0) - truth) / (np.std(found, axis=0, ddof=1) / 20)
     assert np.abs(z).max() < 3.5
@@ -256,13 +256,13 @@ def test_reml_against_mixedlm_of_statsmodels(seed, shape):
 def test_restricted_likelihood_is_that_of_the_dense_covariance(build):
     """Differences between points, a constant apart; and no point nearby or found by another optimizer is better."""
     x = holed(build(), 2)
-    cells = cells_of(x, None)
-    names = [*_kernels(cells.means.shape), "draw"]
+    cells = cells_of_array(x, None)
+    blocks = _blocks(cells)
+    names = [*blocks.kernels, "draw"]
     rng = np.random.default_rng(0)
     points = rng.uniform(0.05, 2, (4, len(names)))
 
-    blocks, kernels = _blocks(cells), _kernels(cells.means.shape)
-    ours = [_restricted(p, names, blocks, kernels)[0] for p in points]
+    ours = [_restricted(p, names, blocks)[0] for p in points]
     theirs = [dense(x, dict(zip(names, p, strict=True))) for p in points]
     assert_allclose(np.diff(ours), np.diff(theirs), rtol=1e-8)
     found = quick(x)
@@ -284,13 +284,13 @@ def test_restricted_likelihood_is_that_of_the_dense_covariance(build):
     ids=["draws", "judges", "one draw", "expectations"],
 )
 def test_gradient_is_that_of_finite_differences(x, variance):
-    cells = cells_of(x, variance)
-    blocks, kernels = _blocks(cells), _kernels(cells.means.shape)
-    names = [*kernels, "draw"] if blocks.freedom else list(kernels)
+    cells = cells_of_array(x, variance)
+    blocks = _blocks(cells)
+    names = [*blocks.kernels, "draw"] if blocks.freedom else list(blocks.kernels)
     for seed in range(3):
         at = np.random.default_rng(seed).uniform(0.1, 1.5, len(names))
-        numbers = optimize.approx_fprime(at, lambda v: _restricted(v, names, blocks, kernels)[0], 1e-6)
-        assert_allclose(_restricted(at, names, blocks, kernels)[1], numbers, rtol=1e-3, atol=1e-3)
+        numbers = optimize.approx_fprime(at, lambda v: _restricted(v, names, blocks)[0], 1e-6)
+        assert_allclose(_restricted(at, names, blocks)[1], numbers, rtol=1e-3, atol=1e-3)
 
 
 # --- exact expectations -----------------------------------------------------------------------------------------
@@ -432,9 +432,9 @@ def _hand_interval(value, floor, pieces):
 
 def test_intervals_by_hand():
     x = scores(5, 14, 4, 3)
-    found = moments(cells_of(x, None))
-    items = [moments(cells_of(np.delete(x, i, 0), None)) for i in range(14)]
-    prompts = [moments(cells_of(np.delete(x, p, 1), None)) for p in range(4)]
+    found = moments(cells_of_array(x, None))
+    items = [moments(cells_of_array(np.delete(x, i, 0), None)) for i in range(14)]
+    prompts = [moments(cells_of_array(np.delete(x, p, 1), None)) for p in range(4)]
     noise = found["draw"] / 3
     floors = {
         "item": (found["item_prompt"] + noise) / 4,
