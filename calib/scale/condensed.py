@@ -62,7 +62,12 @@ def condensed(
     refuse_shared(items, lambda k: _scores_of(parts.part(k))[0]["item"], "scores")
     n_items = sum(map(len, items))
     items.clear()
-    repeat = groups is not None and _any_shared(shared)
+    repeat = any(one is True for one in shared)
+    if groups is not None and not repeat:
+        hashed = np.concatenate(shared)
+        shared.clear()  # the largest part of what came
+        hashed.sort()
+        repeat = bool((hashed[1:] == hashed[:-1]).any())
     if repeat:
         if not parts.again:
             raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
@@ -78,18 +83,15 @@ def condensed(
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
-    scores = ValidatedTable(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    # in the order in which their judges (and what results are made by) come in the parts, as of one table
+    design = [name for name in seen if name in frame]
+    both = pd.concat([seen[design], frame[design]], ignore_index=True).astype(dict.fromkeys(design, object))
+    number = first_places(both.where(both.notna(), None), design)[0][len(seen) :]
+    frame = frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
+    scores = ValidatedTable(check_scores(frame), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
     return warned_of_mass(replace(scores, n_items=n_items)), repeat
-
-
-def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
-    """Rows in the order in which their judges (and what results are made by) come in the parts, as of one table."""
-    names = [name for name in seen if name in frame]
-    both = pd.concat([seen[names], frame[names]], ignore_index=True).astype(dict.fromkeys(names, object))
-    number = first_places(both.where(both.notna(), None), names)[0][len(seen) :]
-    return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
 
 
 def _scores_of(part: pd.DataFrame) -> tuple[pd.DataFrame, tuple[int, int]]:
@@ -181,12 +183,3 @@ def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
             hashed = pd.util.hash_array(plain, categorize=False)
         whole = whole * np.uint64(0x9E3779B97F4A7C15) + hashed
     return whole
-
-
-def _any_shared(groups: list[Any]) -> bool:
-    if any(one is True for one in groups):
-        return True
-    hashed = np.concatenate(groups)
-    groups.clear()  # the largest part of what came
-    hashed.sort()
-    return bool((hashed[1:] == hashed[:-1]).any())

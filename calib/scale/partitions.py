@@ -212,8 +212,18 @@ def _in_part(work: Callable[..., Worked], number: int, *args: Any) -> Worked:
 def _loads_of(parts: Any) -> tuple[Any, str]:
     """What loads each part, and what they are in words."""
     if isinstance(parts, str | Path):
-        files = _files_in(Path(parts))
-        return [partial(read_frame, path) for path in files], f"{str(parts)!r}: {len(files)} files"
+        folder = Path(parts)
+        if not folder.is_dir():
+            raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} is none")
+        inside = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet"))]
+        # what begins with a dot or an underscore is no part of a table
+        names = [path for path in inside if not any(part[0] in "._" for part in path.parts)]
+        if keyed := next((part for path in names for part in path.parts[:-1] if "=" in part), None):
+            hive = f"`pyarrow.dataset.dataset({str(folder)!r}, partitioning='hive')`"
+            raise ArgumentError("parts", f"must be {hive}, as its folders hold a column", f"there is {keyed!r}")
+        if not names:
+            raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} holds none")
+        return [partial(read_frame, folder / name) for name in names], f"{str(parts)!r}: {len(names)} files"
     if hasattr(parts, "get_fragments"):
         loads: list[Load] = [partial(_of_fragment, one, parts.schema) for one in parts.get_fragments()]
         return loads, f"dataset of {len(loads)} files"
@@ -236,20 +246,6 @@ def _load_of(part: Any) -> Load:
     if isinstance(part, str | Path):
         return partial(read_frame, Path(part))
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """Parquet files of a folder, by name; what begins with a dot or an underscore is no part of a table."""
-    if not folder.is_dir():
-        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} is none")
-    inside = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet"))]
-    names = [path for path in inside if not any(part[0] in "._" for part in path.parts)]
-    if keyed := next((part for path in names for part in path.parts[:-1] if "=" in part), None):
-        rule = f"must be `pyarrow.dataset.dataset({str(folder)!r}, partitioning='hive')`, as its folders hold a column"
-        raise ArgumentError("parts", rule, f"there is {keyed!r}")
-    if not names:
-        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} holds none")
-    return [folder / name for name in names]
 
 
 def is_partitioned(thing: Any) -> bool:
