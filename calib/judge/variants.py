@@ -288,22 +288,18 @@ def parse_rewording(reply: str, parts: Parts) -> Parts:
     if wording is None:
         raise ValueError('it has no JSON object with the texts "task" and "criterion"')
     original = f"{parts.task}\n{parts.criteria}"
-    task, criteria = (_clean_paragraph(wording[key], original) for key in ("task", "criterion"))
+    # each becomes one paragraph: a reply cannot begin a line, and so no heading, list of labels or mark either
+    task, criteria = paragraphs = [" ".join(wording[key].split()) for key in ("task", "criterion")]
+    for paragraph in paragraphs:
+        if not paragraph:
+            raise ValueError("a text of it is empty")
+        if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in paragraph):
+            raise ValueError("it has control characters")
+        if len(paragraph) > max(2 * len(original), _FREE_LENGTH):
+            raise ValueError("it is much longer than the original")
+        for what, pattern in _FOREIGN_SIGNS.items():
+            if (foreign := pattern.search(paragraph)) and not pattern.search(original):
+                raise ValueError(f"it has {what}, {foreign[0]!r}")
+        if numbers := [one for one in _DIGITS.findall(paragraph) if one not in _DIGITS.findall(original)]:
+            raise ValueError(f"it has a number that the original has not, {numbers[0]!r}")
     return parts._replace(task=task, criteria=criteria)
-
-
-def _clean_paragraph(text: str, original: str) -> str:
-    """One paragraph: a reply cannot begin a line, and so no heading, list of labels or mark either."""
-    text = " ".join(text.split())
-    if not text:
-        raise ValueError("a text of it is empty")
-    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
-        raise ValueError("it has control characters")
-    if len(text) > max(2 * len(original), _FREE_LENGTH):
-        raise ValueError("it is much longer than the original")
-    for what, pattern in _FOREIGN_SIGNS.items():
-        if (foreign := pattern.search(text)) and not pattern.search(original):
-            raise ValueError(f"it has {what}, {foreign[0]!r}")
-    if numbers := [one for one in _DIGITS.findall(text) if one not in _DIGITS.findall(original)]:
-        raise ValueError(f"it has a number that the original has not, {numbers[0]!r}")
-    return text

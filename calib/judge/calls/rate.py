@@ -141,8 +141,16 @@ def rate(
     is_folder = store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
     if shards is not None or executor is not None or is_partitioned(items) or is_folder:
         prompts, _ = prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompt)
-        folder, number = _folder_and_number(store, shards)
-        sharded = _Shards(judge, prompts, folder, number, client_of, replies)
+        if store is None or Path(store).is_file():
+            got = "is not given" if store is None else f"{printable(str(store))} is a file"
+            rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
+            raise ArgumentError("store", rule, got, mentions=("shards", "executor"))
+        if shards is not None:
+            shards = check.whole(shards, "shards", least=1)
+        else:  # as many as before
+            stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
+            shards = int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS
+        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies)
         if dry_run:
             return sharded.dry_run(items)
         ratings, notes = sharded.rate(items, executor, workers, max_cost)
@@ -482,15 +490,3 @@ class _Shards(NamedTuple):
             raise ArgumentError("store", rule, f"got {', '.join(ids)}")
         both = zip(self.prompts, manifest.steps, strict=True)
         return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
-
-
-def _folder_and_number(store: str | Path | None, shards: int | None) -> tuple[Path, int]:
-    """Where the shards are, and how many: as many as before where nobody says."""
-    if store is None or Path(store).is_file():
-        got = "is not given" if store is None else f"{printable(str(store))} is a file"
-        rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
-        raise ArgumentError("store", rule, got, mentions=("shards", "executor"))
-    if shards is not None:
-        return Path(store), check.whole(shards, "shards", least=1)
-    stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
-    return Path(store), int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS

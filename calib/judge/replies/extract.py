@@ -126,7 +126,13 @@ def extract(
         return _no_score(silent)
     # where the answer is 3/10 on a scale that ends at 5, the others in its list are meant so, too
     other = "off_scale" if match and grammar.is_of_another(match) else ""
-    if status := _why_untrusted(choice) or other:
+    if not choice.has_logprobs:
+        return _no_score("no_logprobs")
+    # a grammar or schema puts a brace, a quote or a blank where the model would not have: probabilities that the model
+    # did not draw from
+    own = array("f", choice.logprobs)
+    signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
+    if status := "constrained" if any(_was_forced(choice, place) for place in signs) else other:
         return _no_score(status)
     start = _answer_offset(choice, text, grammar, match, slot)
     if start is None:
@@ -138,16 +144,6 @@ def extract(
 
 def _no_score(status: str) -> Reading:
     return Reading([RatingRow(math.nan, 1.0, status)], [])
-
-
-def _why_untrusted(choice: Choice) -> str:
-    """What keeps the reported probabilities from being those that the model drew from."""
-    if not choice.has_logprobs:
-        return "no_logprobs"
-    # a grammar or schema puts a brace, a quote or a blank where the model would not have
-    own = array("f", choice.logprobs)
-    signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
-    return "constrained" if any(_was_forced(choice, place) for place in signs) else ""
 
 
 def _answer_offset(
