@@ -105,7 +105,22 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
         if name not in scores and name != "group":
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
-    shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
+    # each group (the last of these columns) within a result as a number of 8 bytes; True if one repeats here
+    shared: Any = np.empty(0, dtype=np.uint64)
+    if within and within[-1] in scores:
+        read = scores[scores["score"].notna() & scores[within[-1]].notna()]
+        results = [name for name in dict.fromkeys(within) if name in read]
+        repeats = len(first_places(read, results)[1]) < len(read)
+        shared = True if repeats else np.zeros(len(read), dtype=np.uint64)
+        for name in () if repeats else results:
+            values = read[name]
+            if isinstance(values.dtype, pd.CategoricalDtype):
+                codes = values.cat.codes
+                hashes = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[codes]
+            else:
+                plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
+                hashes = pd.util.hash_array(plain, categorize=False)
+            shared = shared * np.uint64(0x9E3779B97F4A7C15) + hashes
     others, hashed = scores[~there], items_hashed(scores["item"])
     names = [name for name in dict.fromkeys([*SliceKey._fields, *keys[:1]]) if name in scores]
     seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
@@ -162,24 +177,3 @@ def merged(others: pd.DataFrame) -> pd.DataFrame:
     score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
     ids = others["item"].astype(object).groupby(number).min().to_numpy() + _AND_MORE  # in the order of the first one
     return rows.assign(item=ids, score=score, **represented, **beside).drop(columns=["_read", "_little"])
-
-
-# --- whether groups repeat ----------------------------------------------------------------------------------------
-
-
-def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
-    """Each group (the last of the columns) within a result as a number of 8 bytes; True if one repeats here."""
-    read = scores[scores["score"].notna() & scores[within[-1]].notna()]
-    names = [name for name in dict.fromkeys(within) if name in read]
-    if len(first_places(read, names)[1]) < len(read):
-        return True
-    whole = np.zeros(len(read), dtype=np.uint64)
-    for name in names:
-        values = read[name]
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            hashed = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
-        else:
-            plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
-            hashed = pd.util.hash_array(plain, categorize=False)
-        whole = whole * np.uint64(0x9E3779B97F4A7C15) + hashed
-    return whole

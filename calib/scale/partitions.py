@@ -23,21 +23,13 @@ _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
 
 
-def as_done(
-    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, workers: int, what: str, *, total: int
+def worked(
+    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
 ) -> Iterator[Worked]:
-    """What the work makes of each part as it is done, never of more parts at once than there are workers.
+    """What the work makes of each part, of no more than `most` parts at once: what is handed out may hold whole frames.
 
     The arguments of a part are asked for when it is begun.
     """
-    made = starmap(work, parts) if executor is None else _worked(work, parts, executor, workers, in_order=False)
-    yield from progress(made, what, total=total)
-
-
-def _worked(
-    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
-) -> Iterator[Worked]:
-    """So many under way as there is use for: what is handed out may hold whole frames."""
     pool, waiting, under_way = pool_of(executor), iter(parts), list[Any]()
     try:
         while True:
@@ -174,7 +166,7 @@ class Partitions:
             answers = starmap(partial(_in_part, work), parts)
         else:
             most = _AHEAD * (workers_of(self.executor) or _WORKERS)
-            answers = _worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
+            answers = worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
         return progress(answers, what, total=len(self) if self.again else None)
 
     def frame(self) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
 from calib.judge.calls.client import opened_client, run_to_end
 from calib.judge.calls.endpoint import DryRun
@@ -24,7 +26,7 @@ from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, is_empty, parts_of
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
-from calib.scale.partitions import Partitions, as_done, is_partitioned, pool_of, workers_of
+from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
 from calib.table import TableError, check_items, read_frame, write
 from calib.table.files import whole_or_not
 
@@ -363,8 +365,10 @@ class _Shards(NamedTuple):
 
         notes, missing, wanted = Counter[str](), 0, 0
         title = f"shards rated with {self.judge.model}"
-        done = as_done(work, tasks(), executor, at_once, title, total=len(sizes))
-        for shard, cost, shard_notes, n_missing, n in done:
+        done: Iterator[Any] = starmap(work, tasks())
+        if executor is not None:
+            done = worked(work, tasks(), executor, at_once, in_order=False)
+        for shard, cost, shard_notes, n_missing, n in progress_bar(done, title, total=len(sizes)):
             if dollars is not None:
                 dollars += shares[shard] - cost  # what a shard has not needed is for those to come
             notes.update(shard_notes)

@@ -386,26 +386,22 @@ class Round:
             self.short += bool(rest)
             self.waiting.extend([call] for call in rest)
         except (RejectedError, UnavailableError) as error:
-            self._lose(group, error)
+            self.client.release([call.key for call in group])
+            served, silent = self.client.pace.served, isinstance(error, UnavailableError)
+            if silent and not served:  # nothing gets through: that is the judge's
+                self.failures.append(error)
+                return
+            if silent or served == self.served_before:  # or no request of these is accepted
+                self.in_a_row = [*(self.in_a_row if self.served_then == served else []), error]
+                self.served_then = served
+            self.lost.append(error.with_traceback(None))  # its frames hold what was asked
+            for call in group:
+                self.sheet.fail(call)
+                self.bar.update()
         except JudgeError as error:
             self.failures.append(error)
         finally:
             self.under_way -= 1
-
-    def _lose(self, group: list[Call], error: JudgeError) -> None:
-        """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
-        self.client.release([call.key for call in group])
-        served, silent = self.client.pace.served, isinstance(error, UnavailableError)
-        if silent and not served:
-            self.failures.append(error)
-            return
-        if silent or served == self.served_before:
-            self.in_a_row = [*(self.in_a_row if self.served_then == served else []), error]
-            self.served_then = served
-        self.lost.append(error.with_traceback(None))  # its frames hold what was asked
-        for call in group:
-            self.sheet.fail(call)
-            self.bar.update()
 
     def _arrive(self, call: Call, choice: Choice) -> None:
         self.arrived.append((call, choice))

@@ -315,9 +315,22 @@ class _LiteLLM:
             reason = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
             if watch.error_text not in reason:  # what is no whole JSON the client leaves out of its message
                 reason = f"{reason} {watch.error_text}"
-            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(reason):
+            status = getattr(error, "status_code", None)
+            if status == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = watch.failure or _litellm_error(self.model, request, error, reason)
+            if watch.failure:
+                failure = watch.failure
+            elif isinstance(error, self.litellm.exceptions.UnsupportedParamsError) and "logprob" in reason:
+                failure = LogprobsError(excerpt(reason))
+            elif re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE) and (
+                missing := self.litellm.validate_environment(model=self.model)["missing_keys"]
+            ):
+                failure = JudgeError(f"no API key for {self.model}: set {' or '.join(missing)} in the environment.")
+            elif isinstance(status, int):
+                headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
+                failure = _http_error(status, reason, request, headers or {})
+            else:
+                failure = JudgeError(excerpt(reason))
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -409,20 +422,3 @@ def _without_secrets(record: logging.LogRecord) -> bool:
         record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
         record.exc_info = None
     return True
-
-
-def _litellm_error(model: str, request: dict[str, Any], error: Exception, reason: str) -> JudgeError:
-    """What went wrong, in words that say what to do where that is known."""
-    from litellm import validate_environment
-    from litellm.exceptions import UnsupportedParamsError
-
-    if isinstance(error, UnsupportedParamsError) and "logprob" in reason:
-        return LogprobsError(excerpt(reason))
-    missing = validate_environment(model=model)["missing_keys"]
-    if missing and re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE):
-        return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
-    status = getattr(error, "status_code", None)
-    headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
-    if isinstance(status, int):
-        return _http_error(status, reason, request, headers or {})
-    return JudgeError(excerpt(reason))

@@ -178,8 +178,13 @@ class Grammar:
         start = after_thoughts(text)
         if self.answer == "label":
             match = self.answers.match(text, start)
-            if match is None or _NUMBERED_LIST.match(text, start) or self._is_one_of_several(match):
+            if match is None or _NUMBERED_LIST.match(text, start):
                 return None  # a numbered list is no rating of 1
+            name = match["name"]
+            if name and not _IS_SCORE.search(name):  # nor is a label under a criterion's name with more of them below
+                others = self._compiled("other", self.scale).finditer(text, match.end())
+                if any(other["name"].casefold() != name.casefold() for other in others):
+                    return None
             return match
         if self.answer == "line":
             lines = [self.answers.match(text, lead) for lead in score_lines(text, start)]
@@ -192,14 +197,6 @@ class Grammar:
             return None if names[-1] and any(name and name != names[-1] for name in names) else last
         value = max(score_values(text, start), default=None)
         return None if value is None else self.answers.match(text, value)
-
-    def _is_one_of_several(self, match: re.Match[str]) -> bool:
-        """Whether a label under a criterion's name is followed by one under another."""
-        name = match["name"]
-        if not name or _IS_SCORE.search(name):
-            return False
-        others = self._compiled("other", self.scale).finditer(match.string, match.end())
-        return any(other["name"].casefold() != name.casefold() for other in others)
 
     def slot(self, text: str) -> int | None:
         """Where the answer should be in a text that holds none."""

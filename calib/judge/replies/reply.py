@@ -341,7 +341,16 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
         begin = answer_start(whole, lead)
         place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
-        places.update(_label_places(tokens, place, begin - begins[place]), empty_before(tokens, place))
+        # the label begins so far inside this token; what may stand before it, and its end, are read with it
+        inside, length, end = begin - begins[place], 0, min(place + _MOST_PLACES, len(tokens))
+        for i in range(place, end):
+            token = tokens[i][inside:] if inside else tokens[i]
+            part, inside = token.lstrip(_FILLING_BYTES), 0
+            length += bool(part)
+            if length == _MOST_LABEL_TOKENS or b"\n" in (token if length > bool(part) else part):
+                end = i + 1
+                break
+        places.update(range(place, end), empty_before(tokens, place))
     return sorted(places)
 
 
@@ -351,18 +360,6 @@ def empty_before(tokens: Sequence[bytes], place: int) -> range:
     while place - first < _MOST_PARTS and first and not tokens[first - 1]:
         first -= 1
     return range(first, place)
-
-
-def _label_places(tokens: list[bytes], place: int, inside: int) -> range:
-    """The places of a label that begins so far inside this token, of what may stand before it, and of its end."""
-    length, end = 0, min(place + _MOST_PLACES, len(tokens))
-    for i in range(place, end):
-        token = tokens[i][inside:] if inside else tokens[i]
-        part, inside = token.lstrip(_FILLING_BYTES), 0
-        length += bool(part)
-        if length == _MOST_LABEL_TOKENS or b"\n" in (token if length > bool(part) else part):
-            return range(place, i + 1)
-    return range(place, end)
 
 
 # --- the fields of replies that are not quite in that form -------------------------------------------------------
