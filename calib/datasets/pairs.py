@@ -13,11 +13,8 @@ from calib.core.check import ArgumentError, choice
 from calib.datasets.registry import Tables, checked_tables, expect, read_json, read_jsonl
 
 _SUBSETS = {"Natural": 100, "GPTInst": 92, "GPTOut": 47, "Manual": 46, "Neighbor": 134}
-_JUDGES = ("GPT-4", "ChatGPT")
-_PROMPTS = ("Vanilla", "CoT")
 _ORDERS = {"swap = False": "a", "swap = True": "b"}
 _WON = {"1": 1.0, "2": 0.0}  # the files say which output won, not which place
-_MODELS = ("vicuna-7b", "gpt4_0613_concise")
 
 
 def load_llmbar() -> Tables:
@@ -44,7 +41,7 @@ def load_llmbar() -> Tables:
     gold = [_WON[str(one["label"])] for pairs in records.values() for one in pairs]
     people = pd.DataFrame({"item": items["item"], "rater": "gold", "method": "human", "score": gold, "shown_first": ""})
     rows = []
-    for judge, prompt, (subset, n) in product(_JUDGES, _PROMPTS, _SUBSETS.items()):
+    for judge, prompt, (subset, n) in product(("GPT-4", "ChatGPT"), ("Vanilla", "CoT"), _SUBSETS.items()):
         pairs = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
         expect("llmbar", f"verdicts on {subset}", len(pairs), n)
         for number, pair in enumerate(pairs):
@@ -78,7 +75,7 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     ----------
     Dubois et al. (2024), Length-Controlled AlpacaEval: A Simple Way to Debias Automatic Evaluators, arXiv:2404.04475.
     """
-    choice(model, "model", _MODELS)
+    choice(model, "model", ("vicuna-7b", "gpt4_0613_concise"))
     judge = "weighted_alpaca_eval_gpt4_turbo"
     records = read_json("alpaca_eval", f"results/{model}/{judge}/annotations.json")
     names = [f"{number}" for number in range(len(records))]

@@ -109,10 +109,10 @@ def read_file(name: str, path: str) -> bytes:
 
     cached = _cache_path(name, file)
     url = f"{HOST}/{entry['repository']}/{entry['commit']}/{file['path']}"
-    sha256 = f"sha256:{file['sha256']}" if "sha256" in file else None
+    expected = f"sha256:{file['sha256']}" if "sha256" in file else None
     try:
         downloader = pooch.HTTPDownloader(progressbar=True)
-        pooch.retrieve(url, sha256, fname=cached.name, path=cached.parent, downloader=downloader)
+        pooch.retrieve(url, expected, fname=cached.name, path=cached.parent, downloader=downloader)
         content = cached.read_bytes()
     except (OSError, ValueError) as error:  # no connection, no such page; another hash
         problem = f"{type(error).__name__}: {error}"

@@ -36,7 +36,6 @@ _FILLED = {
     "page": "must hold the hash of the page, which tells its labels from those of others",
 }
 _KEY = ["item", "criterion", "rater"]
-_HASH = re.compile(r"[0-9a-f]{12}")
 
 
 class File(NamedTuple):
@@ -254,7 +253,7 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
         if of_page not in Path(page).read_text("utf-8", errors="replace"):
             rule = f"must be the page that {files[0].name} comes from ({of_page})"
             raise ArgumentError("page", rule, f"{str(page)!r} has none such")
-    elif page is not None and not _HASH.fullmatch(str(page)):
+    elif page is not None and not re.fullmatch("[0-9a-f]{12}", str(page)):
         problem = f"there is no file {str(page)!r}"
         raise ArgumentError("page", "must be the path of a label page, or its hash", problem)
     elif page is not None and str(page) != of_page:

@@ -57,11 +57,11 @@ def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
     ]
     for number, record in enumerate(sheet.records, start=1):
         texts = [legible(text).replace("\r\n", "\n").replace("\r", "\n") for text in record.shown]
-        for text, part in zip(texts, task.parts, strict=True):
+        for text, head in zip(texts, task.parts, strict=True):
             length = len(_ESCAPE.sub("_x005F_", text).encode("utf-16-le")) // 2
             if length > _MOST:
                 rule, mend = f"a cell of Excel holds {_MOST} characters", "label it on a page (html)"
-                raise TableError(f"item {record.item!r}: {rule}, but its {part!r} has {length}: {mend}.")
+                raise TableError(f"item {record.item!r}: {rule}, but its {head!r} has {length}: {mend}.")
         rows.append([encoded_id(record.item), str(record.position), *texts, *to_fill, None])
         _write(hidden, number, 1, json.dumps(record.to_json()))
         _write(hidden, number, 2, _texts_hash(texts))

@@ -40,7 +40,6 @@ _END_MARK = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_
 _PROBED_ITEMS = 3  # items that are tried to find out whether there are token probabilities
 _SHOW_EVERY = 0.2  # seconds
 _REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
-_A_MOMENT = 0.02  # seconds
 _READ_AT_ONCE = 64  # replies; read one by one, between calls, each takes half as long again
 _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 
@@ -329,7 +328,7 @@ class Round:
             if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.served_then == client.pace.served:
                 if not self.under_way:  # they could have shown that it is not the server
                     self.failures.append(self.in_a_row[0])
-                await asyncio.sleep(_A_MOMENT)
+                await asyncio.sleep(0.02)
                 continue
             if not self.waiting:
                 # what others asked for may have come, or be left to us; of all workers one is enough to see

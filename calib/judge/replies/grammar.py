@@ -188,8 +188,13 @@ class Grammar:
             return match
         if self.answer == "line":
             lines = [self.answers.match(text, lead) for lead in score_lines(text, start)]
-            if not lines or (last := lines[-1]) is None or is_quoted(last):
+            if not lines or (last := lines[-1]) is None:
                 return None  # where the last one holds no score, what came before may be quoted
+            # nor where a quotation ends after the label, or right below, that began before its line
+            before, after = text[last.start("slot") : last.start("value")], text[last.end("value") : last.end()]
+            ends_quotation = any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
+            if ends_quotation or _CLOSED_BELOW.match(text, last.end()):
+                return None
             # nor where it is for one thing and another line for another
             names = [
                 (line["for"] or line["in"] or line["name"] or "").strip(" *_").casefold() for line in lines if line
@@ -331,15 +336,6 @@ def _quotations(text: str) -> list[int]:
             name = ""
             bounds.append(tag.end())
     return bounds
-
-
-def is_quoted(match: re.Match[str]) -> bool:
-    """Whether a quotation ends after the label, or right below, that began before its line."""
-    text = match.string
-    if _CLOSED_BELOW.match(text, match.end()):
-        return True
-    before, after = text[match.start("slot") : match.start("value")], text[match.end("value") : match.end()]
-    return any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
 
 
 def score_values(text: str, start: int) -> Iterator[int]:

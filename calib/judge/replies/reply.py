@@ -123,7 +123,7 @@ def decode_json(body: bytes) -> Reply:
     with suppress(msgspec.MsgspecError, ValueError, RecursionError):
         return _reply_of(_REPLY_JSON.decode(body))
     # not quite in that form: wrong types are left out, NaN is null
-    reply = None
+    reply: Any = None
     with suppress(ValueError, RecursionError):
         reply = json.loads(body, parse_constant={"Infinity": math.inf}.get)
     choices = reply.get("choices") if isinstance(reply, dict) else None
