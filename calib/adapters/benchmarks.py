@@ -170,40 +170,37 @@ def read_evals(path: Path) -> Iterator[Row]:
                 graded.discard(sample)
                 sampling.pop(sample, None)
             sampling.setdefault(sample, data)
-        if line.get("type") in ("metrics", "match", "error"):
-            graded.add(sample)
-            yield from _rows_of_event(line, data, spec, sampling.get(sample) or {})
+        if line.get("type") not in ("metrics", "match", "error"):
+            continue
+        graded.add(sample)
+        names, sampled = spec.get("completion_fns") or [None], (sampling.get(sample) or {}).get("sampled")
+        row = Row(
+            line,
+            str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
+            item=text_of(line.get("sample_id")),
+            system=text_of(names[0]),
+            rater="oaieval",
+            run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
+            output=text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled),
+        )
+        if line["type"] == "error":
+            yield row._replace(status="failed")
+            continue
+        scores = {row.criterion: data.get("correct")}
+        if line["type"] == "match":
+            row = row._replace(scale="0|1", reference=text_of(data.get("expected")))
+        elif "choice" in data or "score" in data:
+            choice, value = data.get("choice"), data.get("score")
+            value = _LETTERS.get(str(choice)) if value is None else value
+            # where no choice was found, the tool wrote the lowest score there is
+            scores = {row.criterion: None if choice == "__invalid__" else value}
+            row = row._replace(rater=text_of(names[-1]), reply=text_of(choice))
+        else:
+            scores = {
+                str(name): one for name, one in data.items() if one is None or isinstance(one, bool | int | float)
+            }
+        for criterion, value in scores.items():
+            score, status = score_and_status(value)
+            yield row._replace(criterion=criterion, score=score, status=status)
     if not finished:
         warnings.warn(f"partial: {path.name} has no final report: the run broke off.", stacklevel=2)
-
-
-def _rows_of_event(
-    line: dict[str, Any], data: dict[str, Any], spec: dict[str, Any], sampling: dict[str, Any]
-) -> Iterator[Row]:
-    names, sampled = spec.get("completion_fns") or [None], sampling.get("sampled")
-    row = Row(
-        line,
-        str(spec.get("base_eval") or spec.get("eval_name") or "eval"),
-        item=text_of(line.get("sample_id")),
-        system=text_of(names[0]),
-        rater="oaieval",
-        run=f"openai_evals|{spec.get('run_id') or line.get('run_id') or ''}",
-        output=text_of(sampled[0] if isinstance(sampled, list) and sampled else sampled),
-    )
-    if line["type"] == "error":
-        yield row._replace(status="failed")
-        return
-    scores = {row.criterion: data.get("correct")}
-    if line["type"] == "match":
-        row = row._replace(scale="0|1", reference=text_of(data.get("expected")))
-    elif "choice" in data or "score" in data:
-        choice, value = data.get("choice"), data.get("score")
-        value = _LETTERS.get(str(choice)) if value is None else value
-        # where no choice was found, the tool wrote the lowest score there is
-        scores = {row.criterion: None if choice == "__invalid__" else value}
-        row = row._replace(rater=text_of(names[-1]), reply=text_of(choice))
-    else:
-        scores = {str(name): one for name, one in data.items() if one is None or isinstance(one, bool | int | float)}
-    for criterion, value in scores.items():
-        score, status = score_and_status(value)
-        yield row._replace(criterion=criterion, score=score, status=status)

@@ -25,9 +25,26 @@ def read_inspect(path: Path) -> Iterator[Row]:
     if (status := header.get("status")) != "success":
         warnings.warn(f"partial: {path.name} has the status {status!r}: the run did not end well.", stacklevel=2)
     spec, crashed = {**(header.get("eval") or {}), "scorer": (header.get("results") or {}).get("scorer")}, []
+    about, model = spec.get("metadata") or {}, str(spec.get("model") or "")
+    version = (spec.get("packages") or {}).get("inspect_ai", "")
     names: dict[str, str | None] = {}
     for sample in samples:
-        bare = _bare(sample, spec)
+        meta, output = sample.get("metadata") or {}, sample.get("output") or {}
+        # who wrote the output: not the model of the eval where a solver of one's own names another
+        author = output.get("model")
+        author = model if not author or model.endswith(str(author)) else author
+        bare = Row(  # what holds for all scores of the sample
+            sample,
+            "",
+            status="failed",
+            item=text_of(meta.get("item") or sample.get("id")),
+            system=text_of(meta.get("system") or about.get("system") or author),
+            draw=int(sample.get("epoch") or 1) - 1,
+            run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
+            source=_chat_text(sample.get("input")),
+            output=text_of(output.get("completion")) or None,
+            reference=_chat_text(sample.get("target")),
+        )
         rows = list(_rows_of_sample(sample, bare, spec))
         names |= {row.criterion: row.rater for row in rows if row.method == "sample"}
         yield from rows
@@ -35,28 +52,6 @@ def read_inspect(path: Path) -> Iterator[Row]:
             crashed.append(bare)
     for row in crashed:  # the system gave no output, so that nothing was graded
         yield from (row._replace(criterion=name, rater=rater) for name, rater in names.items())
-
-
-def _bare(sample: dict[str, Any], spec: dict[str, Any]) -> Row:
-    """What holds for all scores of a sample."""
-    meta, output = sample.get("metadata") or {}, sample.get("output") or {}
-    about = spec.get("metadata") or {}
-    version = (spec.get("packages") or {}).get("inspect_ai", "")
-    # who wrote the output: not the model of the eval where a solver of one's own names another
-    author, model = output.get("model"), str(spec.get("model") or "")
-    author = model if not author or model.endswith(str(author)) else author
-    return Row(
-        sample,
-        "",
-        status="failed",
-        item=text_of(meta.get("item") or sample.get("id")),
-        system=text_of(meta.get("system") or about.get("system") or author),
-        draw=int(sample.get("epoch") or 1) - 1,
-        run=f"inspect_ai {version}|{spec.get('eval_id', '')}",
-        source=_chat_text(sample.get("input")),
-        output=text_of(output.get("completion")) or None,
-        reference=_chat_text(sample.get("target")),
-    )
 
 
 def _chat_text(value: Any) -> str | None:

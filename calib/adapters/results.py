@@ -28,7 +28,19 @@ _TEXTS = {
 def read_ragas(path: Path) -> Iterator[Row]:
     """One row per metric and sample; a metric that failed left a gap, without a reason."""
     rows = [*json_lines(path)] if path.suffix == ".jsonl" else read_frame(path, texts=_TEXTS).to_dict("records")
-    metrics = [name for name in dict.fromkeys(name for row in rows for name in row) if _is_metric(str(name), rows)]
+    metrics = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        if str(name) in _TEXTS or _IDS.fullmatch(str(name)):
+            continue
+        # a metric holds numbers for the most part, or nothing: where it failed it leaves a gap, or words
+        cells = [row.get(str(name)) for row in rows]
+        filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
+        n_read = sum(not math.isnan(number(cell)) for cell in filled)
+        if 0 < 2 * n_read <= len(filled):
+            message = f"column {str(name)!r} holds {n_read} numbers among words: it is no metric, and left out."
+            warnings.warn(f"not_read: {message}", stacklevel=2)
+        if not filled or 2 * n_read > len(filled):
+            metrics.append(name)
     if rows and not metrics:
         raise TableError(f"{path.name}: has no column of scores beside {', '.join(map(str, rows[0]))}.")
     for row in rows:
@@ -42,19 +54,6 @@ def read_ragas(path: Path) -> Iterator[Row]:
                 output=text_of(row.get("response")),
                 reference=text_of(row.get("reference")),
             )
-
-
-def _is_metric(name: str, rows: list[Any]) -> bool:
-    """Whether a column holds numbers for the most part, or nothing: a metric that failed leaves a gap, or words."""
-    if name in _TEXTS or _IDS.fullmatch(name):
-        return False
-    cells = [row.get(name) for row in rows]
-    filled = [cell for cell in cells if cell is not None and cell != "" and cell == cell]  # noqa: PLR0124
-    read = [cell for cell in filled if not math.isnan(number(cell))]
-    if 0 < 2 * len(read) <= len(filled):
-        message = f"column {name!r} holds {len(read)} numbers among words: it is no metric, and left out."
-        warnings.warn(f"not_read: {message}", stacklevel=2)
-    return not filled or 2 * len(read) > len(filled)
 
 
 # --- MLflow: traces as JSON with their assessments, or the `eval_results` frame; people's feedback comes along --------
@@ -71,31 +70,30 @@ def read_mlflow(path: Path) -> Iterator[Row]:
         feedbacks = [one for one in info.get("assessments") or [] if "feedback" in one]
         replaced = {one.get("overrides") for one in feedbacks if one.get("overrides")}
         for one in feedbacks:
-            if one.get("valid") is not False and one.get("assessment_id") not in replaced:
-                yield _mlflow_row(record, info, one)
-
-
-def _mlflow_row(record: dict[str, Any], info: dict[str, Any], one: dict[str, Any]) -> Row:
-    feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
-    error, tags, about = feedback.get("error") or {}, info.get("tags") or {}, info.get("trace_metadata") or {}
-    human = source.get("source_type") == "HUMAN"
-    digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
-    return Row(
-        record if "info" in record else {**record, "info": info},
-        str(one.get("assessment_name")),
-        *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
-        item=text_of(info.get("trace_id")),
-        rater=text_of(source.get("source_id")) or ("human" if human else None)
-        if human or source.get("source_type") == "LLM_JUDGE"
-        else None,
-        prompt=f"{one.get('assessment_name')}-{digest[:6]}" if digest and not human else "",
-        method="human" if human else "sample",
-        run=f"mlflow|{meta.get('mlflow.assessment.sourceRunId') or about.get('mlflow.sourceRun') or ''}",
-        source=_from_json(about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")),
-        output=_from_json(about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")),
-        reference=text_of(tags.get("reference")),
-        reply=text_of(one.get("rationale")),
-    )
+            if one.get("valid") is False or one.get("assessment_id") in replaced:
+                continue
+            feedback, source, meta = one["feedback"] or {}, one.get("source") or {}, one.get("metadata") or {}
+            error, tags, about = feedback.get("error") or {}, info.get("tags") or {}, info.get("trace_metadata") or {}
+            human, judged = (source.get("source_type") == kind for kind in ("HUMAN", "LLM_JUDGE"))
+            rater = text_of(source.get("source_id")) or ("human" if human else None)
+            name, run = str(one.get("assessment_name")), meta.get("mlflow.assessment.sourceRunId")
+            digest = str(meta.get("mlflow.assessment.scorerDigest") or "").removeprefix("sha256:")
+            inputs = about.get("mlflow.traceInputs") or info.get("request_preview") or record.get("request")
+            outputs = about.get("mlflow.traceOutputs") or info.get("response_preview") or record.get("response")
+            yield Row(
+                record if "info" in record else {**record, "info": info},
+                name,
+                *score_and_status(feedback.get("value"), why_missing(error.get("error_message"))),
+                item=text_of(info.get("trace_id")),
+                rater=rater if human or judged else None,
+                prompt=f"{name}-{digest[:6]}" if digest and not human else "",
+                method="human" if human else "sample",
+                run=f"mlflow|{run or about.get('mlflow.sourceRun') or ''}",
+                source=_from_json(inputs),
+                output=_from_json(outputs),
+                reference=text_of(tags.get("reference")),
+                reply=text_of(one.get("rationale")),
+            )
 
 
 def _from_json(text: Any) -> str | None:
@@ -113,10 +111,19 @@ def _from_json(text: Any) -> str | None:
 
 def read_langsmith(path: Path) -> Iterator[Row]:
     """One row per key and run; an evaluator that failed left its function's name, and its key is missing."""
-    is_frame = path.suffix == ".csv"
-    records = (
-        [_langsmith_record(row) for row in read_frame(path).to_dict("records")] if is_frame else [*json_rows(path)]
-    )
+    records: list[Any] = []
+    for row in read_frame(path).to_dict("records") if path.suffix == ".csv" else ():  # to what the JSON has
+        beside: dict[str, dict[str, Any]] = {}
+        for name, value in row.items():
+            head, dot, rest = str(name).partition(".")
+            if dot:
+                beside.setdefault(head, {})[rest] = value
+        feedback = [{"key": name, "score": value} for name, value in beside.get("feedback", {}).items()]
+        example = {"id": row.get("example_id"), "inputs": beside.get("inputs"), "outputs": beside.get("reference")}
+        run = {"outputs": beside.get("outputs")}
+        records.append({"run": run, "example": example, "evaluation_results": {"results": feedback}, **row})
+    if path.suffix != ".csv":
+        records = list(json_rows(path))
     results: list[list[dict[str, Any]]] = []
     for record in records:
         held = record.get("evaluation_results") if isinstance(record, dict) else None
@@ -142,19 +149,6 @@ def read_langsmith(path: Path) -> Iterator[Row]:
                     reference=text_of(example.get("outputs")),
                     reply=text_of(one.get("comment")),
                 )
-
-
-def _langsmith_record(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the frame, as the JSON has it."""
-    beside: dict[str, dict[str, Any]] = {}
-    for name, value in row.items():
-        head, dot, rest = str(name).partition(".")
-        if dot:
-            beside.setdefault(head, {})[rest] = value
-    results = [{"key": name, "score": value} for name, value in beside.get("feedback", {}).items()]
-    example = {"id": row.get("example_id"), "inputs": beside.get("inputs"), "outputs": beside.get("reference")}
-    evaluation = {"evaluation_results": {"results": results}}
-    return {"run": {"outputs": beside.get("outputs")}, "example": example, **evaluation, **row}
 
 
 # --- Braintrust: the rows of an evaluation's results, `result.results` as JSON ----------------------------------------

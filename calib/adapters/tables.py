@@ -74,10 +74,10 @@ def readings_of(files: Sequence[tuple[Path, Iterator[Row]]], options: LogOptions
         columns[name] = [text and text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     kinds = dict.fromkeys(("score", "draw", "temperature"))
     frame = pd.DataFrame({name: pd.Series(cells, dtype=kinds.get(name, object)) for name, cells in columns.items()})
-    frame = _with_prompts(_with_raters(frame, options))
+    frame = _with_raters_and_prompts(frame, options)
     frame["scale"] = _scales(frame, options.scale)
     _refuse_run_twice(frame)
-    frame = _with_output_ids(_with_system_ids(frame, named=options.item is not None))
+    frame = _with_ids(frame, named=options.item is not None)
     # draws by the tool's numbers, or in the order of the rows; the same number twice is refused
     counted = frame.groupby([*_READING, "run"], dropna=False, sort=False).cumcount()
     frame = frame.assign(draw=np.where(frame["draw"] >= 0, frame["draw"], counted))
@@ -152,8 +152,11 @@ def _hashed_id(kind: str, *texts: str | None) -> str:
 # --- who and what -----------------------------------------------------------------------------------------------
 
 
-def _with_raters(frame: pd.DataFrame, options: LogOptions) -> pd.DataFrame:
-    """The judge of each row; a broken reply often lost its name, which the other rows of the criterion have."""
+def _with_raters_and_prompts(frame: pd.DataFrame, options: LogOptions) -> pd.DataFrame:
+    """The judge of each row, which a broken reply often lost and other rows of the criterion have; what it was asked.
+
+    Where nearly each item has a prompt of its own, the item's texts could not be told from the rest of it.
+    """
     # a word that is a field of some rows is no name in the others: those do not say
     for name, word in (("rater", options.rater), ("system", options.system)):
         mute = (frame[name] == word) & (frame["method"] != "human")
@@ -169,20 +172,16 @@ def _with_raters(frame: pd.DataFrame, options: LogOptions) -> pd.DataFrame:
         row = frame[raters.isna()].iloc[0]
         problem = f"the log ({row['run'].split('|')[0]}, criterion {row['criterion']!r}) does not name it"
         raise ArgumentError("rater", "must be given: the judge's name, or a field that holds it", problem)
-    return frame.assign(rater=raters)
-
-
-def _with_prompts(frame: pd.DataFrame) -> pd.DataFrame:
-    """Names of what was asked; where nearly each item has its own, its texts could not be told from the rest."""
+    frame = frame.assign(rater=raters)
     # of a broken reply the log often lost what was asked and how: as of the others, where these agree
     whole, broken = frame[frame["status"] == "ok"], (frame["status"] != "ok").to_numpy()
     place = pd.MultiIndex.from_frame(frame[["criterion", "rater"]])
     for name in ("prompt", "method", "temperature"):
         different = whole.drop_duplicates(["criterion", "rater", name])
-        one = different[~different.duplicated(["criterion", "rater"], keep=False)]
-        one = one.set_index(["criterion", "rater"])[name]
-        fit = broken & place.isin(one.index)
-        frame[name] = frame[name].astype(object).where(~fit, one.reindex(place).to_numpy())
+        alike = different[~different.duplicated(["criterion", "rater"], keep=False)]
+        alike = alike.set_index(["criterion", "rater"])[name]
+        fit = broken & place.isin(alike.index)
+        frame[name] = frame[name].astype(object).where(~fit, alike.reindex(place).to_numpy())
     prompts = frame["prompt"].astype(object)
     for criterion, rows in frame.groupby("criterion"):
         wordings, items = rows["prompt"].nunique(), rows["item"].nunique()
@@ -232,8 +231,11 @@ def _refuse_run_twice(frame: pd.DataFrame) -> None:
                 raise TableError(f"{other} and {name} hold the same run: read one of them.")
 
 
-def _with_system_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
-    """Ids that tell the outputs of systems apart: the tool's id of a question is that of its group."""
+def _with_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
+    """Ids that tell outputs apart: the tool's id of a question is that of its group.
+
+    Repeats with the same output are draws of the judge; with another, they are items of the same group.
+    """
     inputs = frame.groupby(["item", "system"])["group"].nunique()
     if not named and (inputs > 1).any():
         which = inputs[inputs > 1].index[0][0]
@@ -248,11 +250,7 @@ def _with_system_ids(frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
     if (merged := sources["item"].duplicated(keep=False)).any():
         problem = f"{sources.loc[merged, 'item'].iloc[0]!r} is the id of two of the log's outputs"
         raise ArgumentError("item", "must name a field of ids that tell the outputs apart", problem)
-    return frame.drop(columns="was")
-
-
-def _with_output_ids(frame: pd.DataFrame) -> pd.DataFrame:
-    """Repeats with the same output are draws of the judge; with another, they are items of the same group."""
+    frame = frame.drop(columns="was")
     answers = frame[frame["answer"] != ""].drop_duplicates(["item", "answer"])
     several = answers.groupby("item")["answer"].transform("size") > 1
     if not several.any():

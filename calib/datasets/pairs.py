@@ -10,14 +10,11 @@ import pandas as pd
 
 from calib import table
 from calib.core.check import ArgumentError, choice
-from calib.datasets.registry import Record, Tables, checked_tables, expect, read_json, read_jsonl
+from calib.datasets.registry import Tables, checked_tables, expect, read_json, read_jsonl
 
 _SUBSETS = {"Natural": 100, "GPTInst": 92, "GPTOut": 47, "Manual": 46, "Neighbor": 134}
-_JUDGES = ("GPT-4", "ChatGPT")
-_PROMPTS = ("Vanilla", "CoT")
 _ORDERS = {"swap = False": "a", "swap = True": "b"}
 _WON = {"1": 1.0, "2": 0.0}  # the files say which output won, not which place
-_MODELS = ("vicuna-7b", "gpt4_0613_concise")
 
 
 def load_llmbar() -> Tables:
@@ -44,7 +41,7 @@ def load_llmbar() -> Tables:
     gold = [_WON[str(one["label"])] for pairs in records.values() for one in pairs]
     people = pd.DataFrame({"item": items["item"], "rater": "gold", "method": "human", "score": gold, "shown_first": ""})
     rows = []
-    for judge, prompt, (subset, n) in product(_JUDGES, _PROMPTS, _SUBSETS.items()):
+    for judge, prompt, (subset, n) in product(("GPT-4", "ChatGPT"), ("Vanilla", "CoT"), _SUBSETS.items()):
         pairs = read_json("llmbar", _llmbar_path(subset, f"evaluators/{judge}/{prompt}/result.json"))
         expect("llmbar", f"verdicts on {subset}", len(pairs), n)
         for number, pair in enumerate(pairs):
@@ -78,7 +75,7 @@ def load_alpaca_eval(model: str = "vicuna-7b") -> Tables:
     ----------
     Dubois et al. (2024), Length-Controlled AlpacaEval: A Simple Way to Debias Automatic Evaluators, arXiv:2404.04475.
     """
-    choice(model, "model", _MODELS)
+    choice(model, "model", ("vicuna-7b", "gpt4_0613_concise"))
     judge = "weighted_alpaca_eval_gpt4_turbo"
     records = read_json("alpaca_eval", f"results/{model}/{judge}/annotations.json")
     names = [f"{number}" for number in range(len(records))]
@@ -169,7 +166,13 @@ def load_composo(
         for number in range(1, 5)
     )
     places = {group: place for place, group in enumerate(items["group"][::4])}
-    ratings = _draws(every, key, [4 * places[query] for query in queries], items["item"])
+    # in the order of the files: 4 responses of a record (from the first one's place in the items), 8 draws of each
+    rows = np.add.outer([4 * places[query] for query in queries], np.repeat(range(4), 8)).ravel()
+    score = np.array([record[f"{key}_scores"] for record in every], dtype=float).ravel()  # None becomes NaN
+    errors = [error for record in every for draws in record[f"{key}_errors"] for error in draws]
+    status = ["ok" if error is None else _ERRORS.get(error.partition(" ")[0], "failed") for error in errors]
+    columns = {"item": pd.Categorical.from_codes(rows, list(items["item"])), "draw": np.tile(range(8), 4 * len(every))}
+    ratings = pd.DataFrame(columns | {"score": score, "status": pd.Categorical(status, list(table.STATUSES))})
     shared = {"criterion": "quality", "rater": judge, "method": "sample", "scale": "1|2|3|4|5|6|7|8|9|10"}
     labels = {name: pd.Categorical.from_codes(np.zeros(len(ratings), int), [text]) for name, text in shared.items()}
     repeats = [32 * len(part) for part in records.values()]
@@ -177,18 +180,3 @@ def load_composo(
     stated = 1.0 if judge.startswith("gpt") else float("nan")
     ratings = ratings.assign(**labels, temperature=stated if temperature is None else temperature)
     return checked_tables("composo", items, ratings)
-
-
-def _draws(records: list[Record], key: str, first: list[int], items: pd.Series) -> pd.DataFrame:
-    """Rows in the order of the files: 4 responses of a record (the first one's place in the items), 8 draws of each."""
-    score = np.array([record[f"{key}_scores"] for record in records], dtype=float)  # None becomes NaN
-    errors = [error for record in records for draws in record[f"{key}_errors"] for error in draws]
-    status = ["ok" if error is None else _ERRORS.get(error.partition(" ")[0], "failed") for error in errors]
-    return pd.DataFrame(
-        {
-            "item": pd.Categorical.from_codes(np.add.outer(first, np.repeat(range(4), 8)).ravel(), list(items)),
-            "draw": np.tile(range(8), 4 * len(records)),
-            "score": score.ravel(),
-            "status": pd.Categorical(status, list(table.STATUSES)),
-        }
-    )

@@ -115,22 +115,6 @@ def spoil_consistency(text: Text, severity: int) -> str:
     return re.sub(rf"\b(?:{pattern})\b", lambda match: changes[match[0]], " ".join(text["sentences"]))
 
 
-def _spoil_word(word: str) -> str:
-    """A word with a slip of grammar or spelling; an article is lost altogether."""
-    if word in _SLIPS:
-        return _SLIPS[word]
-    if len(word) < 4:
-        return f"{word} {word}"
-    if len(word) > 5 and word.endswith("ed") and not word.endswith("ied"):
-        return word[:-2] + "ing"
-    if len(word) > 6 and word.endswith("ing"):
-        return word[:-3] + "ed"
-    middle = len(word) // 2
-    if len(word) % 2 or word[middle] == word[middle - 1]:
-        return word[:middle] + word[middle + 1 :]
-    return word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
-
-
 def spoil_fluency(text: Text, severity: int) -> str:
     """The summary with broken grammar and spelling; what is not in small letters is left alone.
 
@@ -142,8 +126,22 @@ def spoil_fluency(text: Text, severity: int) -> str:
     # Multiples of a Fibonacci number modulo the next but one fall evenly over the text.
     ranked = sorted(range(len(plain)), key=lambda rank: rank * 233 % 610)
     for rank in ranked[: round(_SPOILED[severity] * len(words))]:
-        core = words[plain[rank]].rstrip(".,;")
-        words[plain[rank]] = _spoil_word(core) + words[plain[rank]][len(core) :]
+        word = words[plain[rank]]
+        core = word.rstrip(".,;")
+        middle = len(core) // 2
+        if core in _SLIPS:  # grammar; an article is lost altogether
+            spoiled = _SLIPS[core]
+        elif len(core) < 4:
+            spoiled = f"{core} {core}"
+        elif len(core) > 5 and core.endswith("ed") and not core.endswith("ied"):
+            spoiled = core[:-2] + "ing"
+        elif len(core) > 6 and core.endswith("ing"):
+            spoiled = core[:-3] + "ed"
+        elif len(core) % 2 or core[middle] == core[middle - 1]:
+            spoiled = core[:middle] + core[middle + 1 :]
+        else:
+            spoiled = core[: middle - 1] + core[middle] + core[middle - 1] + core[middle + 1 :]
+        words[plain[rank]] = spoiled + word[len(core) :]
     return " ".join(word for word in words if word)
 
 

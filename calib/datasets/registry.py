@@ -96,17 +96,36 @@ def read_file(name: str, path: str) -> bytes:
     """The content of one file of a set, verified."""
     entry = registered_sets()[name]
     file = next(file for file in entry["files"] if file["path"] == path)
-    own = _own_copy(name, file)
-    if own is None:
-        return _downloaded(name, file)
-    content = own.read_bytes()
-    sha256, wanted = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
-    if sha256 != wanted and git_blob(content) != file.get("git_blob"):
-        raise DatasetError(
-            f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
-            f"be {wanted}, but is {sha256}. Replace it, or take it away to have it downloaded."
-        )
-    return content
+    if own := _own_copy(name, file):
+        content = own.read_bytes()
+        sha256, wanted = hashlib.sha256(content).hexdigest(), file.get("sha256") or file["own_sha256"]
+        if sha256 != wanted and git_blob(content) != file.get("git_blob"):
+            raise DatasetError(
+                f"{own}: is not {path} of {entry['repository']} as the registry knows it: its sha256 must "
+                f"be {wanted}, but is {sha256}. Replace it, or take it away to have it downloaded."
+            )
+        return content
+    import pooch
+
+    cached = _cache_path(name, file)
+    url = f"{HOST}/{entry['repository']}/{entry['commit']}/{file['path']}"
+    expected = f"sha256:{file['sha256']}" if "sha256" in file else None
+    try:
+        downloader = pooch.HTTPDownloader(progressbar=True)
+        pooch.retrieve(url, expected, fname=cached.name, path=cached.parent, downloader=downloader)
+        content = cached.read_bytes()
+    except (OSError, ValueError) as error:  # no connection, no such page; another hash
+        problem = f"{type(error).__name__}: {error}"
+    else:
+        blob = git_blob(content)
+        if file.get("git_blob") in (None, blob):
+            return content
+        cached.unlink()  # else the cache would have it the next time
+        problem = f"ValueError: its git blob id must be {file['git_blob']}, but is {blob}"
+    raise DatasetError(
+        f"{name}: {file['path']} could not be downloaded from {url} ({problem}). To provide it, set the environment "
+        f"variable CALIB_DATA to a folder that holds it as {_own_place(name, file)}."
+    ) from None
 
 
 def _own_copy(name: str, file: Record) -> Path | None:
@@ -129,30 +148,6 @@ def _cache_path(name: str, file: Record) -> Path:
     import pooch
 
     return Path(pooch.os_cache("calib"), name, registered_sets()[name]["commit"], file["path"])
-
-
-def _downloaded(name: str, file: Record) -> bytes:
-    import pooch
-
-    entry, path = registered_sets()[name], _cache_path(name, file)
-    url = f"{HOST}/{entry['repository']}/{entry['commit']}/{file['path']}"
-    sha256 = f"sha256:{file['sha256']}" if "sha256" in file else None
-    try:
-        downloader = pooch.HTTPDownloader(progressbar=True)
-        pooch.retrieve(url, sha256, fname=path.name, path=path.parent, downloader=downloader)
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:  # no connection, no such page; another hash
-        problem = f"{type(error).__name__}: {error}"
-    else:
-        blob = git_blob(content)
-        if file.get("git_blob") in (None, blob):
-            return content
-        path.unlink()  # else the cache would have it the next time
-        problem = f"ValueError: its git blob id must be {file['git_blob']}, but is {blob}"
-    raise DatasetError(
-        f"{name}: {file['path']} could not be downloaded from {url} ({problem}). To provide it, set the environment "
-        f"variable CALIB_DATA to a folder that holds it as {_own_place(name, file)}."
-    ) from None
 
 
 def git_blob(content: bytes) -> str:

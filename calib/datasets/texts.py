@@ -91,7 +91,19 @@ def load_topical_chat(prompt: str = "geval", *, reading: str = "calib") -> Table
     items = _dialogue_items(turns)
     names = {_TURN(record): item["item"] for record, item in zip(turns, items, strict=True)}
     ratings = _record_scores(turns, items, "scores", _DIALOGUE_PEOPLE, rater="expert_mean")
-    ratings += [row for criterion in _DIALOGUE_JUDGED for row in _dialogue_replies(prompt, criterion, names, reading)]
+    # asked to analyse first, the model ends in a line "Rating: 2"; under every other prompt the rating leads
+    answer = "line" if prompt.startswith("analyze") else "label"
+    for criterion, judged in _DIALOGUE_JUDGED.items():
+        shared = {"criterion": criterion, "rater": "gpt-3.5", "prompt": prompt, "method": "sample", "temperature": 1.0}
+        shared["scale"] = str(judged) if reading == "calib" else ""
+        for record in read_json("topical_chat", f"results/topical_chat/gpt3.5_{criterion[:3]}_{prompt}.json"):
+            for draw, reply in enumerate(record["all_responses"]):
+                row = {**shared, "item": names[_TURN(record)], "draw": draw, "reply": reply}
+                if reading == "calib":
+                    score, status = read_label(reply, judged, answer)
+                    ratings.append(row | {"score": score, "status": status})
+                else:
+                    ratings.append(row | {"score": read_chiang_lee(reply)})
     return checked_tables("topical_chat", items, ratings)
 
 
@@ -149,21 +161,6 @@ def _dialogue_items(turns: list[Record]) -> list[Record]:
         for turn in turns
         for group in [groups[turn["source"]]]
     ]
-
-
-def _dialogue_replies(prompt: str, criterion: str, names: dict[tuple[str, ...], str], reading: str) -> Iterator[Record]:
-    shared = {"criterion": criterion, "rater": "gpt-3.5", "prompt": prompt, "method": "sample", "temperature": 1.0}
-    shared["scale"] = str(_DIALOGUE_JUDGED[criterion]) if reading == "calib" else ""
-    # asked to analyse first, the model ends in a line "Rating: 2"; under every other prompt the rating leads
-    answer = "line" if prompt.startswith("analyze") else "label"
-    for record in read_json("topical_chat", f"results/topical_chat/gpt3.5_{criterion[:3]}_{prompt}.json"):
-        for draw, reply in enumerate(record["all_responses"]):
-            row = {**shared, "item": names[_TURN(record)], "draw": draw, "reply": reply}
-            if reading == "calib":
-                score, status = read_label(reply, _DIALOGUE_JUDGED[criterion], answer)
-                yield row | {"score": score, "status": status}
-            else:
-                yield row | {"score": read_chiang_lee(reply)}
 
 
 def read_chiang_lee(reply: str) -> float:

@@ -13,8 +13,6 @@ from calib.console.command import options_from
 from calib.console.files import Out
 from calib.console.show import processes, say, show_rows, shown_text, write
 
-_SINGLE_INPUTS = ("source", "output")  # the default, which a pair has otherwise
-
 
 @options_from(
     "Judge",
@@ -99,7 +97,7 @@ def _prompts(
     if pairwise:
         if options.pop("scale") is not None:
             raise typer.BadParameter("--scale is of single outputs: with --pairwise the labels are A, B and tie.")
-        if tuple(options["inputs"]) == _SINGLE_INPUTS:
+        if tuple(options["inputs"]) == ("source", "output"):  # the default, which a pair has otherwise
             del options["inputs"]
         options["ties"] = ties
     if criteria is None:

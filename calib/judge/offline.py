@@ -84,7 +84,21 @@ async def complete(request: dict[str, Any]) -> dict[str, Any]:
         )
     elif (gist := _gist_of(question)).labels:
         form = next((form for sign, form in _REASONED_FORMS.items() if sign in head), _LABEL_ALONE)
-        return _completion(_rating_tokens(question, gist, form, seed, float(request.get("temperature", 1.0))), request)
+        shift, reasons = 0.0, list[str]()
+        if form is not _LABEL_ALONE:
+            shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2
+            verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
+            reasons = ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
+        shares = _label_shares(gist, shift)
+        # the label under u in the cumulated shares, sharpened or flattened by the temperature
+        label, u = max(shares, key=shares.__getitem__), _uniform(question, seed, "label")
+        if temperature := float(request.get("temperature", 1.0)):
+            tempered = [share ** (1 / temperature) for share in shares.values()]
+            cumulated = accumulate(share / sum(tempered) for share in tempered)
+            label = next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
+        slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
+        lead, end = map(_Token, form.opening + reasons + form.closing), map(_Token, form.after)
+        return _completion([*lead, slot, *end], request)
     else:
         text = "The embedded judge reads prompts with a line 'Labels, from worst to best: ...'."
     return _completion([_Token(text)], request)
@@ -231,24 +245,6 @@ def _label_shares(gist: _Gist, shift: float) -> dict[str, float]:
     raw = [math.exp(-0.5 * ((k - centre) / _LATENT_SD) ** 2) for k in range(len(gist.labels))]
     shares = {label: (1 - _LEAKED_SHARE) * w / sum(raw) for label, w in zip(gist.labels, raw, strict=True)}
     return shares | {_NOT_A_LABEL: _LEAKED_SHARE}
-
-
-def _rating_tokens(question: str, gist: _Gist, form: _ReplyForm, seed: int, temperature: float) -> list[_Token]:
-    thinking = form is not _LABEL_ALONE
-    shift = (int(_uniform(question, seed, "chain") * 3) - 1) / 2 if thinking else 0.0
-    shares = _label_shares(gist, shift)
-    # the label under u in the cumulated shares, sharpened or flattened by the temperature
-    label, u = max(shares, key=shares.__getitem__), _uniform(question, seed, "label")
-    if temperature:
-        tempered = [share ** (1 / temperature) for share in shares.values()]
-        cumulated = accumulate(share / sum(tempered) for share in tempered)
-        label = next((label for label, below in zip(shares, cumulated, strict=True) if u < below), _NOT_A_LABEL)
-    slot = _Token(form.before + label, {form.before + name: share for name, share in shares.items()})
-    reasons = []
-    if thinking:
-        verdict = {-0.5: "strictly", 0.0: "fairly", 0.5: "kindly"}[shift]
-        reasons = ["Compared", " with", " the", " source", ",", f" {verdict}", " weighed", "."]
-    return [*map(_Token, form.opening + reasons + form.closing), slot, *map(_Token, form.after)]
 
 
 def _uniform(text: str, seed: int, purpose: str) -> float:

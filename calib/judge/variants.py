@@ -139,28 +139,6 @@ _DEGREES = {
 }
 
 
-def _label_lines(scale: Scale, choice: int) -> str:
-    """The labels in one of the ways; in the third a line on each, or on evenly spaced ones where there are many."""
-    labels = scale.labels
-    if choice == 3:
-        return f"Labels, from best to worst: {', '.join(reversed(labels))}"
-    more = []
-    if choice == 1:
-        more = [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
-    elif choice == 2 and not scale.numeric:
-        # labels that are words have a meaning, which degrees of ours could contradict
-        above = [f"worse than {label}" for label in labels[1:]] + [""]
-        below = ["", *(f"better than {label}" for label in labels)]
-        placed = zip(labels, below, above, strict=False)
-        more = [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
-    elif choice == 2:
-        gaps = len(labels) - 1
-        degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
-        spaced = labels[:: gaps // (len(degrees) - 1)]
-        more = [f"{label}: {words}" for label, words in zip(spaced, degrees, strict=True)]
-    return "\n".join([f"Labels, from worst to best: {', '.join(labels)}", *more])
-
-
 def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     """The template that says these parts in one of the ways.
 
@@ -170,12 +148,29 @@ def layout(parts: Parts, way: Way = _AS_GIVEN) -> str:
     words = {"task": parts.task, "shown": ", ".join(parts.inputs), "rated": parts.inputs[-1]}
     wordings = ([text.format(**words) for text in texts] for texts in (_SUMMARY_TASKS, ANY_TASKS, _OWN_TASKS))
     task = next(tasks for tasks in wordings if tasks[0] == parts.task)[way.instruction]
+    labels = parts.scale.labels
+    lines = [f"Labels, from worst to best: {', '.join(labels)}"]
+    if way.scale == 3:
+        lines = [f"Labels, from best to worst: {', '.join(reversed(labels))}"]
+    elif way.scale == 1:
+        lines += [f"Here {labels[0]} stands for the worst by this criterion, and {labels[-1]} for the best."]
+    elif way.scale == 2 and not parts.scale.numeric:
+        # labels that are words have a meaning, which degrees of ours could contradict
+        above = [f"worse than {label}" for label in labels[1:]] + [""]
+        below = ["", *(f"better than {label}" for label in labels)]
+        placed = zip(labels, below, above, strict=False)
+        lines += [f"{label}: {', '.join(filter(None, neighbours))}" for label, *neighbours in placed]
+    elif way.scale == 2:  # a line on each label, or on evenly spaced ones where there are many
+        gaps = len(labels) - 1
+        degrees = next(words for n, words in _DEGREES.items() if gaps % (n - 1) == 0)
+        spaced = labels[:: gaps // (len(degrees) - 1)]
+        lines += [f"{label}: {degree}" for label, degree in zip(spaced, degrees, strict=True)]
     texts = {
         "task": ("Task", task),
         "criterion": (f"Criterion: {parts.name}", parts.criteria),
         "steps": (STEPS_HEADING, "{{steps}}"),
         "material": ("Material", "\n\n".join("{{" + column + "}}" for column in parts.inputs)),
-        "labels": ("Labels", _label_lines(parts.scale, way.scale)),
+        "labels": ("Labels", "\n".join(lines)),
         "answer": ("Answer", ANSWER_FORMS.get(parts.reasoning, "")),
     }
     places = ("task", *FACETS["order"][way.order].split(", "), "labels", "answer")
@@ -288,22 +283,18 @@ def parse_rewording(reply: str, parts: Parts) -> Parts:
     if wording is None:
         raise ValueError('it has no JSON object with the texts "task" and "criterion"')
     original = f"{parts.task}\n{parts.criteria}"
-    task, criteria = (_clean_paragraph(wording[key], original) for key in ("task", "criterion"))
+    # each becomes one paragraph: a reply cannot begin a line, and so no heading, list of labels or mark either
+    task, criteria = paragraphs = [" ".join(wording[key].split()) for key in ("task", "criterion")]
+    for paragraph in paragraphs:
+        if not paragraph:
+            raise ValueError("a text of it is empty")
+        if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in paragraph):
+            raise ValueError("it has control characters")
+        if len(paragraph) > max(2 * len(original), _FREE_LENGTH):
+            raise ValueError("it is much longer than the original")
+        for what, pattern in _FOREIGN_SIGNS.items():
+            if (foreign := pattern.search(paragraph)) and not pattern.search(original):
+                raise ValueError(f"it has {what}, {foreign[0]!r}")
+        if numbers := [one for one in _DIGITS.findall(paragraph) if one not in _DIGITS.findall(original)]:
+            raise ValueError(f"it has a number that the original has not, {numbers[0]!r}")
     return parts._replace(task=task, criteria=criteria)
-
-
-def _clean_paragraph(text: str, original: str) -> str:
-    """One paragraph: a reply cannot begin a line, and so no heading, list of labels or mark either."""
-    text = " ".join(text.split())
-    if not text:
-        raise ValueError("a text of it is empty")
-    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
-        raise ValueError("it has control characters")
-    if len(text) > max(2 * len(original), _FREE_LENGTH):
-        raise ValueError("it is much longer than the original")
-    for what, pattern in _FOREIGN_SIGNS.items():
-        if (foreign := pattern.search(text)) and not pattern.search(original):
-            raise ValueError(f"it has {what}, {foreign[0]!r}")
-    if numbers := [one for one in _DIGITS.findall(text) if one not in _DIGITS.findall(original)]:
-        raise ValueError(f"it has a number that the original has not, {numbers[0]!r}")
-    return text

@@ -16,7 +16,7 @@ import pandas as pd
 from calib.core.check import ArgumentError
 from calib.core.text import printable
 from calib.inputs.cells import decimal_commas
-from calib.inputs.source import Grid, cut, decoded, first_sheet
+from calib.inputs.source import cut, decoded, first_sheet
 from calib.labelling.record import ANSWERS, CANNOT_SAY, CANNOT_SAY_LABEL
 from calib.table import TableError, parse_scale
 from calib.table.files import from_json, json_object
@@ -36,7 +36,6 @@ _FILLED = {
     "page": "must hold the hash of the page, which tells its labels from those of others",
 }
 _KEY = ["item", "criterion", "rater"]
-_HASH = re.compile(r"[0-9a-f]{12}")
 
 
 class File(NamedTuple):
@@ -88,7 +87,17 @@ def _checked(file: File) -> File:
     _refuse_unless(file, "status", status.isin(["ok", CANNOT_SAY]), f"must be 'ok' or '{CANNOT_SAY}'")
     score, seconds, position = (_number_column(file, column) for column in ("score", "seconds", "position"))
     _refuse_unless(file, "score", (status == "ok") == score.notna(), "must be a number exactly where `status` is 'ok'")
-    _refuse_unless(file, "score", _scores_on_scale(file, score), "must be a value of its `scale`")
+    on_scale = score.isna()  # a person gives a value of the scale, no mean of them; any where there is no scale
+    for text, cells in score.groupby(frame["scale"], sort=False):
+        try:
+            scale = parse_scale(text.strip())
+        except TableError as error:
+            raise TableError(f"{name}, {file.places[cells.index[0]]}, column `scale`: {error}") from None
+        if scale is None:
+            on_scale[cells.index] = True
+        else:
+            on_scale[cells.index] |= cells.isin(scale.values) if scale.values else cells.between(scale.low, scale.high)  # noqa: PD011
+    _refuse_unless(file, "score", on_scale, "must be a value of its `scale`")
     _refuse_unless(file, "seconds", ~(seconds < 0), "must not be negative")
     moments, zoneless = [], 0
     for row, cell in enumerate(frame["time"].str.strip()):
@@ -137,9 +146,19 @@ def _rows_in(path: Path, name: str) -> Rows:
         from calib.labelling.label_studio import label_studio_answers
 
         return _frame_rows(label_studio_answers(path))
-    if table is not None:
-        return _table_rows(table, name, notes)
-    return list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes
+    if table is None:
+        return list(dict.fromkeys(str(key) for _, row in objects for key in row)), objects, notes
+    filled = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
+    if not filled:
+        raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
+    names = [cell.strip() for cell in filled[0][1]]
+    for line, cells in filled[1:]:
+        if len(cells) < len(names) or any(cell.strip() for cell in cells[len(names) :]):
+            rule = f"must have as many cells as line {filled[0][0]} has names ({len(names)})"
+            raise TableError(f"{name}, line {line}: {rule}, but has {len(cells)}.")
+    if again := [column for column in names if column and names.count(column) > 1]:
+        raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
+    return names, [(f"line {line}", dict(zip(names, cells, strict=False))) for line, cells in filled[1:]], notes
 
 
 def _frame_rows(frame: pd.DataFrame) -> Rows:
@@ -172,20 +191,6 @@ def _json_rows(text: str, name: str) -> list[tuple[str, Mapping[str, Any]]]:
             except ValueError as error:
                 raise TableError(f"{name}, line {number}: must be a JSON object, but {error}.") from None
     return objects
-
-
-def _table_rows(table: Grid, name: str, notes: Sequence[str]) -> Rows:
-    kept = [(line, row) for line, row in zip(table.lines, table.rows, strict=True) if any(map(str.strip, row))]
-    if not kept:
-        raise TableError(f"{name}: must have a line of names and rows below it, but is empty.")
-    names = [cell.strip() for cell in kept[0][1]]
-    for line, row in kept[1:]:
-        if len(row) < len(names) or any(cell.strip() for cell in row[len(names) :]):
-            rule = f"must have as many cells as line {kept[0][0]} has names ({len(names)})"
-            raise TableError(f"{name}, line {line}: {rule}, but has {len(row)}.")
-    if again := [column for column in names if column and names.count(column) > 1]:
-        raise TableError(f"{name}: column `{again[0]}` must be there once, but is there more than once.")
-    return names, [(f"line {line}", dict(zip(names, row, strict=False))) for line, row in kept[1:]], notes
 
 
 def _cell_as_text(value: Any) -> str:
@@ -224,20 +229,6 @@ def _number_column(file: File, column: str) -> pd.Series:
     return numbers
 
 
-def _scores_on_scale(file: File, scores: pd.Series) -> pd.Series:
-    """Whether a person may give each score: a value of its scale, no mean of them; any where there is no scale."""
-    good = pd.Series(True, index=scores.index)
-    for text, rows in scores.groupby(file.frame["scale"], sort=False):
-        try:
-            scale = parse_scale(text.strip())
-        except TableError as error:
-            raise TableError(f"{file.name}, {file.places[rows.index[0]]}, column `scale`: {error}") from None
-        if scale is not None:
-            on_scale = rows.isin(scale.values) if scale.values else rows.between(scale.low, scale.high)  # noqa: PD011
-            good[rows.index] = on_scale | rows.isna()
-    return good
-
-
 def counted(number: int, one: str, many: str = "") -> str:
     """A number and its noun."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -258,8 +249,16 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
         both = f"{files[0].name} is of page {of_page} and {files[others['file'].iloc[0]].name} of page"
         why = "a page is made of its items, criteria and scales, and labels from two pages answer two questions"
         raise TableError(f"{both} {others['page'].iloc[0]}: {why}. Read them apart.")
-    if page is not None:
-        _refuse_other_page(str(page), of_page, files[0].name)
+    if page is not None and Path(page).is_file():
+        if of_page not in Path(page).read_text("utf-8", errors="replace"):
+            rule = f"must be the page that {files[0].name} comes from ({of_page})"
+            raise ArgumentError("page", rule, f"{str(page)!r} has none such")
+    elif page is not None and not re.fullmatch("[0-9a-f]{12}", str(page)):
+        problem = f"there is no file {str(page)!r}"
+        raise ArgumentError("page", "must be the path of a label page, or its hash", problem)
+    elif page is not None and str(page) != of_page:
+        problem = f"is {page}, and {files[0].name} is of {of_page}"
+        raise ArgumentError("page", "must be the page that was labelled", problem)
     for criterion, rows in every.groupby("criterion", sort=False):
         if len(other := rows[rows["scale"] != rows["scale"].iloc[0]]):
             difference = f"{rows['scale'].iloc[0]!r} before and {other['scale'].iloc[0]!r} here"
@@ -281,19 +280,6 @@ def joined_answers(files: Sequence[File], page: str | Path | None) -> tuple[pd.D
     latest = every.drop_duplicates(_KEY, keep="last").assign(comment=comments)
     ordered = latest.sort_values(["rater", "when", "position"], kind="stable", na_position="first")
     return ordered.drop(columns=["file", "row", "last"]).reset_index(drop=True), of_page, notes
-
-
-def _refuse_other_page(page: str, of_page: str, name: str) -> None:
-    """Refuse labels of another page than the one that was named, by its path or its hash."""
-    if Path(page).is_file():
-        if of_page not in Path(page).read_text("utf-8", errors="replace"):
-            raise ArgumentError(
-                "page", f"must be the page that {name} comes from ({of_page})", f"{page!r} has none such"
-            )
-    elif not _HASH.fullmatch(page):
-        raise ArgumentError("page", "must be the path of a label page, or its hash", f"there is no file {page!r}")
-    elif page != of_page:
-        raise ArgumentError("page", "must be the page that was labelled", f"is {page}, and {name} is of {of_page}")
 
 
 def _places(rows: pd.DataFrame, files: Sequence[File]) -> str:

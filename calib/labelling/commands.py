@@ -48,6 +48,16 @@ def label(
     """A page to label chosen items with: one file, no server, no network; nothing is sent anywhere."""
     from calib.inputs.resolve import is_table_file
 
+    wording = None
+    if words is not None:
+        if not words.is_file():
+            raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(words)!r}.")
+        try:
+            wording = json.loads(words.read_text(encoding="utf-8-sig"))
+        except ValueError as error:
+            raise typer.BadParameter(f"--words must be a JSON file, but {str(words)!r} is none: {error}.") from None
+        if not isinstance(wording, dict):
+            raise typer.BadParameter(f"--words must hold one JSON object, but {str(words)!r} does not.")
     pairs = [one.partition("=") for one in criterion or []]
     meanings = {name.strip(): meaning if sign else None for name, sign, meaning in pairs}
     names = [name for name, _, _ in pairs] or None
@@ -60,7 +70,7 @@ def label(
         annotators=annotator or None,
         guideline=guideline or None,
         labelled=labelled or None,
-        words=None if words is None else _words(words),
+        words=wording,
         path=out,
         **options,
     )
@@ -75,18 +85,6 @@ def label(
         f"Shown of each: {', '.join(pages.parts)}. {time}.",
         f"Then, with the files that come back: calib read-labels LABELS.csv{drawn}",
     )
-
-
-def _words(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        raise typer.BadParameter(f"--words must be a JSON file, but there is no file {str(path)!r}.")
-    try:
-        words = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise typer.BadParameter(f"--words must be a JSON file, but {str(path)!r} is none: {error}.") from None
-    if not isinstance(words, dict):
-        raise typer.BadParameter(f"--words must hold one JSON object, but {str(path)!r} does not.")
-    return words
 
 
 @options_from("read_labels", without=("drawn",))

@@ -45,20 +45,15 @@ def write_label_studio(task: Task, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with stoppable(), whole_or_not(path) as part:
         part.write_text("[\n" + ",\n".join(tasks) + "\n]\n", encoding="utf-8")
-    with stoppable(), whole_or_not(path.with_suffix(".xml")) as part:
-        part.write_text(_interface(task) + "\n", encoding="utf-8")
-    return path
-
-
-def _interface(task: Task) -> str:
+    # the interface: guideline, texts side by side, and the controls of each criterion
     view = ET.Element("View")
     if task.guideline:
         panel = ET.SubElement(ET.SubElement(view, "Collapse"), "Panel", value="Guideline")
         ET.SubElement(panel, "Text", name="guideline", value=_without_variables(task.guideline))
     beside = ET.SubElement(view, "View", style="display:flex; flex-wrap:wrap; gap:1em")
-    for place, part in enumerate(task.parts, start=1):
+    for place, head in enumerate(task.parts, start=1):
         column = ET.SubElement(beside, "View", style="flex:1 1 20em")
-        ET.SubElement(column, "Header", value=_without_variables(part), size="4")
+        ET.SubElement(column, "Header", value=_without_variables(head), size="4")
         ET.SubElement(column, "Text", name=f"text{place}", value=f"$text{place}", valueType="text")
     for row, (code, criterion) in enumerate(by_code(task.criteria).items()):
         ET.SubElement(view, "Header", value=_without_variables(criterion.name), size="4")
@@ -77,7 +72,9 @@ def _interface(task: Task) -> str:
             ET.SubElement(box, "Choice", {"value": _without_variables(word), "alias": alias, **hotkey})
     ET.SubElement(view, "TextArea", name="comment", toName="text1", placeholder="Comment", maxSubmissions="1", rows="2")
     ET.indent(view)
-    return ET.tostring(view, encoding="unicode")
+    with stoppable(), whole_or_not(path.with_suffix(".xml")) as part:
+        part.write_text(ET.tostring(view, encoding="unicode") + "\n", encoding="utf-8")
+    return path
 
 
 def _without_variables(text: str) -> str:

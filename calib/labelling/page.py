@@ -29,7 +29,22 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
     """
     from jinja2 import Environment, StrictUndefined
 
-    wording, style, script = _checked_words(words or {}), _asset("page.css"), _asset("page.js")
+    english: dict[str, str] = json.loads(_asset("words.json"))
+    for name, text in (words or {}).items():
+        if name not in english:
+            near = get_close_matches(str(name), english, 1)
+            hint = f"such as {near[0]!r}" if near else "as they stand in calib/labelling/words.json"
+            raise ArgumentError("words", f"must be words of the page, {hint}", f"{name!r} is none")
+        if not isinstance(text, str) or not text.strip():
+            raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
+        blanks = _BLANK.findall(english[name])
+        if unmatched := [blank for blank in _BLANK.findall(text) if blank not in blanks]:
+            rule = f"may have the blanks {', '.join(blanks)} in {name!r}" if blanks else f"has no blanks in {name!r}"
+            raise ArgumentError("words", rule, f"got {unmatched[0]}")
+    wording = english | dict(words or {})
+    if wording["direction"] not in ("ltr", "rtl"):
+        raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
+    style, script = _asset("page.css"), _asset("page.js")
     texts: dict[str, int] = {}  # a text of several items stands in the data once
     items = [
         (encoded_id(record.item), record.swapped, [texts.setdefault(text, len(texts)) for text in record.texts])
@@ -56,26 +71,6 @@ def page_of(task: Task, sheet: LabelSheet, words: Mapping[str, str] | None = Non
         script_hash=source_hash(script),
     )
     return _HALF.sub("\ufffd", page.lstrip())
-
-
-def _checked_words(words: Mapping[str, str]) -> dict[str, str]:
-    """The words of the page, where some are to be others."""
-    english: dict[str, str] = json.loads(_asset("words.json"))
-    for name, text in words.items():
-        if name not in english:
-            near = get_close_matches(str(name), english, 1)
-            hint = f"such as {near[0]!r}" if near else "as they stand in calib/labelling/words.json"
-            raise ArgumentError("words", f"must be words of the page, {hint}", f"{name!r} is none")
-        if not isinstance(text, str) or not text.strip():
-            raise ArgumentError("words", "must be texts", f"{name!r} is {text!r}")
-        blanks = _BLANK.findall(english[name])
-        if unmatched := [blank for blank in _BLANK.findall(text) if blank not in blanks]:
-            rule = f"may have the blanks {', '.join(blanks)} in {name!r}" if blanks else f"has no blanks in {name!r}"
-            raise ArgumentError("words", rule, f"got {unmatched[0]}")
-    wording = english | dict(words)
-    if wording["direction"] not in ("ltr", "rtl"):
-        raise ArgumentError("words", "must have 'ltr' or 'rtl' as direction", f"got {wording['direction']!r}")
-    return wording
 
 
 def _asset(name: str) -> str:

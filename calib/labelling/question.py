@@ -40,7 +40,19 @@ def criteria_of(criteria: Any, scale: Any, drawn: Drawing, *, paired: bool) -> t
             raise ArgumentError("scale", f"must be given for {name!r}, such as {_FORMS}", problem)
         if own is None and not paired and (name, judged) == (PREFERENCE, WINS):
             raise ArgumentError("pair", "must name the two columns of outputs", "the judge's scores are preferences")
-        text, levels = _levels_of((WINS if paired else judged) if own is None else own, judged)
+        asked = (WINS if paired else judged) if own is None else own
+        if isinstance(asked, str) and ".." in asked:  # between two ends, without levels
+            ends = None
+            with suppress(TableError):
+                ends = parse_scale(asked)
+            if ends is None:
+                raise ArgumentError("scale", f"must read {_FORMS}", f"got {asked!r}")
+            text, levels = f"{number_text(ends.low)}..{number_text(ends.high)}", tuple[Level, ...]()
+        else:
+            parsed = asked if isinstance(asked, Scale) else _parsed(asked, judged)
+            words = zip(parsed.labels, parsed.values, strict=True)
+            text = str(parsed)
+            levels = tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
         if paired and text != WINS:
             raise ArgumentError("scale", f"must be left out for pairs, which are asked on {WINS}", f"got {own!r}")
         mine, theirs = parse_scale(text), parse_scale(judged)
@@ -88,23 +100,19 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) or (hasattr(value, "__iter__") and not hasattr(value, "columns"))
 
 
-def _levels_of(scale: Any, judged: str) -> tuple[str, tuple[Level, ...]]:
-    """A scale as the tables write it, and its levels; words alone take the judge's values, if there are as many."""
-    if isinstance(scale, str) and ".." in scale:
-        ends = None
-        with suppress(TableError):
-            ends = parse_scale(scale)
-        if ends is None:
-            raise ArgumentError("scale", f"must read {_FORMS}", f"got {scale!r}")
-        return f"{number_text(ends.low)}..{number_text(ends.high)}", ()
-    parsed = scale if isinstance(scale, Scale) else _parsed(scale, judged)
-    words = zip(parsed.labels, parsed.values, strict=True)
-    return str(parsed), tuple(Level(value, "" if _is_number_of(word, value) else word) for word, value in words)
-
-
 def _parsed(scale: Any, judged: str) -> Scale:
+    """A scale of levels; words alone take the judge's values, if there are as many."""
     if isinstance(scale, Mapping):
-        text = "|".join(_level_text(*pair) for pair in scale.items())
+        levels = []
+        for one, other in scale.items():  # a value and its word, in either order
+            value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
+            try:
+                number = number_text(float(value))
+            except (TypeError, ValueError):
+                rule = "must be values with their words, such as {1: 'poor', 2: 'good'}"
+                raise ArgumentError("scale", rule, f"got {one!r}: {other!r}") from None
+            levels.append(f"{str(word).replace('|', '/').strip() or number}={number}")
+        text = "|".join(levels)
     elif isinstance(scale, str) or _is_list(scale):
         text = scale if isinstance(scale, str) else "|".join(str(one) for one in scale)
     else:
@@ -123,19 +131,6 @@ def _parsed(scale: Any, judged: str) -> Scale:
         rule = "must say the value of each word where one begins with a figure, such as 'poor=1|good=2'"
         raise ArgumentError("scale", rule, f"got {scale!r}")
     return parsed
-
-
-def _level_text(one: Any, other: Any) -> str:
-    """A value and its word, in either order."""
-    value, word = (other, one) if isinstance(one, str) and not isinstance(other, str) else (one, other)
-    try:
-        number = number_text(float(value))
-    except (TypeError, ValueError):
-        problem = f"got {one!r}: {other!r}"
-        raise ArgumentError(
-            "scale", "must be values with their words, such as {1: 'poor', 2: 'good'}", problem
-        ) from None
-    return f"{str(word).replace('|', '/').strip() or number}={number}"
 
 
 def _is_number_of(word: str, value: float) -> bool:

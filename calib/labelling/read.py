@@ -324,7 +324,15 @@ def progress_of(
         which = f"people were asked for {', '.join(sorted(by_people))} and the judge for {', '.join(sorted(by_judge))}"
         return Progress(chosen=len(chosen), left=len(chosen - labelled), notes=(f"{which}: there is no interval.",))
     pairs = list(label_pairs(drawn, pooled))
-    first = _first_labels(answers)
+    # the rank of each criterion and item in the order in which they were first labelled; NaN where nothing tells it:
+    # where times are missing or alike by the place that an annotator's page gave the item, which is random, and where
+    # places are alike, too, by a hash: never the order of the pool, in which the items of one system may stand together
+    labels = answers[answers["score"].notna()]
+    mixed = pd.util.hash_array(labels["item"].astype(str).to_numpy(dtype=object), categorize=False)
+    ordered = labels.assign(mixed=mixed).sort_values(["when", "position", "mixed"], kind="stable")
+    timed = ordered["when"].notna() | ordered["position"].notna()
+    ranks = pd.Series(np.arange(len(ordered)), index=ordered.index).where(timed)
+    first = ranks.groupby([ordered["criterion"], ordered["item"]]).min()
     looks = [look for pair in pairs if (look := _so_far(pair, first, notes)) is not None]
     needed = None
     if half_width is not None:
@@ -349,20 +357,6 @@ def progress_of(
         so_far=Results.of(looks) if looks else None,
         notes=tuple(notes),
     )
-
-
-def _first_labels(answers: pd.DataFrame) -> pd.Series:
-    """The rank of each criterion and item in the order in which they were first labelled; NaN where nothing tells it.
-
-    Where times are missing or alike it is the place that an annotator's page gave the item, which is random, and where
-    places are alike, too, a hash: never the order of the pool, in which the items of one system may stand together.
-    """
-    labels = answers[answers["score"].notna()]
-    mixed = pd.util.hash_array(labels["item"].astype(str).to_numpy(dtype=object), categorize=False)
-    ordered = labels.assign(mixed=mixed).sort_values(["when", "position", "mixed"], kind="stable")
-    timed = ordered["when"].notna() | ordered["position"].notna()
-    ranks = pd.Series(np.arange(len(ordered)), index=ordered.index).where(timed)
-    return ranks.groupby([ordered["criterion"], ordered["item"]]).min()
 
 
 def _so_far(pair: Pair, first: pd.Series, notes: list[str]) -> tuple[dict[str, Any], Any] | None:

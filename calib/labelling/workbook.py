@@ -56,7 +56,12 @@ def write_workbook(task: Task, sheet: LabelSheet, path: str | Path) -> Path:
         [_HEADS, "", *task.parts, *(one.name for one in task.criteria), "comment"],
     ]
     for number, record in enumerate(sheet.records, start=1):
-        texts = [_cell_text(text, record, part) for text, part in zip(record.shown, task.parts, strict=True)]
+        texts = [legible(text).replace("\r\n", "\n").replace("\r", "\n") for text in record.shown]
+        for text, head in zip(texts, task.parts, strict=True):
+            length = len(_ESCAPE.sub("_x005F_", text).encode("utf-16-le")) // 2
+            if length > _MOST:
+                rule, mend = f"a cell of Excel holds {_MOST} characters", "label it on a page (html)"
+                raise TableError(f"item {record.item!r}: {rule}, but its {head!r} has {length}: {mend}.")
         rows.append([encoded_id(record.item), str(record.position), *texts, *to_fill, None])
         _write(hidden, number, 1, json.dumps(record.to_json()))
         _write(hidden, number, 2, _texts_hash(texts))
@@ -105,16 +110,6 @@ def _write(sheet: Any, row: int, column: int, value: str | None, *, bold: bool =
     if to_fill:
         cell.protection = styles.Protection(locked=False)
         cell.fill = styles.PatternFill("solid", fgColor="FFF8DC")
-
-
-def _cell_text(text: str, record: Record, part: str) -> str:
-    """A text as a cell can have it."""
-    text = legible(text).replace("\r\n", "\n").replace("\r", "\n")
-    length = len(_ESCAPE.sub("_x005F_", text).encode("utf-16-le")) // 2
-    if length > _MOST:
-        rule = f"a cell of Excel holds {_MOST} characters"
-        raise TableError(f"item {record.item!r}: {rule}, but its {part!r} has {length}: label it on a page (html).")
-    return text
 
 
 def _truncated(text: str, most: int) -> str:

@@ -62,7 +62,12 @@ def condensed(
     refuse_shared(items, lambda k: _scores_of(parts.part(k))[0]["item"], "scores")
     n_items = sum(map(len, items))
     items.clear()
-    repeat = groups is not None and _any_shared(shared)
+    repeat = any(one is True for one in shared)
+    if groups is not None and not repeat:
+        hashed = np.concatenate(shared)
+        shared.clear()  # the largest part of what came
+        hashed.sort()
+        repeat = bool((hashed[1:] == hashed[:-1]).any())
     if repeat:
         if not parts.again:
             raise ArgumentError("scores", "must be a folder or a list where groups repeat", "got an iterator")
@@ -78,18 +83,15 @@ def condensed(
     plain = [frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)) for frame in (rows, others)]
     frame = pd.concat([one for one in plain if len(one)] or plain[:1], ignore_index=True)
     seen = pd.concat([half.seen for half in halves], ignore_index=True)
-    scores = ValidatedTable(check_scores(_as_they_came(frame, seen)), "scores", "scores")
+    # in the order in which their judges (and what results are made by) come in the parts, as of one table
+    design = [name for name in seen if name in frame]
+    both = pd.concat([seen[design], frame[design]], ignore_index=True).astype(dict.fromkeys(design, object))
+    number = first_places(both.where(both.notna(), None), design)[0][len(seen) :]
+    frame = frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
+    scores = ValidatedTable(check_scores(frame), "scores", "scores")
     if note := one_order_alone(*(sum(half.alone[k] for half in halves) for k in (0, 1))):
         check.warn(note)
     return warned_of_mass(replace(scores, n_items=n_items)), repeat
-
-
-def _as_they_came(frame: pd.DataFrame, seen: pd.DataFrame) -> pd.DataFrame:
-    """Rows in the order in which their judges (and what results are made by) come in the parts, as of one table."""
-    names = [name for name in seen if name in frame]
-    both = pd.concat([seen[names], frame[names]], ignore_index=True).astype(dict.fromkeys(names, object))
-    number = first_places(both.where(both.notna(), None), names)[0][len(seen) :]
-    return frame.iloc[np.argsort(number, kind="stable")].reset_index(drop=True)
 
 
 def _scores_of(part: pd.DataFrame) -> tuple[pd.DataFrame, tuple[int, int]]:
@@ -103,7 +105,22 @@ def _half(_number: int, load: Load, labelled: frozenset[str], keys: Sequence[str
         if name not in scores and name != "group":
             raise TableError(f"scores: column `{name}` is missing; there are {', '.join(map(repr, scores))}.")
     there = scores["item"].isin(labelled)
-    shared = _shared(scores, within) if within and within[-1] in scores else np.empty(0, dtype=np.uint64)
+    # each group (the last of these columns) within a result as a number of 8 bytes; True if one repeats here
+    shared: Any = np.empty(0, dtype=np.uint64)
+    if within and within[-1] in scores:
+        read = scores[scores["score"].notna() & scores[within[-1]].notna()]
+        results = [name for name in dict.fromkeys(within) if name in read]
+        repeats = len(first_places(read, results)[1]) < len(read)
+        shared = True if repeats else np.zeros(len(read), dtype=np.uint64)
+        for name in () if repeats else results:
+            values = read[name]
+            if isinstance(values.dtype, pd.CategoricalDtype):
+                codes = values.cat.codes
+                hashes = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[codes]
+            else:
+                plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
+                hashes = pd.util.hash_array(plain, categorize=False)
+            shared = shared * np.uint64(0x9E3779B97F4A7C15) + hashes
     others, hashed = scores[~there], items_hashed(scores["item"])
     names = [name for name in dict.fromkeys([*SliceKey._fields, *keys[:1]]) if name in scores]
     seen = scores[names].iloc[first_places(scores, names)[1]].astype(dict.fromkeys(names, object))
@@ -160,33 +177,3 @@ def merged(others: pd.DataFrame) -> pd.DataFrame:
     score = np.where(rows["_read"].astype(bool), whole.mean, np.nan)
     ids = others["item"].astype(object).groupby(number).min().to_numpy() + _AND_MORE  # in the order of the first one
     return rows.assign(item=ids, score=score, **represented, **beside).drop(columns=["_read", "_little"])
-
-
-# --- whether groups repeat ----------------------------------------------------------------------------------------
-
-
-def _shared(scores: pd.DataFrame, within: Sequence[str]) -> Any:
-    """Each group (the last of the columns) within a result as a number of 8 bytes; True if one repeats here."""
-    read = scores[scores["score"].notna() & scores[within[-1]].notna()]
-    names = [name for name in dict.fromkeys(within) if name in read]
-    if len(first_places(read, names)[1]) < len(read):
-        return True
-    whole = np.zeros(len(read), dtype=np.uint64)
-    for name in names:
-        values = read[name]
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            hashed = pd.util.hash_array(values.cat.categories.to_numpy(object), categorize=False)[values.cat.codes]
-        else:
-            plain = values.to_numpy(float) if values.dtype.kind in "fiub" else values.astype(str).to_numpy(object)
-            hashed = pd.util.hash_array(plain, categorize=False)
-        whole = whole * np.uint64(0x9E3779B97F4A7C15) + hashed
-    return whole
-
-
-def _any_shared(groups: list[Any]) -> bool:
-    if any(one is True for one in groups):
-        return True
-    hashed = np.concatenate(groups)
-    groups.clear()  # the largest part of what came
-    hashed.sort()
-    return bool((hashed[1:] == hashed[:-1]).any())

@@ -23,21 +23,13 @@ _WORKERS = 8  # where an executor does not say how many it has
 _AHEAD = 3  # parts that are handed out for each worker, so that none waits
 
 
-def as_done(
-    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, workers: int, what: str, *, total: int
+def worked(
+    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
 ) -> Iterator[Worked]:
-    """What the work makes of each part as it is done, never of more parts at once than there are workers.
+    """What the work makes of each part, of no more than `most` parts at once: what is handed out may hold whole frames.
 
     The arguments of a part are asked for when it is begun.
     """
-    made = starmap(work, parts) if executor is None else _worked(work, parts, executor, workers, in_order=False)
-    yield from progress(made, what, total=total)
-
-
-def _worked(
-    work: Callable[..., Worked], parts: Iterable[Args], executor: Any, most: int, *, in_order: bool
-) -> Iterator[Worked]:
-    """So many under way as there is use for: what is handed out may hold whole frames."""
     pool, waiting, under_way = pool_of(executor), iter(parts), list[Any]()
     try:
         while True:
@@ -174,7 +166,7 @@ class Partitions:
             answers = starmap(partial(_in_part, work), parts)
         else:
             most = _AHEAD * (workers_of(self.executor) or _WORKERS)
-            answers = _worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
+            answers = worked(partial(_in_part, work), parts, self.executor, most, in_order=True)
         return progress(answers, what, total=len(self) if self.again else None)
 
     def frame(self) -> pd.DataFrame:
@@ -212,8 +204,18 @@ def _in_part(work: Callable[..., Worked], number: int, *args: Any) -> Worked:
 def _loads_of(parts: Any) -> tuple[Any, str]:
     """What loads each part, and what they are in words."""
     if isinstance(parts, str | Path):
-        files = _files_in(Path(parts))
-        return [partial(read_frame, path) for path in files], f"{str(parts)!r}: {len(files)} files"
+        folder = Path(parts)
+        if not folder.is_dir():
+            raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} is none")
+        inside = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet"))]
+        # what begins with a dot or an underscore is no part of a table
+        names = [path for path in inside if not any(part[0] in "._" for part in path.parts)]
+        if keyed := next((part for path in names for part in path.parts[:-1] if "=" in part), None):
+            hive = f"`pyarrow.dataset.dataset({str(folder)!r}, partitioning='hive')`"
+            raise ArgumentError("parts", f"must be {hive}, as its folders hold a column", f"there is {keyed!r}")
+        if not names:
+            raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} holds none")
+        return [partial(read_frame, folder / name) for name in names], f"{str(parts)!r}: {len(names)} files"
     if hasattr(parts, "get_fragments"):
         loads: list[Load] = [partial(_of_fragment, one, parts.schema) for one in parts.get_fragments()]
         return loads, f"dataset of {len(loads)} files"
@@ -236,20 +238,6 @@ def _load_of(part: Any) -> Load:
     if isinstance(part, str | Path):
         return partial(read_frame, Path(part))
     raise ArgumentError("parts", "must be frames, or paths of Parquet files", f"one is {type(part).__name__}")
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """Parquet files of a folder, by name; what begins with a dot or an underscore is no part of a table."""
-    if not folder.is_dir():
-        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} is none")
-    inside = [path.relative_to(folder) for path in sorted(folder.rglob("*.parquet"))]
-    names = [path for path in inside if not any(part[0] in "._" for part in path.parts)]
-    if keyed := next((part for path in names for part in path.parts[:-1] if "=" in part), None):
-        rule = f"must be `pyarrow.dataset.dataset({str(folder)!r}, partitioning='hive')`, as its folders hold a column"
-        raise ArgumentError("parts", rule, f"there is {keyed!r}")
-    if not names:
-        raise ArgumentError("parts", "must be a folder of Parquet files", f"{folder} holds none")
-    return [folder / name for name in names]
 
 
 def is_partitioned(thing: Any) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +89,6 @@ def summarize(
 
 # --- parts ------------------------------------------------------------------------------------------------------
 
-_DESIGN = ("item", "group", "system", "system_a", "system_b")
-
 
 def summarized_parts(
     ratings: Partitions, items: Any, pool: str | None, out: str | Path | None
@@ -107,10 +103,28 @@ def summarized_parts(
         conditions = pd.concat([*each], ignore_index=True).drop_duplicates()
     if items is not None:
         # of one table the texts stay behind
-        items = Partitions(items) if is_partitioned(items) else check_items(items).filter([*_DESIGN])
-    with _folder(out) as folder:
-        parts = list(ratings.each(_summarized_part, items, pool, conditions, folder, what="parts summarized"))
+        design = ["item", "group", "system", "system_a", "system_b"]
+        items = Partitions(items) if is_partitioned(items) else check_items(items).filter(design)
+    inside = None  # a folder within the one that is to hold the scores, whose files move there when all are whole
+    if out is not None:
+        folder = Path(out)
+        others = [path.name for path in folder.glob("*")] if folder.is_dir() else [folder.name] * folder.exists()
+        if foreign := next((name for name in others if not name.startswith(("scores-", ".calib-"))), None):
+            rule = "must be a new folder, or one that `summarize` wrote"
+            raise TableArgumentError("out", rule, f"{printable(str(folder))} holds {printable(foreign)!r}")
+        inside = folder / f".calib-{uuid.uuid4().hex}"
+        inside.mkdir(parents=True)
+    try:
+        parts = list(ratings.each(_summarized_part, items, pool, conditions, inside, what="parts summarized"))
         refuse_shared([items for _, items, _ in parts], lambda k: ratings.part(k)["item"], "ratings")
+        if inside is not None:
+            for path in folder.glob("scores-*.parquet"):  # of an earlier run, which may have had more parts
+                path.unlink()
+            for path in inside.iterdir():
+                path.replace(folder / path.name)
+    finally:
+        if inside is not None:
+            shutil.rmtree(inside, ignore_errors=True)
     counts = [alone for *_, alone in parts]
     alone = sum(one for one, _ in counts), sum(both for _, both in counts)
     if out is not None:
@@ -133,26 +147,3 @@ def _summarized_part(
 
 def _conditions_in_part(_number: int, load: Load) -> pd.DataFrame:
     return conditions_in(check_ratings(load()))
-
-
-@contextmanager
-def _folder(out: str | Path | None) -> Iterator[Path | None]:
-    """A folder within the one that is to hold the scores, whose files move there when all are whole."""
-    if out is None:
-        yield None
-        return
-    folder = Path(out)
-    others = [path.name for path in folder.glob("*")] if folder.is_dir() else [folder.name] * folder.exists()
-    if foreign := next((name for name in others if not name.startswith(("scores-", ".calib-"))), None):
-        rule = "must be a new folder, or one that `summarize` wrote"
-        raise TableArgumentError("out", rule, f"{printable(str(folder))} holds {printable(foreign)!r}")
-    inside = folder / f".calib-{uuid.uuid4().hex}"
-    inside.mkdir(parents=True)
-    try:
-        yield inside
-        for path in folder.glob("scores-*.parquet"):  # of an earlier run, which may have had more parts
-            path.unlink()
-        for path in inside.iterdir():
-            path.replace(folder / path.name)
-    finally:
-        shutil.rmtree(inside, ignore_errors=True)

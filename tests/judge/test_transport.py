@@ -29,7 +29,7 @@ from calib.judge.calls.transport import (
     LogprobsError,
     RejectedError,
     UnavailableError,
-    _seconds_to_wait,
+    _http_error,
     connect,
     wrap,
 )
@@ -554,13 +554,13 @@ def test_a_function_that_has_run_out_is_an_error_and_no_endless_wait():
     ],
 )  # fmt: skip
 def test_how_long_the_server_asks_to_wait(headers, seconds):
-    assert _seconds_to_wait(headers) == seconds
+    assert _http_error(429, "", {}, headers).retry_after == seconds
 
 
 @pytest.mark.parametrize("junk", ABSURD)
 def test_an_absurd_word_on_how_long_to_wait_counts_for_none(junk):
     for name in ("retry-after", "retry-after-ms"):
-        assert not _seconds_to_wait({name: junk})
+        assert not _http_error(429, "", {}, {name: junk}).retry_after
 
 
 @pytest.mark.slow
@@ -570,7 +570,7 @@ def test_an_absurd_word_on_how_long_to_wait_counts_for_none(junk):
 )
 def test_any_words_on_how_long_to_wait_are_seconds_or_nothing(words):
     for name in ("retry-after", "retry-after-ms"):
-        seconds = _seconds_to_wait({name: words})
+        seconds = _http_error(429, "", {}, {name: words}).retry_after
         assert seconds is None or 0 <= seconds <= 32 * 86400
 
 
@@ -590,7 +590,7 @@ def test_how_long_it_is_to_a_date_which_without_a_zone_is_of_greenwich(zone, mon
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     tzset()
     try:
-        assert 87 < _seconds_to_wait({"retry-after": date}) <= 90
+        assert 87 < _http_error(429, "", {}, {"retry-after": date}).retry_after <= 90
     finally:
         monkeypatch.undo()
         tzset()

@@ -105,8 +105,25 @@ def from_jsonl(
     [{'score': 4.0, 'method': 'sample'}, {'score': 4.0, 'method': 'sample'}]
     """
     prompts, rows = prompts_and_rows(items, prompt)
+    lines: list[_Line] = []
     with Path(path).open("rb") as file:
-        lines = [_read_line(number, raw) for number, raw in enumerate(file, start=1) if raw.strip()]
+        for number, raw in enumerate(file, start=1):
+            if not raw.strip():
+                continue
+            try:
+                line = json.loads(raw)
+                ids = (line.get("custom_id"), line.get("item"))
+                name = next((str(one) for one in ids if one is not None), None)
+                body = line.get("response", line)
+                failed = line.get("error") or (body or {}).get("status_code", 200) != 200
+                body = (body or {}).get("body", body)
+                if body and "message" in body and "choices" not in body:
+                    body = {"choices": [body]}  # a single choice, as some logs keep it
+                choices = [] if failed else decode(body).choices
+            except (ValueError, AttributeError, TypeError, RecursionError):
+                rule = "must be a chat completion or a line of batch output, but is not"
+                raise TableError(f"line {number} {rule}.") from None
+            lines.append(_Line(number, name, choices, line.get("shown_first")))
     exact = next((line.choices[0].has_logprobs for line in lines if line.choices), False)
     method = judge.method if judge.method != "auto" else "logprob" if exact else "sample"
     drawn = _draws_in(lines, judge, method, prompts, rows)
@@ -133,22 +150,6 @@ class _Line(NamedTuple):
     shown_first: str | None = None
 
 
-def _read_line(number: int, raw: bytes) -> _Line:
-    try:
-        line = json.loads(raw)
-        names = (line.get("custom_id"), line.get("item"))
-        name = next((one for one in names if one is not None), None)
-        body = line.get("response", line)
-        failed = line.get("error") or (body or {}).get("status_code", 200) != 200
-        body = (body or {}).get("body", body)
-        if body and "message" in body and "choices" not in body:
-            body = {"choices": [body]}  # a single choice, as some logs keep it
-        choices = [] if failed else decode(body).choices
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        raise TableError(f"line {number} must be a chat completion or a line of batch output, but is not.") from None
-    return _Line(number, None if name is None else str(name), choices, line.get("shown_first"))
-
-
 def _draws_in(
     lines: list[_Line], judge: Judge, method: str, prompts: list[Prompt], rows: list[Row]
 ) -> list[tuple[Call, Choice | None]]:
@@ -171,22 +172,18 @@ def _draws_in(
     counts: Counter[tuple[str, str]] = Counter()
     drawn: list[tuple[Call, Choice | None]] = []
     for line in lines:
+        calls, place = by_name.get(line.name or "", []), f"line {line.number}"
+        if not calls:
+            raise TableError(f"{place} must belong to an item or a request of the batch, but is {line.name!r}.")
+        if len({call.shown_first for call in calls}) > 1:  # about a pair the line has to say which
+            calls = [call for call in calls if call.shown_first == line.shown_first]
+        if not calls:
+            rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
+            raise TableError(f"{place} {rule}, but has {line.shown_first!r}.")
         choices: Sequence[Choice | None] = line.choices or [None]
-        for call, choice in product(_calls_of(line, by_name), choices):
+        for call, choice in product(calls, choices):
             same = (call.key, call.row["item"])
             number = call.draw + counts[same]
             drawn.append((call._replace(key=f"{call.key}/{len(drawn)}", draw=number), choice))
             counts[same] += len(call.prompt.orders)
     return drawn
-
-
-def _calls_of(line: _Line, by_name: dict[str, list[Call]]) -> list[Call]:
-    calls = by_name.get(line.name or "", [])
-    if not calls:
-        raise TableError(f"line {line.number} must belong to an item or a request of the batch, but is {line.name!r}.")
-    if len({call.shown_first for call in calls}) > 1:  # about a pair the line has to say which
-        calls = [call for call in calls if call.shown_first == line.shown_first]
-    if not calls:
-        rule = 'must say by `shown_first` which output of the pair came first, "a" or "b"'
-        raise TableError(f"line {line.number} {rule}, but has {line.shown_first!r}.")
-    return calls

@@ -60,26 +60,22 @@ def opened_client(
             yield Client(judge, replies, transport, **options)
             stop.check()
         except BaseException as error:
-            if note := _saved_where(replies, error):
-                error.add_note(note)
+            if replies.path and isinstance(error, sqlite3.Error):  # how many are there cannot be read
+                error.add_note(f"What was written before is kept in {str(replies.path)!r}: run again to go on.")
+            elif replies.path and isinstance(error, Exception):
+                pass  # the error says so by itself
+            elif (n := len(replies)) and replies.path:
+                error.add_note(f"{n} replies are kept in {str(replies.path)!r}: run again to go on.")
+            elif n:
+                handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
+                os.close(handle)
+                try:
+                    replies.save(path)
+                except sqlite3.Error as full:  # the error that broke off the run is the one to show
+                    error.add_note(f"The {n} replies that arrived could not be kept: {full}.")
+                else:
+                    error.add_note(f"The {n} replies that arrived are kept: give store={path!r} to go on.")
             raise
-
-
-def _saved_where(store: Store, error: BaseException) -> str:
-    """Where the replies are; empty where the error says so by itself, and where there are none."""
-    if store.path and isinstance(error, sqlite3.Error):  # how many are there cannot be read
-        return f"What was written before is kept in {str(store.path)!r}: run again to go on."
-    if (store.path and isinstance(error, Exception)) or not (n := len(store)):
-        return ""
-    if store.path:
-        return f"{n} replies are kept in {str(store.path)!r}: run again to go on."
-    handle, path = tempfile.mkstemp(prefix="calib-", suffix=".sqlite")
-    os.close(handle)
-    try:
-        store.save(path)
-    except sqlite3.Error as full:  # the error that broke off the run is the one to show
-        return f"The {n} replies that arrived could not be kept: {full}."
-    return f"The {n} replies that arrived are kept: give store={path!r} to go on."
 
 
 def run_to_end(work: Coroutine[Any, Any, Outcome], transport: Transport) -> Outcome:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import pandas as pd
 
 from calib.core import check
 from calib.core.check import ArgumentError, as_typed
+from calib.core.progress import progress as progress_bar
 from calib.core.text import needed, printable
 from calib.judge.calls.client import opened_client, run_to_end
 from calib.judge.calls.endpoint import DryRun
@@ -24,7 +26,7 @@ from calib.judge.calls.transport import AnyComplete, JudgeError
 from calib.judge.judge import Judge, Plan, digest, prompts_and_rows, seeded, steps_request
 from calib.judge.prompt import Prompt, is_empty, parts_of
 from calib.judge.variants import Parts, layout, parse_rewording, reword_request
-from calib.scale.partitions import Partitions, as_done, is_partitioned, pool_of, workers_of
+from calib.scale.partitions import Partitions, is_partitioned, pool_of, worked, workers_of
 from calib.table import TableError, check_items, read_frame, write
 from calib.table.files import whole_or_not
 
@@ -141,8 +143,16 @@ def rate(
     is_folder = store is not None and (Path(store).is_dir() or str(store).endswith(("/", "\\")))
     if shards is not None or executor is not None or is_partitioned(items) or is_folder:
         prompts, _ = prompts_and_rows(pd.DataFrame({"item": ["-"]}), prompt)
-        folder, number = _folder_and_number(store, shards)
-        sharded = _Shards(judge, prompts, folder, number, client_of, replies)
+        if store is None or Path(store).is_file():
+            got = "is not given" if store is None else f"{printable(str(store))} is a file"
+            rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
+            raise ArgumentError("store", rule, got, mentions=("shards", "executor"))
+        if shards is not None:
+            shards = check.whole(shards, "shards", least=1)
+        else:  # as many as before
+            stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
+            shards = int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS
+        sharded = _Shards(judge, prompts, Path(store), shards, client_of, replies)
         if dry_run:
             return sharded.dry_run(items)
         ratings, notes = sharded.rate(items, executor, workers, max_cost)
@@ -355,8 +365,10 @@ class _Shards(NamedTuple):
 
         notes, missing, wanted = Counter[str](), 0, 0
         title = f"shards rated with {self.judge.model}"
-        done = as_done(work, tasks(), executor, at_once, title, total=len(sizes))
-        for shard, cost, shard_notes, n_missing, n in done:
+        done: Iterator[Any] = starmap(work, tasks())
+        if executor is not None:
+            done = worked(work, tasks(), executor, at_once, in_order=False)
+        for shard, cost, shard_notes, n_missing, n in progress_bar(done, title, total=len(sizes)):
             if dollars is not None:
                 dollars += shares[shard] - cost  # what a shard has not needed is for those to come
             notes.update(shard_notes)
@@ -482,15 +494,3 @@ class _Shards(NamedTuple):
             raise ArgumentError("store", rule, f"got {', '.join(ids)}")
         both = zip(self.prompts, manifest.steps, strict=True)
         return [prompt if steps is None else prompt.with_steps(steps) for prompt, steps in both]
-
-
-def _folder_and_number(store: str | Path | None, shards: int | None) -> tuple[Path, int]:
-    """Where the shards are, and how many: as many as before where nobody says."""
-    if store is None or Path(store).is_file():
-        got = "is not given" if store is None else f"{printable(str(store))} is a file"
-        rule = "must be a folder where items are rated in shards ({0}, {1}, or items in partitions)"
-        raise ArgumentError("store", rule, got, mentions=("shards", "executor"))
-    if shards is not None:
-        return Path(store), check.whole(shards, "shards", least=1)
-    stores = sorted(Path(store).glob("shard-*-of-*.sqlite"), key=lambda path: path.stat().st_mtime)
-    return Path(store), int(stores[-1].stem.rpartition("-")[2]) if stores else _SHARDS

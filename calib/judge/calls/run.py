@@ -40,7 +40,6 @@ _END_MARK = re.compile(rb"\s*(?:<.*>\s*)?")  # no token, or a mark such as <|im_
 _PROBED_ITEMS = 3  # items that are tried to find out whether there are token probabilities
 _SHOW_EVERY = 0.2  # seconds
 _REJECTED_IN_A_ROW = 3  # calls lost with nothing getting through between: then it may be not the items
-_A_MOMENT = 0.02  # seconds
 _READ_AT_ONCE = 64  # replies; read one by one, between calls, each takes half as long again
 _GRACE = 1.0  # seconds for replies that are on their way when a run is stopped
 
@@ -329,7 +328,7 @@ class Round:
             if len(self.in_a_row) >= _REJECTED_IN_A_ROW and self.served_then == client.pace.served:
                 if not self.under_way:  # they could have shown that it is not the server
                     self.failures.append(self.in_a_row[0])
-                await asyncio.sleep(_A_MOMENT)
+                await asyncio.sleep(0.02)
                 continue
             if not self.waiting:
                 # what others asked for may have come, or be left to us; of all workers one is enough to see
@@ -386,26 +385,22 @@ class Round:
             self.short += bool(rest)
             self.waiting.extend([call] for call in rest)
         except (RejectedError, UnavailableError) as error:
-            self._lose(group, error)
+            self.client.release([call.key for call in group])
+            served, silent = self.client.pace.served, isinstance(error, UnavailableError)
+            if silent and not served:  # nothing gets through: that is the judge's
+                self.failures.append(error)
+                return
+            if silent or served == self.served_before:  # or no request of these is accepted
+                self.in_a_row = [*(self.in_a_row if self.served_then == served else []), error]
+                self.served_then = served
+            self.lost.append(error.with_traceback(None))  # its frames hold what was asked
+            for call in group:
+                self.sheet.fail(call)
+                self.bar.update()
         except JudgeError as error:
             self.failures.append(error)
         finally:
             self.under_way -= 1
-
-    def _lose(self, group: list[Call], error: JudgeError) -> None:
-        """One call's failure; that of the judge if nothing gets through, or no request of these is accepted."""
-        self.client.release([call.key for call in group])
-        served, silent = self.client.pace.served, isinstance(error, UnavailableError)
-        if silent and not served:
-            self.failures.append(error)
-            return
-        if silent or served == self.served_before:
-            self.in_a_row = [*(self.in_a_row if self.served_then == served else []), error]
-            self.served_then = served
-        self.lost.append(error.with_traceback(None))  # its frames hold what was asked
-        for call in group:
-            self.sheet.fail(call)
-            self.bar.update()
 
     def _arrive(self, call: Call, choice: Choice) -> None:
         self.arrived.append((call, choice))

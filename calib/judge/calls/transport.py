@@ -11,6 +11,7 @@ import contextvars
 import inspect
 import json
 import logging
+import math
 import os
 import re
 import warnings
@@ -204,23 +205,20 @@ def _http_error(status: int, reason: str, request: Mapping[str, Any], headers: M
     if _NO_CREDIT_WORDS.search(reason):
         return JudgeError(f"{message} ({_FINAL_STATUSES[402]})")
     if status in _PASSING_STATUSES:
-        return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=_seconds_to_wait(headers))
+        seconds = math.inf  # to wait, where the server said so: in milliseconds, in seconds or as a date
+        for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+            if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", text := headers.get(name, "").strip()):
+                seconds = float(text) * unit
+                break
+        else:
+            with suppress(ValueError, OverflowError):
+                date = parsedate_to_datetime(text)
+                seconds = max((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time(), 0.0)
+        retry_after = seconds if seconds <= _LONGEST_WAIT else None
+        return UnavailableError(message, limited=status in _LIMITING_STATUSES, retry_after=retry_after)
     if "logprobs" in request and "logprob" in reason:
         return LogprobsError(message)
     return JudgeError(f"{message} ({_FINAL_STATUSES[status]})") if status in _FINAL_STATUSES else RejectedError(message)
-
-
-def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait, where the server said so: in milliseconds, in seconds or as a date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        if re.fullmatch(r"[0-9]{1,20}(\.[0-9]+)?", text := headers.get(name, "").strip()):
-            return seconds if (seconds := float(text) * unit) <= _LONGEST_WAIT else None
-    try:
-        date = parsedate_to_datetime(text)
-        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time()
-    except (ValueError, OverflowError):
-        return None
-    return max(seconds, 0.0) if seconds <= _LONGEST_WAIT else None
 
 
 # --- any OpenAI-compatible endpoint, directly -------------------------------------------------------------------
@@ -315,9 +313,22 @@ class _LiteLLM:
             reason = f"{type(error).__name__}: {error}" + (f" ({code})" if code else "")
             if watch.error_text not in reason:  # what is no whole JSON the client leaves out of its message
                 reason = f"{reason} {watch.error_text}"
-            if getattr(error, "status_code", None) == 400 and _FILTER_WORDS.search(reason):
+            status = getattr(error, "status_code", None)
+            if status == 400 and _FILTER_WORDS.search(reason):
                 return _WITHHELD_REPLY
-            failure = watch.failure or _litellm_error(self.model, request, error, reason)
+            if watch.failure:
+                failure = watch.failure
+            elif isinstance(error, self.litellm.exceptions.UnsupportedParamsError) and "logprob" in reason:
+                failure = LogprobsError(excerpt(reason))
+            elif re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE) and (
+                missing := self.litellm.validate_environment(model=self.model)["missing_keys"]
+            ):
+                failure = JudgeError(f"no API key for {self.model}: set {' or '.join(missing)} in the environment.")
+            elif isinstance(status, int):
+                headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
+                failure = _http_error(status, reason, request, headers or {})
+            else:
+                failure = JudgeError(excerpt(reason))
         else:
             reply: dict[str, Any] = response.model_dump(mode="json", exclude_none=True)
             return reply
@@ -350,12 +361,22 @@ class _Watch:
 _watching: contextvars.ContextVar[_Watch | None] = contextvars.ContextVar("_watching", default=None)
 
 
-def _watch_httpx() -> None:
-    """Have our calls through httpx, by which LiteLLM asks, read with the limit and follow no redirect.
+@lru_cache(maxsize=1)
+def _quiet_litellm() -> Any:
+    """LiteLLM, which logs no secrets, and by which our calls are read with the limit and follow no redirect.
 
-    LiteLLM has no option for either, and its clients follow redirects. Calls of others in
-    this process go on as before.
+    It has no option for either, and its clients follow redirects: what it asks by, httpx, is made to. Calls of others
+    in this process go on as before.
     """
+    # set before the import: without it the import fetches a price list from the network
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about its own types, which it builds when they are first used
+        litellm = needed("litellm", extra="litellm", use="models of this provider")
+        litellm.ModelResponse()
+    litellm.suppress_debug_info = True
+    for name in ("httpx", "openai._base_client", "LiteLLM"):  # they name the URLs that they ask
+        logging.getLogger(name).addFilter(_without_secrets)
     import httpx
 
     send = httpx.AsyncClient.send
@@ -386,20 +407,6 @@ def _watch_httpx() -> None:
         return httpx.Response(status, headers=others, content=body, request=response.request)
 
     httpx.AsyncClient.send = watched  # type: ignore[method-assign, assignment]
-
-
-@lru_cache(maxsize=1)
-def _quiet_litellm() -> Any:
-    # set before the import: without it the import fetches a price list from the network
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about its own types, which it builds when they are first used
-        litellm = needed("litellm", extra="litellm", use="models of this provider")
-        litellm.ModelResponse()
-    litellm.suppress_debug_info = True
-    _watch_httpx()
-    for name in ("httpx", "openai._base_client", "LiteLLM"):  # they name the URLs that they ask
-        logging.getLogger(name).addFilter(_without_secrets)
     return litellm
 
 
@@ -409,20 +416,3 @@ def _without_secrets(record: logging.LogRecord) -> bool:
         record.exc_text = redact(logging.Formatter().formatException(record.exc_info))
         record.exc_info = None
     return True
-
-
-def _litellm_error(model: str, request: dict[str, Any], error: Exception, reason: str) -> JudgeError:
-    """What went wrong, in words that say what to do where that is known."""
-    from litellm import validate_environment
-    from litellm.exceptions import UnsupportedParamsError
-
-    if isinstance(error, UnsupportedParamsError) and "logprob" in reason:
-        return LogprobsError(excerpt(reason))
-    missing = validate_environment(model=model)["missing_keys"]
-    if missing and re.search(r"api[_ ]?key|credentials", reason, re.IGNORECASE):
-        return JudgeError(f"no API key for {model}: set {' or '.join(missing)} in the environment.")
-    status = getattr(error, "status_code", None)
-    headers = getattr(error, "litellm_response_headers", None)  # those of its `response` are empty
-    if isinstance(status, int):
-        return _http_error(status, reason, request, headers or {})
-    return JudgeError(excerpt(reason))

@@ -126,7 +126,13 @@ def extract(
         return _no_score(silent)
     # where the answer is 3/10 on a scale that ends at 5, the others in its list are meant so, too
     other = "off_scale" if match and grammar.is_of_another(match) else ""
-    if status := _why_untrusted(choice) or other:
+    if not choice.has_logprobs:
+        return _no_score("no_logprobs")
+    # a grammar or schema puts a brace, a quote or a blank where the model would not have: probabilities that the model
+    # did not draw from
+    own = array("f", choice.logprobs)
+    signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
+    if status := "constrained" if any(_was_forced(choice, place) for place in signs) else other:
         return _no_score(status)
     start = _answer_offset(choice, text, grammar, match, slot)
     if start is None:
@@ -138,16 +144,6 @@ def extract(
 
 def _no_score(status: str) -> Reading:
     return Reading([RatingRow(math.nan, 1.0, status)], [])
-
-
-def _why_untrusted(choice: Choice) -> str:
-    """What keeps the reported probabilities from being those that the model drew from."""
-    if not choice.has_logprobs:
-        return "no_logprobs"
-    # a grammar or schema puts a brace, a quote or a blank where the model would not have
-    own = array("f", choice.logprobs)
-    signs = [i for i in choice.lists if own[i] < _LOG_RARE and not choice.tokens[i].strip(_FORM_SIGNS)]
-    return "constrained" if any(_was_forced(choice, place) for place in signs) else ""
 
 
 def _answer_offset(
@@ -217,7 +213,19 @@ class _Mass:
         # where something else than a label was drawn, labels must not have been a mere possibility
         if not (read > _LEAST_READ if self.silent else read or self.undecided or (self.stray and self.off)):
             return _no_score(self.silent or "unread")
-        return Reading(self.rows(floor), self.open)
+        faint = {value: p for value, p in self.score.items() if p < floor}
+        ends = self.ends
+        rows = [
+            RatingRow(value, p, "ok", *ends[value]) if value in ends else RatingRow(value, p, "ok")
+            for value, p in sorted(self.score.items())
+            if p > 0 and value not in faint
+        ]
+        if faint:
+            self._undecide([end for value in faint for end in (value, *self.ends.get(value, ()))], sum(faint.values()))
+        rows += [RatingRow(math.nan, p, "ambiguous", low, high) for (low, high), p in self.undecided.items() if p > 0]
+        rows += [RatingRow(math.nan, self.off, "off_scale")] if self.off > 0 else []
+        hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
+        return Reading(rows + hidden, self.open)
 
     def add(self, choice: Choice, place: int, lead: bytes, begun: bytes, share: float) -> str:
         """Spread `share` over the candidates at a place, which continue what has `begun`; says what is in the way.
@@ -280,7 +288,16 @@ class _Mass:
                 status = self.add(choice, place + 1, b"", begun + piece, p)
             # a 1 beside a 10 of one token goes on to nothing: it is a 1, or it would have been written so
             elif meaning.longer and (piece or lead) and (math.isnan(meaning.value) or not listed & meaning.longer):
-                self._begin(begun + piece, meaning, p)
+                # the beginning of several labels: settled as another reply continues it, or left open
+                text = begun + piece
+                prefix = _as_text(self.before + text)
+                continuation = self.continued.get(prefix)
+                if continuation and not self.add(continuation, 0, b"", text, p):
+                    continue
+                self._undecide(_possible(meaning), p)
+                # no request can end inside a character
+                if len(text) <= self.grammar.longest + _MOST_FILLING and UNKNOWN not in text and not _ends_inside(text):
+                    self.open.append(OpenLabel(prefix, _as_text(text), p))
             else:
                 status = self._settle(meaning, p, drawn=drawn) or status
         return status
@@ -314,35 +331,9 @@ class _Mass:
             self.ends[value] = (min(ends), max(ends))
         return ""
 
-    def _begin(self, text: bytes, meaning: Meaning, p: float) -> None:
-        """The beginning of several labels: settled as another reply continues it, or left open."""
-        prefix = _as_text(self.before + text)
-        continuation = self.continued.get(prefix)
-        if continuation and not self.add(continuation, 0, b"", text, p):
-            return
-        self._undecide(_possible(meaning), p)
-        # no request can end inside a character
-        if len(text) <= self.grammar.longest + _MOST_FILLING and UNKNOWN not in text and not _ends_inside(text):
-            self.open.append(OpenLabel(prefix, _as_text(text), p))
-
     def _undecide(self, values: Collection[float], p: float) -> None:
         ends = (min(values), max(values))
         self.undecided[ends] = self.undecided.get(ends, 0.0) + p
-
-    def rows(self, floor: float) -> list[RatingRow]:
-        faint = {value: p for value, p in self.score.items() if p < floor}
-        ends = self.ends
-        rows = [
-            RatingRow(value, p, "ok", *ends[value]) if value in ends else RatingRow(value, p, "ok")
-            for value, p in sorted(self.score.items())
-            if p > 0 and value not in faint
-        ]
-        if faint:
-            self._undecide([end for value in faint for end in (value, *self.ends.get(value, ()))], sum(faint.values()))
-        rows += [RatingRow(math.nan, p, "ambiguous", low, high) for (low, high), p in self.undecided.items() if p > 0]
-        rows += [RatingRow(math.nan, self.off, "off_scale")] if self.off > 0 else []
-        hidden = [RatingRow(math.nan, self.hidden, "unseen", min(self.absent), max(self.absent))] if self.hidden else []
-        return rows + hidden
 
 
 def _possible(meaning: Meaning) -> frozenset[float]:

@@ -178,13 +178,23 @@ class Grammar:
         start = after_thoughts(text)
         if self.answer == "label":
             match = self.answers.match(text, start)
-            if match is None or _NUMBERED_LIST.match(text, start) or self._is_one_of_several(match):
+            if match is None or _NUMBERED_LIST.match(text, start):
                 return None  # a numbered list is no rating of 1
+            name = match["name"]
+            if name and not _IS_SCORE.search(name):  # nor is a label under a criterion's name with more of them below
+                others = self._compiled("other", self.scale).finditer(text, match.end())
+                if any(other["name"].casefold() != name.casefold() for other in others):
+                    return None
             return match
         if self.answer == "line":
             lines = [self.answers.match(text, lead) for lead in score_lines(text, start)]
-            if not lines or (last := lines[-1]) is None or is_quoted(last):
+            if not lines or (last := lines[-1]) is None:
                 return None  # where the last one holds no score, what came before may be quoted
+            # nor where a quotation ends after the label, or right below, that began before its line
+            before, after = text[last.start("slot") : last.start("value")], text[last.end("value") : last.end()]
+            ends_quotation = any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
+            if ends_quotation or _CLOSED_BELOW.match(text, last.end()):
+                return None
             # nor where it is for one thing and another line for another
             names = [
                 (line["for"] or line["in"] or line["name"] or "").strip(" *_").casefold() for line in lines if line
@@ -192,14 +202,6 @@ class Grammar:
             return None if names[-1] and any(name and name != names[-1] for name in names) else last
         value = max(score_values(text, start), default=None)
         return None if value is None else self.answers.match(text, value)
-
-    def _is_one_of_several(self, match: re.Match[str]) -> bool:
-        """Whether a label under a criterion's name is followed by one under another."""
-        name = match["name"]
-        if not name or _IS_SCORE.search(name):
-            return False
-        others = self._compiled("other", self.scale).finditer(match.string, match.end())
-        return any(other["name"].casefold() != name.casefold() for other in others)
 
     def slot(self, text: str) -> int | None:
         """Where the answer should be in a text that holds none."""
@@ -334,15 +336,6 @@ def _quotations(text: str) -> list[int]:
             name = ""
             bounds.append(tag.end())
     return bounds
-
-
-def is_quoted(match: re.Match[str]) -> bool:
-    """Whether a quotation ends after the label, or right below, that began before its line."""
-    text = match.string
-    if _CLOSED_BELOW.match(text, match.end()):
-        return True
-    before, after = text[match.start("slot") : match.start("value")], text[match.end("value") : match.end()]
-    return any(mark in after for mark in _QUOTES) and not any(mark in before for mark in _QUOTES)
 
 
 def score_values(text: str, start: int) -> Iterator[int]:

@@ -12,6 +12,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import accumulate
 from typing import Any, cast
@@ -119,10 +120,31 @@ def decode(body: bytes | Mapping[str, Any]) -> Reply:
 
 def decode_json(body: bytes) -> Reply:
     """A reply as it comes over the network: only the store may hand out a compact form, which is not looked into."""
-    try:
+    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
         return _reply_of(_REPLY_JSON.decode(body))
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _reply_of(_repaired_reply(body))
+    # not quite in that form: wrong types are left out, NaN is null
+    reply: Any = None
+    with suppress(ValueError, RecursionError):
+        reply = json.loads(body, parse_constant={"Infinity": math.inf}.get)
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ValueError("the reply is no chat completion with `choices`")
+    counts = {name: _field(reply.get("usage"), name, int) for name in ("prompt_tokens", "completion_tokens")}
+    mended = []
+    for choice in choices:
+        message, entries = _field(choice, "message", dict), []
+        for place in _field(_field(choice, "logprobs", dict), "content", list):
+            top = json.dumps([_mended_entry(entry) for entry in _field(place, "top_logprobs", list)]).encode()
+            entries.append(_mended_entry(place) | {"top_logprobs": msgspec.Raw(top)})
+        # without half characters, which the compact form cannot hold
+        refusal, finish = _field(message, "refusal", str), _field(choice, "finish_reason", str)
+        refusal, finish = (text.encode("utf-8", "replace").decode() for text in (refusal, finish))
+        mended.append({
+            "message": {"content": _field(message, "content", str), "refusal": refusal},
+            "finish_reason": finish,
+            "logprobs": {"content": entries},
+        })  # fmt: skip
+    return _reply_of(msgspec.convert({"choices": mended, "usage": counts}, _SentReply))
 
 
 def to_json(value: Any) -> bytes:
@@ -240,28 +262,21 @@ def _reply_of(body: _SentReply) -> Reply:
         if len(readable) < len(places):
             texts = "".join([one.token for one in places]).encode("utf-8", "surrogatepass")
         raws = [places[i].top_logprobs for i in readable]
-        lists = _candidates_at(readable, raws, spell, by_text=texts == b"".join(tokens))
+        # decoded in one piece, and without the bytes where the texts leave no doubt: half of the time
+        plain = texts == b"".join(tokens)
+        sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws)) if plain else [None] * len(raws)
+        every = [one for listed in sent if listed for one in listed]
+        named, logprobs = _plain_tokens(every), _packed_float32([one.logprob for one in every])
+        lists, end = dict[int, Candidates](), 0
+        for i, raw, listed in zip(readable, raws, sent, strict=True):
+            begin, end = end, end + len(listed or ())
+            if listed and (spelled := named[begin:end] or _plain_tokens(listed)):
+                lists[i] = Candidates(spelled, logprobs[4 * begin : 4 * end])
+            elif whole := _CANDIDATES_JSON.decode(raw):
+                lists[i] = Candidates(spell(whole), _packed_float32([one.logprob for one in whole]))
         own = _packed_float32([place.logprob for place in places])
         choices.append(Choice(content, choice.finish_reason or "", message.refusal or "", tokens, own, lists))
     return Reply(choices, *counts)
-
-
-def _candidates_at(
-    readable: Sequence[int], raws: Sequence[msgspec.Raw], spell: _Speller, *, by_text: bool
-) -> dict[int, Candidates]:
-    """The lists by their places; `by_text` spares the bytes where the texts leave no doubt: half of the time."""
-    lists, end = dict[int, Candidates](), 0
-    # in one piece, as what follows
-    sent = _TEXTS_JSON.decode(b"[%b]" % b",".join(raws)) if by_text else [None] * len(raws)
-    texts = [one for listed in sent if listed for one in listed]
-    tokens, logprobs = _plain_tokens(texts), _packed_float32([one.logprob for one in texts])
-    for i, raw, listed in zip(readable, raws, sent, strict=True):
-        begin, end = end, end + len(listed or ())
-        if listed and (plain := tokens[begin:end] or _plain_tokens(listed)):
-            lists[i] = Candidates(plain, logprobs[4 * begin : 4 * end])
-        elif whole := _CANDIDATES_JSON.decode(raw):
-            lists[i] = Candidates(spell(whole), _packed_float32([one.logprob for one in whole]))
-    return lists
 
 
 def _plain_tokens(listed: Sequence[_SentText]) -> list[bytes]:
@@ -326,7 +341,16 @@ def _readable_places(tokens: list[bytes], content: bytes) -> list[int]:
     for lead in {message, start, name.end() if name else start, *leads[:_MOST_LEADS], *leads[-_MOST_LEADS:]}:
         begin = answer_start(whole, lead)
         place = min(bisect_right(begins, begin), len(tokens)) - 1  # not an empty token, unless it ends the reply
-        places.update(_label_places(tokens, place, begin - begins[place]), empty_before(tokens, place))
+        # the label begins so far inside this token; what may stand before it, and its end, are read with it
+        inside, length, end = begin - begins[place], 0, min(place + _MOST_PLACES, len(tokens))
+        for i in range(place, end):
+            token = tokens[i][inside:] if inside else tokens[i]
+            part, inside = token.lstrip(_FILLING_BYTES), 0
+            length += bool(part)
+            if length == _MOST_LABEL_TOKENS or b"\n" in (token if length > bool(part) else part):
+                end = i + 1
+                break
+        places.update(range(place, end), empty_before(tokens, place))
     return sorted(places)
 
 
@@ -338,46 +362,7 @@ def empty_before(tokens: Sequence[bytes], place: int) -> range:
     return range(first, place)
 
 
-def _label_places(tokens: list[bytes], place: int, inside: int) -> range:
-    """The places of a label that begins so far inside this token, of what may stand before it, and of its end."""
-    length, end = 0, min(place + _MOST_PLACES, len(tokens))
-    for i in range(place, end):
-        token = tokens[i][inside:] if inside else tokens[i]
-        part, inside = token.lstrip(_FILLING_BYTES), 0
-        length += bool(part)
-        if length == _MOST_LABEL_TOKENS or b"\n" in (token if length > bool(part) else part):
-            return range(place, i + 1)
-    return range(place, end)
-
-
-# --- replies that are not quite in that form ---------------------------------------------------------------------
-
-
-def _repaired_reply(body: bytes) -> _SentReply:
-    """The same in that form: wrong types left out, NaN as null; a ValueError if it is no chat completion at all."""
-    try:
-        reply = json.loads(body, parse_constant={"Infinity": math.inf}.get)
-    except (ValueError, RecursionError):
-        reply = None
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise ValueError("the reply is no chat completion with `choices`")
-    counts = {name: _field(reply.get("usage"), name, int) for name in ("prompt_tokens", "completion_tokens")}
-    mended = []
-    for choice in choices:
-        message, entries = _field(choice, "message", dict), []
-        for place in _field(_field(choice, "logprobs", dict), "content", list):
-            top = json.dumps([_mended_entry(entry) for entry in _field(place, "top_logprobs", list)]).encode()
-            entries.append(_mended_entry(place) | {"top_logprobs": msgspec.Raw(top)})
-        # without half characters, which the compact form cannot hold
-        refusal, finish = _field(message, "refusal", str), _field(choice, "finish_reason", str)
-        refusal, finish = (text.encode("utf-8", "replace").decode() for text in (refusal, finish))
-        mended.append({
-            "message": {"content": _field(message, "content", str), "refusal": refusal},
-            "finish_reason": finish,
-            "logprobs": {"content": entries},
-        })  # fmt: skip
-    return msgspec.convert({"choices": mended, "usage": counts}, _SentReply)
+# --- the fields of replies that are not quite in that form -------------------------------------------------------
 
 
 def _mended_entry(entry: Any) -> dict[str, Any]:
